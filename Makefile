@@ -1,0 +1,61 @@
+# `make demo` and `make test` are all a new machine needs: Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# A run of its own each time; the display needs no more than this.
+DEMO_RUN = runs/demo-$(shell date +%Y%m%d-%H%M%S)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check slow format clean
+
+help:
+	@echo "make demo    install, train the demonstration agent, say what it learned and where the time went"
+	@echo "make test    install, run the test suite (about three minutes)"
+	@echo "make check   ruff, types, and the test suite"
+	@echo "make slow    learning and endurance tests (long)"
+	@echo "make format  let ruff put the code into shape"
+	@echo "make clean   remove .venv and caches (runs/ stays)"
+
+demo: $(VENV)/.base
+	@$(RUN)/hotloop train cartpole-dqn --run-dir $(DEMO_RUN)
+
+test: $(VENV)/.test
+	@$(RUN)/python -m pytest -n 2 --dist loadgroup
+
+check: $(VENV)/.check
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+	@$(RUN)/mypy
+	@$(RUN)/python -m pytest -n 2 --dist loadgroup
+
+slow: $(VENV)/.test
+	@$(RUN)/python -m pytest -m slow --timeout 7200 -v
+
+format: $(VENV)/.check
+	@$(RUN)/ruff check --fix .
+	@$(RUN)/ruff format .
+
+$(VENV)/.python:
+	@command -v $(PYTHON) >/dev/null || { echo "hotloop needs Python 3.11 or newer: install it, or name it with 'make PYTHON=...'"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "hotloop needs Python 3.11 or newer, $(PYTHON) is older: name another with 'make PYTHON=python3.12'"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { echo "this Python cannot make virtual environments: on Debian or Ubuntu, 'apt install python3-venv'"; exit 1; }
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "installing hotloop and PyTorch into $(VENV) (once)"
+	@$(INSTALL) torch==$$(sed -n 's/^torch==//p' constraints.txt) || { echo "the installation failed: is a package index reachable from here?"; exit 1; }
+	@$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	@$(INSTALL) -e '.[test]'
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test
+	@$(INSTALL) -e '.[test,check]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .hypothesis .mypy_cache .ruff_cache build src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,30 @@
+"""Hotloop: train deep-RL agents at the speed of the machine, see where the time goes, prove the fast version right.
+
+settings = hotloop.preset("cartpole-dqn", seed=1)
+result = hotloop.train(settings)
+agent = hotloop.load(result["run"])
+action = agent.act(observation)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
+    from hotloop.api import evaluate as evaluate
+    from hotloop.api import load as load
+    from hotloop.api import preset as preset
+    from hotloop.api import resume as resume
+    from hotloop.api import train as train
+
+__all__ = ["DQNSettings", "evaluate", "load", "preset", "resume", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import PyTorch only when something is asked for, so that `hotloop --help` answers at once."""
+    if name not in __all__:
+        raise AttributeError(f"module 'hotloop' has no attribute {name!r}")
+    from hotloop import api
+
+    return getattr(api, name)

@@ -1,0 +1,79 @@
+"""The DQN learner: what an update is, as an `UpdateSpec`, and a lane that executes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.core.rng import derive_seed
+from hotloop.core.schedules import Counters
+from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats
+from hotloop.lanes.choice import build_lane
+from hotloop.lanes.spec import UpdateSpec
+from hotloop.nets.build import build_q_network
+
+
+def update_spec(settings: DQNSettings) -> UpdateSpec:
+    """The settings that decide what one update computes."""
+    network, optimiser, target = settings.network, settings.optimiser, settings.target
+    return UpdateSpec(
+        loss=settings.loss,
+        double=settings.double,
+        atoms=network.atoms,
+        v_min=network.v_min,
+        v_max=network.v_max,
+        noisy=network.noisy,
+        max_gradient_norm=optimiser.max_gradient_norm,
+        accumulate=optimiser.accumulate,
+        beta1=optimiser.beta1,
+        beta2=optimiser.beta2,
+        epsilon=optimiser.epsilon,
+        target_tau=target.tau,
+        target_every=target.every if target.unit == "updates" else 0,
+    )
+
+
+class DQNLearner:
+    """Learns: `update` makes k sequential optimiser steps, `follow` moves a target that follows env steps or episodes."""
+
+    def __init__(self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int) -> None:
+        self.settings = settings
+        self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
+        self.lane = build_lane(
+            settings.learner.lane,
+            update_spec(settings),
+            self.network,
+            settings.device,
+            derive_seed(settings.seed, "noise"),
+        )
+        self._rows_per_update = settings.batch_size * settings.optimiser.accumulate
+
+    @property
+    def rows_per_update(self) -> int:
+        return self._rows_per_update
+
+    def update(self, batches: Batch, counters: Counters) -> UpdateStats:
+        return self.lane.update(batches, self.learning_rates(counters, len(batches.reward)), counters.updates)
+
+    def learning_rates(self, counters: Counters, k: int) -> Array:
+        """The learning rate of each of the next k updates."""
+        optimiser, schedule = self.settings.optimiser, self.settings.optimiser.lr_schedule
+        if schedule.kind != "constant" and schedule.unit == "updates":
+            return np.array([optimiser.lr * schedule.at(counters.updates + j) for j in range(k)])
+        return np.full(k, optimiser.lr * schedule.now(counters))
+
+    def follow(self, before: Counters, now: Counters) -> None:
+        """Move the target once for every multiple of `target.every` passed, where it counts env steps or episodes."""
+        target = self.settings.target
+        if target.unit != "updates":
+            passed = getattr(now, target.unit) // target.every - getattr(before, target.unit) // target.every
+            for _ in range(passed):
+                self.lane.move_target(target.tau)
+
+    def state(self) -> dict[str, Any]:
+        return self.lane.state()
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.lane.load_state(state)

@@ -1,0 +1,188 @@
+"""Every setting of the DQN family. Variants are settings: double, dueling, n-step, prioritised, C51, noisy combine freely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hotloop.core.errors import SettingsError
+from hotloop.core.schedules import Schedule, Unit
+from hotloop.core.settings import Count, Ratio, exact_fraction
+from hotloop.envs.settings import EnvSettings
+from hotloop.nets.settings import NetworkSettings
+from hotloop.replay.settings import ReplaySettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimiserSettings:
+    """Adam on all parameters at once."""
+
+    lr: float = 1e-3
+    """Learning rate, above 0."""
+    lr_schedule: Schedule = field(default_factory=Schedule)
+    """What the learning rate is multiplied with over time."""
+    beta1: float = 0.9
+    """Decay of the running mean of gradients, 0 to 1."""
+    beta2: float = 0.999
+    """Decay of the running mean of squared gradients, 0 to 1."""
+    epsilon: float = 1e-8
+    """Added to the denominator, above 0."""
+    max_gradient_norm: float = 10.0
+    """Gradients with a larger norm are scaled down to it; 0: never."""
+    accumulate: int = 1
+    """Batches whose gradients are averaged for one update, at least 1."""
+
+    def __post_init__(self) -> None:
+        if self.lr <= 0 or self.epsilon <= 0:
+            raise SettingsError(f"`optimiser.lr` ({self.lr}) and `optimiser.epsilon` ({self.epsilon}) must be above 0")
+        if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
+            raise SettingsError("`optimiser.beta1` and `optimiser.beta2` must be at least 0 and below 1")
+        if self.max_gradient_norm < 0 or self.accumulate < 1:
+            raise SettingsError("`optimiser.max_gradient_norm` must not be negative, `optimiser.accumulate` at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSettings:
+    """How the target network follows: target <- tau x online + (1 - tau) x target."""
+
+    tau: float = 1.0
+    """Share of the online network taken over, above 0 and at most 1 (1: a hard copy)."""
+    every: Count = 500
+    """Units between two moves, at least 1."""
+    unit: Unit = "updates"
+    """What is counted: `updates`, `env_steps` or `episodes`."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tau <= 1 or self.every < 1:
+            raise SettingsError(
+                f"`target.tau` ({self.tau}) must be in (0, 1], `target.every` ({self.every}) at least 1"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerSettings:
+    """How updates are executed; never what they compute."""
+
+    lane: Literal["auto", "eager"] = "auto"
+    """`eager`: plain PyTorch. `auto` chooses by rule and says why."""
+    updates_per_call: int = 64
+    """At most so many sequential updates are handed to the lane at once, at least 1."""
+
+    def __post_init__(self) -> None:
+        if self.updates_per_call < 1:
+            raise SettingsError(f"`learner.updates_per_call` is {self.updates_per_call}, expected at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSettings:
+    """Greedy episodes on separate envs; the best weights so far are kept."""
+
+    every: Count = 0
+    """Env steps between two evaluations; 0: a twentieth of the run."""
+    episodes: int = 20
+    """Episodes of each, at least 1."""
+    final_episodes: int = 100
+    """Fresh episodes on which the best and the last weights are judged at the end, at least 1."""
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1 or self.final_episodes < 1 or self.every < 0:
+            raise SettingsError(
+                "`evaluation.episodes` and `evaluation.final_episodes` must be at least 1, `every` 0 or more"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointSettings:
+    every: Count = 0
+    """Env steps between two checkpoints; 0: a tenth of the run."""
+    keep: int = 2
+    """How many of the newest are kept, at least 1."""
+
+    def __post_init__(self) -> None:
+        if self.keep < 1 or self.every < 0:
+            raise SettingsError(f"`checkpoint.keep` is {self.keep}, expected at least 1; `checkpoint.every` 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DQNSettings:
+    algorithm: Literal["dqn"] = "dqn"
+    """Which family: `dqn`."""
+    seed: int = 0
+    """Everything random in a run follows from it."""
+    total_env_steps: Count = 100_000
+    """The run ends after so many transitions over all envs."""
+    total_episodes: Count = 0
+    """The run also ends after so many finished episodes; 0: no such limit."""
+    updates_per_env_step: Ratio = 1.0
+    """Optimiser updates per transition, kept as an exact fraction (`0.25`, `1/32`); its meaning does not change with num_envs."""
+    train_every: Count = 1
+    """Updates come in bursts every so many env steps, at least 1; their number stays the same."""
+    updates_per_batch: int = 1
+    """How many updates in a row are made on each sampled batch, at least 1."""
+    warmup_env_steps: Count = 1_000
+    """Updates owed up to here are skipped, not caught up."""
+    batch_size: int = 64
+    """Transitions per batch, at least 1."""
+    gamma: float = 0.99
+    """Discount per env step, 0 to 1."""
+    n_step: int = 1
+    """Rewards summed before bootstrapping, at least 1."""
+    double: bool = False
+    """The online network chooses the next action, the target network values it (van Hasselt et al. 2015)."""
+    loss: Literal["huber", "mse"] = "huber"
+    """Row loss of scalar Q-values: `huber` or `mse`."""
+    timeouts_are_terminal: bool = False
+    """Store time-outs as terminal. Wrong, and only there to reproduce programs that do it."""
+    log_every: Count = 1_000
+    """Env steps between two rows of events.jsonl, at least 1."""
+    threads: int = 1
+    """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
+    device: str = "cpu"
+    """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
+    run_dir: str = ""
+    """The run's directory; empty: a new one under `runs/`."""
+    trust: bool = False
+    """Allow an env from a file or module to be imported when a run is loaded."""
+    env: EnvSettings = field(default_factory=EnvSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    replay: ReplaySettings = field(default_factory=ReplaySettings)
+    exploration: Schedule = field(default_factory=lambda: Schedule(kind="linear", start=1.0, end=0.05))
+    optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
+    target: TargetSettings = field(default_factory=TargetSettings)
+    learner: LearnerSettings = field(default_factory=LearnerSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
+
+    def __post_init__(self) -> None:
+        for name in (
+            "total_env_steps",
+            "train_every",
+            "updates_per_batch",
+            "batch_size",
+            "n_step",
+            "log_every",
+            "threads",
+        ):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"`{name}` is {getattr(self, name)}, expected at least 1")
+        for name in ("total_episodes", "warmup_env_steps", "seed"):
+            if getattr(self, name) < 0:
+                raise SettingsError(f"`{name}` is {getattr(self, name)}, expected 0 or more")
+        if not 0 <= self.gamma <= 1:
+            raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
+        if exact_fraction(self.updates_per_env_step) < 0:
+            raise SettingsError(f"`updates_per_env_step` is {self.updates_per_env_step}, expected 0 or more")
+        if not (0 <= self.exploration.start <= 1 and 0 <= self.exploration.end <= 1):
+            raise SettingsError("`exploration.start` and `exploration.end` are probabilities, expected 0 to 1")
+        if self.network.atoms > 1 and self.loss == "mse":
+            raise SettingsError(
+                "`loss` is `mse`, but C51 (`network.atoms` above 1) has a loss of its own", "leave `loss` at `huber`"
+            )
+
+    @property
+    def evaluation_every(self) -> int:
+        return self.evaluation.every or max(1, self.total_env_steps // 20)
+
+    @property
+    def checkpoint_every(self) -> int:
+        return self.checkpoint.every or max(1, self.total_env_steps // 10)

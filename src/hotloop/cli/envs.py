@@ -1,0 +1,53 @@
+"""`hotloop envs`, `hotloop envs check ID`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.core.errors import SettingsError
+
+
+def run(words: list[str]) -> int:
+    parser = VerbParser(
+        "envs",
+        "List the environments that can be trained on, or check one against the contract.\n"
+        "An id is one of ours (cartpole), a Gymnasium id (CartPole-v1), module:Id-v0, or path/to/file.py:Class.",
+        "hotloop envs check my_env.py:MyEnv",
+    )
+    parser.add_argument("action", nargs="?", choices=["list", "check"], default="list")
+    parser.add_argument("id", nargs="?", help="the env to check")
+    parser.add_argument("--num-envs", type=int, default=3, help="how many copies to check together (default 3)")
+    parser.add_argument("--env-steps", type=int, default=1_000, help="how many env steps to play (default 1000)")
+    arguments = parser.parse_args(words)
+    if arguments.action == "list":
+        return _list(arguments.json)
+    if arguments.id is None:
+        raise SettingsError("`hotloop envs check` needs an env id", "for example `hotloop envs check CartPole-v1`")
+    return _check(arguments)
+
+
+def _list(as_json: bool) -> int:
+    from hotloop.envs.registry import list_envs
+
+    rows = list_envs()
+    if as_json:
+        print_json([{"id": name, "kind": kind} for name, kind in rows])
+    else:
+        for name, kind in rows:
+            print(f"{name:32} {kind}")
+    return 0
+
+
+def _check(arguments: object) -> int:
+    from hotloop.envs.contract import check_env
+    from hotloop.envs.settings import EnvSettings
+
+    settings = EnvSettings(id=arguments.id, num_envs=arguments.num_envs)  # type: ignore[attr-defined]
+    results = check_env(settings, env_steps=arguments.env_steps)  # type: ignore[attr-defined]
+    if arguments.json:  # type: ignore[attr-defined]
+        print_json([dataclasses.asdict(result) for result in results])
+    else:
+        for result in results:
+            print(f"{'ok  ' if result.ok else 'FAIL'}  {result.name}{': ' + result.detail if result.detail else ''}")
+    return 0 if all(result.ok for result in results) else 1

@@ -1,0 +1,41 @@
+"""The end of a run in words: what was learned and where the time went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def print_result(result: dict[str, Any]) -> None:
+    console = Console(highlight=False)
+    evaluation, last = result["evaluation"], result["final_evaluation"]
+    console.print(
+        f"\n[bold]learned[/bold]  mean return {evaluation['mean_return']:.1f} ± {evaluation['std_return']:.1f} over "
+        f"{evaluation['episodes']} fresh episodes (best weights; the last ones: {last['mean_return']:.1f})"
+    )
+    console.print(
+        f"[bold]made[/bold]     {result['env_steps']:,} env steps, {result['updates']:,} updates, "
+        f"{result['episodes']:,} episodes in {result['seconds']:.1f} s: "
+        f"{result['env_steps_per_second']:,.0f} env steps/s while training ({result['lane']} lane)"
+    )
+    console.print(_phase_table(result["phases"]))
+    console.print(f"[bold]run[/bold]      {result['run']}", soft_wrap=True)
+
+
+def _phase_table(phases: dict[str, dict[str, float]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("phase")
+    table.add_column("seconds", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("")
+    for name, phase in sorted(phases.items(), key=lambda item: -item[1]["seconds"]):
+        table.add_row(name, f"{phase['seconds']:.2f}", f"{phase['share']:.1%}", "█" * round(40 * phase["share"]))
+    return table
+
+
+def print_evaluation(evaluation: dict[str, Any]) -> None:
+    console = Console(highlight=False)
+    for name, value in evaluation.items():
+        console.print(f"{name:16} {value:,.2f}" if isinstance(value, float) else f"{name:16} {value}")

@@ -1,0 +1,24 @@
+"""`hotloop resume RUN`."""
+
+from __future__ import annotations
+
+from hotloop.cli.arguments import VerbParser
+from hotloop.cli.train import with_progress
+
+
+def run(words: list[str]) -> int:
+    parser = VerbParser(
+        "resume",
+        "Continue a run from its newest good checkpoint. It ends bit-identical to a run that was never stopped;\n"
+        "a finished run prints its result again.",
+        "hotloop resume runs/cartpole-dqn-20260101-120000",
+    )
+    parser.add_argument("run", help="a run's directory")
+    parser.add_argument("--trust", action="store_true", help="allow the run's env to be imported from a file or module")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    arguments = parser.parse_args(words)
+    from hotloop import api
+
+    return with_progress(
+        arguments, lambda progress: api.resume(arguments.run, trust=arguments.trust, progress=progress)
+    )

@@ -1,0 +1,54 @@
+"""`hotloop train PRESET|FILE.toml [--any.setting VALUE]`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.presets import preset_names
+
+
+def run(words: list[str]) -> int:
+    parser = VerbParser(
+        "train",
+        "Train an agent. Every setting can be overridden: `hotloop settings dqn` lists them.\n"
+        f"presets: {', '.join(preset_names())}",
+        "hotloop train cartpole-dqn --seed 3 --env.num-envs 16 --network.hidden 128 128",
+        usage="hotloop train PRESET|FILE.toml [--any.setting VALUE ...] [--json] [--quiet]",
+    )
+    parser.add_argument("preset", help="a preset's name, or a TOML file with settings")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    name, rest = _first_word(words)
+    arguments, overrides = parser.parse_known_args([*name, *rest])
+    from hotloop import api
+
+    settings = api.settings_from_words(arguments.preset, overrides)
+    label = Path(arguments.preset).stem
+    return with_progress(arguments, lambda progress: api.train(settings, label=label, progress=progress))
+
+
+def _first_word(words: list[str]) -> tuple[list[str], list[str]]:
+    """The preset stands first; what follows a flag belongs to that flag."""
+    return (words[:1], words[1:]) if words and not words[0].startswith("--") else ([], words)
+
+
+def with_progress(arguments: Any, train: Any) -> int:
+    """Run `train` under a progress display and print what came of it."""
+    from hotloop.cli.progress import TerminalProgress
+    from hotloop.cli.results import print_result
+    from hotloop.loop.off_policy import RunStopped
+
+    try:
+        with TerminalProgress(quiet=arguments.quiet) as progress:
+            result = train(progress)
+    except RunStopped as stopped:
+        if arguments.json:
+            print_json({"run": str(stopped.run.path), "env_steps": stopped.env_steps, "stopped": True})
+        progress.say(str(stopped))
+        return 128 + stopped.signal_number
+    if arguments.json:
+        print_json(result)
+    else:
+        print_result(result)
+    return 0

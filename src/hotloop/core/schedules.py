@@ -1,0 +1,58 @@
+"""A value over a unit: env steps, updates or episodes, always stated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hotloop.core.errors import SettingsError
+from hotloop.core.settings import Count
+
+Unit = Literal["env_steps", "updates", "episodes"]
+
+
+@dataclass(slots=True)
+class Counters:
+    """How far a run has come. `env_steps` counts transitions over all envs, `updates` optimiser steps."""
+
+    env_steps: int = 0
+    updates: int = 0
+    episodes: int = 0
+    iterations: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """`constant`: start. `linear`: start to end over `over` units. `decay`: start x factor^(units // every), not below end."""
+
+    kind: Literal["constant", "linear", "decay"] = "constant"
+    """How the value moves: `constant`, `linear` (start to end over `over`) or `decay` (times `factor` every `every`)."""
+    start: float = 1.0
+    """Value at the beginning."""
+    end: float = 0.0
+    """Value that `linear` reaches and that `decay` does not pass."""
+    over: Count = 10_000
+    """`linear` only: units until `end` is reached, at least 1."""
+    factor: float = 0.995
+    """`decay` only: multiplier, above 0 and at most 1."""
+    every: Count = 1
+    """`decay` only: units between two multiplications, at least 1."""
+    unit: Unit = "env_steps"
+    """What is counted: `env_steps`, `updates` or `episodes`."""
+
+    def __post_init__(self) -> None:
+        if self.over < 1 or self.every < 1:
+            raise SettingsError(f"a schedule's `over` ({self.over}) and `every` ({self.every}) must be at least 1")
+        if not 0.0 < self.factor <= 1.0:
+            raise SettingsError(f"a schedule's `factor` is {self.factor}, expected above 0 and at most 1")
+
+    def at(self, count: int) -> float:
+        """The value after `count` units."""
+        if self.kind == "linear":
+            return self.end if count >= self.over else self.start + (self.end - self.start) * (count / self.over)
+        if self.kind == "decay":
+            return max(self.end, self.start * self.factor ** (count // self.every))
+        return self.start
+
+    def now(self, counters: Counters) -> float:
+        return self.at(getattr(counters, self.unit))

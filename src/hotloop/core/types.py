@@ -1,0 +1,122 @@
+"""The nouns that every part shares. Shape letters: N envs, k batches, B rows of a batch, A actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+Array = np.ndarray
+Obs = Array | dict[str, Array]
+"""What a policy sees of N envs: one array [N, ...], or a dict of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """Shape and dtype of one env's observation (no leading N)."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype = np.dtype(np.float32)
+
+    @property
+    def num_bytes(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+ObsSpec = ArraySpec | dict[str, ArraySpec]
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteActions:
+    """Actions 0 .. count-1; an adapter translates to the env's own numbering."""
+
+    count: int
+
+
+@dataclass(slots=True)
+class EnvStep:
+    """What N envs answered to one action each, with same-step reset.
+
+    Where an episode ended, `obs` already starts the next one and `final_obs` is what the last action led to;
+    elsewhere the two are equal (they may be the same array). `terminated` and `truncated` are never merged here.
+    """
+
+    obs: Obs  # [N, ...]
+    reward: Array  # [N] float32
+    terminated: Array  # [N] bool
+    truncated: Array  # [N] bool
+    final_obs: Obs  # [N, ...]
+    action_mask: Array | None = None  # [N, A] bool, True where allowed, for `obs`
+    final_action_mask: Array | None = None  # [N, A] bool, for `final_obs`
+    episode_stats: dict[str, Array] = field(default_factory=dict)  # name -> [N], valid where an episode ended
+    valid: Array | None = None  # [N] bool; False where the action was ignored (a vector env's own reset step)
+
+
+class VecEnv(Protocol):
+    """`num_envs` environments stepped together. Arrays it returns are not written to again by later steps."""
+
+    num_envs: int
+    obs_spec: ObsSpec
+    action_spec: DiscreteActions
+    has_action_mask: bool
+    saves_state: bool
+    """Whether `get_state` and `set_state` restore the envs exactly; where not, a run re-creates them at checkpoints."""
+
+    def reset(self) -> tuple[Obs, Array | None]:
+        """Start an episode in every env: first observations [N, ...] and action mask [N, A] or None."""
+        ...
+
+    def step(self, action: Array) -> EnvStep: ...
+
+    def get_state(self) -> dict[str, Array]: ...
+
+    def set_state(self, state: Mapping[str, Array]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Batch:
+    """k batches of B transitions each, gathered at once; every array starts [k, B].
+
+    `discount` holds gamma^n * (1 - terminated): one-step, n-step and terminal rows need no cases downstream.
+    `weight` and `index` are always there: ones for uniform replay.
+    """
+
+    obs: Obs  # [k, B, ...]
+    action: Array  # [k, B] int64
+    reward: Array  # [k, B] float32
+    discount: Array  # [k, B] float32
+    next_obs: Obs  # [k, B, ...]
+    weight: Array  # [k, B] float32
+    index: Array  # [k, B] int64, rows of the replay
+    next_action_mask: Array | None = None  # [k, B, A] bool
+
+
+@dataclass(slots=True)
+class UpdateStats:
+    """What k sequential updates measured; on the learner's device, so that reading them is the caller's choice."""
+
+    td_error: Any  # [k, B] |target - prediction| (C51: cross-entropy), the new priorities
+    scalars: Any  # [3, k] loss, mean Q of the actions taken, gradient norm before clipping
+
+    NAMES: ClassVar[tuple[str, ...]] = ("loss", "q_mean", "gradient_norm")
+
+
+class Policy(Protocol):
+    """Acts."""
+
+    def act(self, obs: Obs, action_mask: Array | None) -> Array: ...
+
+
+def map_obs(function: Callable[..., Any], *obs: Any) -> Any:
+    """Apply `function` to an array observation, or to each part of a dict observation."""
+    if isinstance(obs[0], dict):
+        return {name: function(*(part[name] for part in obs)) for name in obs[0]}
+    return function(*obs)

@@ -1,0 +1,85 @@
+"""Random legal play, recorded: the raw material of the contract checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.rng import derive_seeds, stream
+from hotloop.core.types import Array, EnvStep, Obs, VecEnv, map_obs
+
+Factory = Callable[[int, Array], VecEnv]
+"""Makes `num_envs` envs from one seed each."""
+
+
+class Chooser:
+    """Random legal actions; env i's do not depend on how many envs there are."""
+
+    def __init__(self, num_envs: int) -> None:
+        self._streams = [stream(0, "contract", index) for index in range(num_envs)]
+
+    def choose(self, num_actions: int, mask: Array | None) -> Array:
+        choices = [np.flatnonzero(row) for row in mask] if mask is not None else [np.arange(num_actions)]
+        rows = choices if mask is not None else choices * len(self._streams)
+        picks = [row[int(draw.random() * len(row))] for draw, row in zip(self._streams, rows, strict=True)]
+        return np.array(picks, np.int64)
+
+
+@dataclass
+class Recording:
+    first_obs: Obs
+    first_mask: Array | None
+    steps: list[EnvStep]
+
+
+def seeds_for(num_envs: int, name: str = "contract") -> Array:
+    return derive_seeds(0, num_envs, name)
+
+
+def play(factory: Factory, num_envs: int, env_steps: int) -> Recording:
+    """Play about `env_steps` in fresh envs, which are closed afterwards."""
+    envs = factory(num_envs, seeds_for(num_envs))
+    try:
+        obs, mask = envs.reset()
+        return Recording(obs, mask, play_on(envs, Chooser(num_envs), mask, max(1, env_steps // num_envs)))
+    finally:
+        envs.close()
+
+
+def play_on(envs: VecEnv, chooser: Chooser, mask: Array | None, calls: int) -> list[EnvStep]:
+    steps = []
+    for _ in range(calls):
+        steps.append(envs.step(chooser.choose(envs.action_spec.count, mask)))
+        mask = steps[-1].action_mask
+    return steps
+
+
+def copy_of(value: Any) -> Any:
+    """A deep copy of an array, a dict of arrays, or an EnvStep."""
+    if isinstance(value, EnvStep):
+        return EnvStep(**{field.name: copy_of(getattr(value, field.name)) for field in fields(value)})
+    if value is None:
+        return None
+    return map_obs(np.copy, value)
+
+
+def difference(one: EnvStep, other: EnvStep, envs: slice = slice(None)) -> str:
+    """The first field in which two steps differ over `envs`, or an empty text."""
+    done = (one.terminated | one.truncated)[envs]
+    for field in fields(one):
+        rows = done if field.name == "episode_stats" else np.ones_like(done)
+        if not _equal(getattr(one, field.name), getattr(other, field.name), envs, rows):
+            return field.name
+    return ""
+
+
+def _equal(one: Any, other: Any, envs: slice, rows: Array) -> bool:
+    """Whether two values agree over `rows` of `envs`; None stands for True everywhere (`valid`)."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[name], other[name], envs, rows) for name in one)
+    if one is None or other is None:
+        return all(bool(np.all(value[envs])) for value in (one, other) if value is not None)
+    return bool(np.array_equal(one[envs][rows], other[envs][rows], equal_nan=one.dtype.kind == "f"))

@@ -1,0 +1,124 @@
+"""Making Gymnasium envs, single or vectorised, with errors that say what to install or change."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import VectorEnv
+
+from hotloop.core.errors import EnvError, HotloopError, MissingExtraError
+from hotloop.core.types import Array, VecEnv
+from hotloop.envs.gymnasium_envs import GymnasiumEnvs
+from hotloop.envs.gymnasium_vector import GymnasiumVector
+from hotloop.envs.settings import EnvSettings
+from hotloop.envs.user_files import load_class
+
+
+def make_from_id(settings: EnvSettings, gymnasium_id: str, num_envs: int, seeds: Array) -> VecEnv:
+    options: dict[str, Any] = dict(settings.options)
+    if settings.max_episode_steps:
+        options["max_episode_steps"] = settings.max_episode_steps
+    if settings.batched:
+        return _adapt_vector(settings, seeds, lambda: _make_vector(gymnasium_id, num_envs, options))
+    make = lambda: gymnasium.make(gymnasium_id, disable_env_checker=True, **options)  # noqa: E731
+    return _adapt_single(settings, num_envs, seeds, make)
+
+
+def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
+    kind: Any = load_class(settings.id)
+    options: dict[str, Any] = dict(settings.options)
+    limit = settings.max_episode_steps
+    if issubclass(kind, VectorEnv):
+        if limit:
+            options["max_episode_steps"] = limit
+        return _adapt_vector(settings, seeds, lambda: kind(num_envs=num_envs, **options))
+    if not issubclass(kind, gymnasium.Env):
+        raise EnvError(f"`{settings.id}` is no gymnasium.Env and no gymnasium.vector.VectorEnv", "derive it from one")
+    if settings.batched:
+        raise EnvError(f"`{settings.id}` steps one env at a time", "leave `batched` out, or derive it from VectorEnv")
+    wrap = (lambda env: gymnasium.wrappers.TimeLimit(env, limit)) if limit else (lambda env: env)
+    return _adapt_single(settings, num_envs, seeds, lambda: wrap(kind(**options)))
+
+
+def import_module(env_id: str, name: str) -> None:
+    """Import the module of `module:Id-v0`, which registers the id."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise EnvError(
+            f"there is no module `{error.name}` to import for `{env_id}`", "install it, or mend its name"
+        ) from error
+    except Exception as error:
+        raise EnvError(f"importing `{name}` for `{env_id}` raised {type(error).__name__}: {error}") from error
+
+
+def _make_vector(gymnasium_id: str, num_envs: int, options: dict[str, Any]) -> VectorEnv:
+    if gymnasium.spec(gymnasium_id).vector_entry_point is None:
+        raise EnvError(f"`{gymnasium_id}` has no vectorised implementation", "leave `batched` out")
+    return gymnasium.make_vec(gymnasium_id, num_envs, vectorization_mode="vector_entry_point", **options)
+
+
+def _adapt_single(settings: EnvSettings, num_envs: int, seeds: Array, make: Callable[[], Any]) -> VecEnv:
+    envs: list[gymnasium.Env] = []
+    try:
+        with _made(settings.id):
+            for _ in range(num_envs):
+                envs.append(make())
+        return GymnasiumEnvs(settings.id, envs, seeds, settings.dict_obs)
+    except BaseException:
+        _close(envs)
+        raise
+
+
+def _adapt_vector(settings: EnvSettings, seeds: Array, make: Callable[[], VectorEnv]) -> VecEnv:
+    with _made(settings.id):
+        envs = make()
+    try:
+        if envs.num_envs != len(seeds):
+            raise EnvError(
+                f"`{settings.id}` made {envs.num_envs} envs where {len(seeds)} were asked for", "mind `num_envs`"
+            )
+        return GymnasiumVector(settings.id, envs, seeds, settings.dict_obs)
+    except BaseException:
+        _close([envs])
+        raise
+
+
+def _close(envs: list[Any]) -> None:
+    for env in envs:
+        with contextlib.suppress(Exception):
+            env.close()
+
+
+@contextlib.contextmanager
+def _made(env_id: str) -> Iterator[None]:
+    """Translate what constructors raise. Gymnasium's own log lines at this point (an old version, a missing field
+    that we check ourselves) are warnings to whoever registered the env; all of them start with `WARN:`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=r".*WARN: ")
+            yield
+    except HotloopError:
+        raise
+    except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
+        raise MissingExtraError(
+            f"`{env_id}` needs what is not installed: {error}", _install_hint(str(error))
+        ) from error
+    except Exception as error:
+        raise EnvError(
+            f"`{env_id}` could not be made: {type(error).__name__}: {error}",
+            "check `options` and `max_episode_steps` against the arguments of its constructor",
+        ) from error
+
+
+def _install_hint(message: str) -> str:
+    if "box2d" in message.lower():
+        return "pip install 'hotloop[box2d]'"
+    extra = re.search(r"gymnasium\[([\w-]+)\]", message)
+    return f"pip install 'gymnasium[{extra[1]}]'" if extra else "install the package it names"

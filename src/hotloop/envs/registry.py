@@ -1,0 +1,92 @@
+"""From an id to envs. Native names are looked up here; nothing heavy is imported until one is made."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from typing import Any
+
+from hotloop.core.errors import EnvError, SettingsError
+from hotloop.core.types import Array, VecEnv
+from hotloop.envs.settings import EnvSettings
+
+NATIVE: dict[str, str] = {
+    "cartpole": "hotloop.envs.cartpole:CartPole",
+}
+"""Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option."""
+
+
+def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = True) -> VecEnv:
+    """`num_envs` envs of `settings.id`, env i seeded with `seeds[i]` (uint64).
+
+    Without `trust`, ids that import code of the user's (`module:Id-v0`, `file.py:Class`) are refused.
+    """
+    env_id = settings.id
+    if not trust and needs_trust(env_id):
+        raise EnvError(f"`{env_id}` runs code from outside hotloop", "pass `--trust` if you know where it comes from")
+    if len(seeds) != num_envs:
+        raise EnvError(f"{len(seeds)} seeds were given for {num_envs} envs", "give one seed per env")
+    if env_id in NATIVE:
+        return _make_native(settings, num_envs, seeds)
+    from hotloop.envs import gymnasium_make
+
+    if is_file(env_id):
+        return gymnasium_make.make_from_file(settings, num_envs, seeds)
+    module, _, gymnasium_id = env_id.rpartition(":")
+    if module:
+        gymnasium_make.import_module(env_id, module)
+    _require_registered(env_id, gymnasium_id)
+    return gymnasium_make.make_from_id(settings, gymnasium_id, num_envs, seeds)
+
+
+def needs_trust(env_id: str) -> bool:
+    """Whether making this env runs a user's file or module."""
+    return ":" in env_id
+
+
+def is_file(env_id: str) -> bool:
+    return env_id.rpartition(":")[0].endswith(".py")
+
+
+def list_envs() -> list[tuple[str, str]]:
+    """Every id that can be made as it stands, with its kind: `native` or `gymnasium`."""
+    return [(name, "native") for name in NATIVE] + [(name, "gymnasium") for name in sorted(_gymnasium_ids())]
+
+
+def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
+    if settings.batched:
+        raise SettingsError(f"`batched` is set, but `{settings.id}` is always batched", "leave `batched` out")
+    module, _, name = NATIVE[settings.id].partition(":")
+    kind = getattr(importlib.import_module(module), name)
+    options: dict[str, Any] = dict(settings.options)
+    if settings.max_episode_steps:
+        options["max_episode_steps"] = settings.max_episode_steps
+    known = [key for key in inspect.signature(kind).parameters if key not in ("num_envs", "seeds")]
+    for option in options:
+        if option not in known:
+            near = difflib.get_close_matches(option, known, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known) or 'no options'}"
+            raise SettingsError(f"`{settings.id}` has no option `{option}`", hint)
+    return kind(num_envs, seeds, **options)
+
+
+def _gymnasium_ids() -> list[str]:
+    import gymnasium
+
+    return list(gymnasium.registry)
+
+
+def _require_registered(env_id: str, gymnasium_id: str) -> None:
+    """Only exact ids: Gymnasium would take `CartPole` for its newest version, which changes over time."""
+    known = _gymnasium_ids()
+    if gymnasium_id in known:
+        return
+    by_lower = {name.lower(): name for name in [*known, *NATIVE]}
+    near = difflib.get_close_matches(gymnasium_id.lower(), by_lower, n=3, cutoff=0.6)
+    hint = (
+        f"did you mean {' or '.join(f'`{by_lower[name]}`' for name in near)}?" if near else "`hotloop envs` lists them"
+    )
+    if "/" in gymnasium_id and not near:
+        hint = f"if a package registers it, name its module: `module:{gymnasium_id}`"
+    raise EnvError(f"there is no env `{env_id}`", hint)

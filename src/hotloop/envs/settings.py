@@ -1,0 +1,56 @@
+"""Which environment, how many of it, and how its observations are handed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from hotloop.core.errors import SettingsError
+
+DictObs = Literal["flatten", "keep"]
+Option = str | int | float | bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvSettings:
+    id: str = "cartpole"
+    """Environment: a native name (`cartpole`), a Gymnasium id (`CartPole-v1`), `module:Id-v0` (imports the module
+    first) or `path/to/file.py:Class` (a class of your own)."""
+
+    num_envs: int = 1
+    """Environments stepped together, 1 or more."""
+
+    max_episode_steps: int = 0
+    """Truncate an episode after so many of its own steps; 0 keeps the environment's own limit."""
+
+    dict_obs: DictObs = "flatten"
+    """Dict observations: `flatten` joins the parts into one vector, `keep` hands them on by name."""
+
+    batched: bool = False
+    """Use the Gymnasium id's own vectorised implementation instead of stepping `num_envs` single ones."""
+
+    options: dict[str, Option] = field(default_factory=dict)
+    """Keyword arguments for the environment's constructor, e.g. `is_slippery = false`."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id.strip():
+            raise SettingsError(f"`id` is {self.id!r}; expected the name of an env", "`hotloop envs` lists them")
+        _require_count("num_envs", self.num_envs, lowest=1)
+        _require_count("max_episode_steps", self.max_episode_steps, lowest=0)
+        if self.dict_obs not in get_args(DictObs):
+            raise SettingsError(
+                f"`dict_obs` is {self.dict_obs!r}; expected `flatten` or `keep`", "choose one of the two"
+            )
+        if not isinstance(self.batched, bool):
+            raise SettingsError(f"`batched` is {self.batched!r}; expected true or false", "choose one of the two")
+        for name, value in self.options.items():
+            if not isinstance(value, Option):
+                raise SettingsError(
+                    f"option `{name}` is a {type(value).__name__}; expected text, a number, true or false",
+                    "build anything richer inside a class of your own: `path/to/file.py:Class`",
+                )
+
+
+def _require_count(name: str, value: object, lowest: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+        raise SettingsError(f"`{name}` is {value!r}; expected a whole number of {lowest} or more", f"e.g. {lowest}")

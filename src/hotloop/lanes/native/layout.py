@@ -1,0 +1,153 @@
+"""What the native lane computes: the network's sizes and the update's constants, and their memory plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hotloop.core.types import Array
+from hotloop.lanes.native import plan_kernels as plan
+from hotloop.lanes.native.activation_kernels import CODES
+from hotloop.lanes.native.vector_kernels import LANES
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeLayout:
+    """A multilayer perceptron with a linear or dueling head, of scalar values or of Z atoms.
+
+    The flat parameters hold each layer's weight [out, in] and bias [out]: torso, then head (dueling: value, advantage).
+    """
+
+    obs_size: int
+    hidden: tuple[int, ...]
+    num_actions: int
+    activation: str = "relu"
+    dueling: bool = False
+    atoms: int = 1
+    v_min: float = 0.0
+    v_max: float = 0.0
+
+    @property
+    def layers(self) -> tuple[tuple[int, int], ...]:
+        """(in, out) of every linear layer, in the order of the parameters."""
+        widths = (self.obs_size, *self.hidden)
+        torso = tuple(zip(widths[:-1], widths[1:], strict=True))
+        head = ((widths[-1], self.num_actions * self.atoms),)
+        return torso + ((widths[-1], self.atoms), *head) if self.dueling else torso + head
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(fan_in * fan_out + fan_out for fan_in, fan_out in self.layers)
+
+    @property
+    def num_outputs(self) -> int:
+        """Of all head layers together."""
+        return (self.num_actions + self.dueling) * self.atoms
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateConstants:
+    """What an update does beside the network; `max_norm` 0: no clipping, `target_every` 0: target left alone."""
+
+    double: bool = False
+    huber: bool = True
+    max_norm: float = 10.0
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    tau: float = 1.0
+    target_every: int = 0
+
+
+def padded_stride(length: int) -> int:
+    """Whole vectors per row. Rows a multiple of 512 bytes apart would share a few sets of the first cache."""
+    whole = -(-length // LANES) * LANES
+    return whole + LANES if whole % 128 == 0 else whole
+
+
+class MemoryPlan:
+    """The plan for batches of `rows` rows, and the workspace it describes."""
+
+    def __init__(self, layout: NativeLayout, constants: UpdateConstants, rows: int, training: bool = True) -> None:
+        self._used = 0
+        self.columns = rows * (2 if training and constants.double else 1)
+        self.numbers = np.zeros(plan.TABLE + plan.ROW * len(layout.layers), np.int64)
+        self._sizes(layout, constants, rows)
+        self._activations(layout, training)
+        self._heads(layout, training)
+        self._table(layout, training)
+        self.constants = np.array(
+            [constants.max_norm, constants.beta1, constants.beta2, constants.epsilon, constants.tau]
+            + [layout.v_min, layout.v_max]
+        )
+        self.workspace = _aligned_zeros(self._used)
+
+    def _take(self, rows: int, stride: int) -> int:
+        """Offset of a fresh matrix; whole vectors, so that every row starts at a cache line."""
+        offset = self._used
+        self._used += -(-rows * stride // LANES) * LANES
+        return offset
+
+    def _sizes(self, layout: NativeLayout, constants: UpdateConstants, rows: int) -> None:
+        numbers = self.numbers
+        numbers[plan.TORSO] = len(layout.hidden)
+        numbers[plan.HEADS] = 2 if layout.dueling else 1
+        numbers[plan.ACTIVATION] = CODES[layout.activation]
+        numbers[plan.ACTIONS] = layout.num_actions
+        numbers[plan.ATOMS] = layout.atoms
+        numbers[plan.OBS_SIZE] = layout.obs_size
+        numbers[plan.COMBINED] = layout.atoms if layout.dueling else 0
+        numbers[plan.OUTPUTS] = layout.num_outputs
+        numbers[plan.ROWS] = rows
+        numbers[plan.COLUMN_STRIDE] = padded_stride(self.columns)
+        numbers[plan.DOUBLE] = constants.double
+        numbers[plan.HUBER] = constants.huber
+        numbers[plan.TARGET_EVERY] = constants.target_every
+
+    def _activations(self, layout: NativeLayout, training: bool) -> None:
+        numbers, widest = self.numbers, max(layout.hidden, default=1)
+        rows, stride = int(numbers[plan.ROWS]), int(numbers[plan.COLUMN_STRIDE])
+        numbers[plan.ZEROS] = self._take(1, max(rows, widest, layout.num_outputs))
+        numbers[plan.ONES] = self._take(1, rows)
+        numbers[plan.INPUT] = self._take(layout.obs_size, stride)
+        numbers[plan.VALUES_EVEN] = self._take(widest, stride)
+        numbers[plan.VALUES_ODD] = self._take(widest, stride)
+        numbers[plan.SLOPES] = self._take(widest, stride) if layout.activation == "gelu" else 0
+        if training:
+            numbers[plan.GRADIENT_EVEN] = self._take(rows, padded_stride(widest))
+            numbers[plan.GRADIENT_ODD] = self._take(rows, padded_stride(widest))
+
+    def _heads(self, layout: NativeLayout, training: bool) -> None:
+        numbers, outputs = self.numbers, layout.num_outputs
+        rows, stride = int(numbers[plan.ROWS]), int(numbers[plan.COLUMN_STRIDE])
+        numbers[plan.HEAD_STRIDE] = padded_stride(outputs)
+        numbers[plan.HEAD_ONLINE] = self._take(outputs, stride)
+        if training:
+            numbers[plan.HEAD_TARGET] = self._take(outputs, stride)
+            numbers[plan.HEAD_GRADIENT] = self._take(outputs, stride)
+            numbers[plan.HEAD_ROWS] = self._take(rows, padded_stride(outputs))
+        numbers[plan.SCRATCH] = self._take(layout.num_actions + 4 * layout.atoms + 4, stride)
+
+    def _table(self, layout: NativeLayout, training: bool) -> None:
+        rows, offset, output = int(self.numbers[plan.ROWS]), 0, 0
+        table = self.numbers[plan.TABLE :].reshape(-1, plan.ROW)
+        for index, (fan_in, fan_out) in enumerate(layout.layers):
+            bias = offset + fan_in * fan_out
+            table[index, : plan.KEPT] = fan_in, fan_out, offset, bias
+            table[index, plan.STRIDE] = padded_stride(fan_out)
+            offset = bias + fan_out
+            if index >= len(layout.hidden):
+                table[index, plan.FIRST_OUTPUT] = output
+                output += fan_out
+            elif training:
+                table[index, plan.KEPT] = self._take(rows, padded_stride(fan_out))
+                gelu = layout.activation == "gelu"
+                table[index, plan.KEPT_SLOPES] = self._take(rows, padded_stride(fan_out)) if gelu else 0
+
+
+def _aligned_zeros(size: int) -> Array:
+    """A float32 vector that starts at a cache line: a vector load across two lines costs twice."""
+    raw = np.zeros(size + 16, np.float32)
+    first = -raw.ctypes.data % 64 // 4
+    return raw[first : first + size]

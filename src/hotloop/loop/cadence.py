@@ -1,0 +1,35 @@
+"""When something is due. Stateless: everything follows from the counters before and after an iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+
+def crossed(before: int, after: int, every: int) -> bool:
+    """Whether a multiple of `every` lies in (before, after]."""
+    return after // every > before // every
+
+
+class UpdatePlan:
+    """Updates owed per env step as an exact fraction, in bursts, in chunks that one call may make."""
+
+    def __init__(self, ratio: Fraction, train_every: int, warmup_env_steps: int, max_per_call: int) -> None:
+        self._numerator, self._denominator = ratio.numerator, ratio.denominator
+        self._train_every = train_every
+        self._warmup = warmup_env_steps
+        self._max_per_call = max_per_call
+
+    def owed(self, env_steps: int) -> int:
+        """Updates owed after so many env steps, had there been no warm-up."""
+        return env_steps // self._train_every * self._train_every * self._numerator // self._denominator
+
+    def due(self, before: int, after: int) -> Iterator[int]:
+        """The sizes of the calls to make now; what fell into the warm-up is skipped, not caught up."""
+        if after <= self._warmup:
+            return
+        left = self.owed(after) - self.owed(max(before, self._warmup))
+        while left > 0:
+            k = min(left, self._max_per_call)
+            yield k
+            left -= k

@@ -1,0 +1,78 @@
+"""Acts in the envs and keeps account of episodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.schedules import Counters
+from hotloop.core.types import Array, EnvStep, Obs, Policy, VecEnv
+from hotloop.doctor.timer import PhaseTimer
+from hotloop.loop.collector_kernels import account
+from hotloop.loop.metrics import Metrics
+
+
+class Collector:
+    """`advance` makes one env step in every env: [act], [env], then the episode account under [log]."""
+
+    def __init__(self, envs: VecEnv, counters: Counters, metrics: Metrics, timer: PhaseTimer) -> None:
+        self._counters = counters
+        self._metrics = metrics
+        self._act, self._env, self._log = timer.phase("act"), timer.phase("env"), timer.phase("log")
+        self.restart(envs)
+
+    def restart(self, envs: VecEnv) -> None:
+        """Begin new episodes in `envs`; those under way are forgotten."""
+        self.envs = envs
+        self._obs, self._action_mask = envs.reset()
+        self._returns = np.zeros(envs.num_envs)
+        self._lengths = np.zeros(envs.num_envs, dtype=np.int64)
+
+    def advance(self, policy: Policy) -> tuple[Obs, Array, EnvStep]:
+        """What the policy saw, what it did, and what came of it."""
+        obs = self._obs
+        with self._act:
+            action = policy.act(obs, self._action_mask)
+        with self._env:
+            step = self.envs.step(action)
+        self._obs, self._action_mask = step.obs, step.action_mask
+        with self._log:
+            self._account(step)
+        return obs, action, step
+
+    def _account(self, step: EnvStep) -> None:
+        if step.valid is not None:
+            self._account_valid(step, step.valid)
+            return
+        self._counters.env_steps += len(step.reward)
+        if account(step.reward, step.terminated, step.truncated, self._returns, self._lengths):
+            self._finish(step, step.terminated | step.truncated)
+
+    def _account_valid(self, step: EnvStep, valid: Array) -> None:
+        """Rows in which a vector env only reset itself are no env steps."""
+        self._counters.env_steps += int(valid.sum())
+        self._returns[valid] += step.reward[valid]
+        self._lengths[valid] += 1
+        ended = (step.terminated | step.truncated) & valid
+        if ended.any():
+            self._finish(step, ended)
+
+    def _finish(self, step: EnvStep, ended: Array) -> None:
+        self._counters.episodes += int(ended.sum())
+        self._metrics.note_episodes(self._returns[ended], self._lengths[ended])
+        self._returns[ended] = 0.0
+        self._lengths[ended] = 0
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the envs themselves; the observation is theirs to give again where they save no state."""
+        obs = self._obs if isinstance(self._obs, dict) else {"obs": self._obs}
+        mask = {} if self._action_mask is None else {"action_mask": self._action_mask}
+        return {"returns": self._returns.copy(), "lengths": self._lengths.copy(), "last_obs": dict(obs), **mask}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self._returns[:] = state["returns"]
+        self._lengths[:] = state["lengths"]
+        saved = state["last_obs"]
+        self._obs = dict(saved) if isinstance(self._obs, dict) else saved["obs"]
+        self._action_mask = state.get("action_mask")

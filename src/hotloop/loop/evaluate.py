@@ -1,0 +1,82 @@
+"""How good the agent is: greedy episodes on separate envs, and the best weights so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.types import Array, Policy, VecEnv
+
+MAX_EVALUATION_ENVS = 32
+
+
+def play_episodes(policy: Policy, envs: VecEnv, episodes: int) -> dict[str, Array]:
+    """Returns, lengths and the workload's own measures of `episodes` whole episodes.
+
+    Each env plays a quota fixed in advance: taking the first episodes to finish would favour short ones.
+    """
+    quota = np.full(envs.num_envs, episodes // envs.num_envs)
+    quota[: episodes % envs.num_envs] += 1
+    totals, lengths = np.zeros(envs.num_envs), np.zeros(envs.num_envs, dtype=np.int64)
+    finished: dict[str, list[float]] = {"return": [], "length": []}
+    obs, action_mask = envs.reset()
+    while quota.any():
+        step = envs.step(policy.act(obs, action_mask))
+        valid = np.ones(envs.num_envs, dtype=bool) if step.valid is None else step.valid
+        totals += np.where(valid, step.reward, 0.0)
+        lengths += valid
+        for i in np.flatnonzero((step.terminated | step.truncated) & valid):
+            if quota[i] > 0:
+                quota[i] -= 1
+                _note(
+                    finished,
+                    {"return": totals[i], "length": lengths[i]} | {k: v[i] for k, v in step.episode_stats.items()},
+                )
+            totals[i], lengths[i] = 0.0, 0
+        obs, action_mask = step.obs, step.action_mask
+    return {name: np.array(values) for name, values in finished.items()}
+
+
+def _note(finished: dict[str, list[float]], episode: dict[str, Any]) -> None:
+    for name, value in episode.items():
+        finished.setdefault(name, []).append(float(value))
+
+
+def summarise(played: dict[str, Array]) -> dict[str, Any]:
+    """The object called `evaluation` in every JSON answer."""
+    summary: dict[str, Any] = {
+        "episodes": len(played["return"]),
+        "mean_return": float(played["return"].mean()),
+        "std_return": float(played["return"].std()),
+    }
+    return summary | {f"mean_{name}": float(values.mean()) for name, values in played.items() if name != "return"}
+
+
+class Best:
+    """The weights with the highest mean return in a periodic evaluation (the later ones where two are equal)."""
+
+    def __init__(self) -> None:
+        self.mean_return = -np.inf
+        self.env_steps = -1
+        self.judged_at = -1  # env steps of the last evaluation, best or not
+        self.parameters: Array = np.empty(0, dtype=np.float32)
+
+    def offer(self, mean_return: float, env_steps: int, parameters: Array) -> None:
+        self.judged_at = env_steps
+        if mean_return >= self.mean_return:
+            self.mean_return, self.env_steps, self.parameters = mean_return, env_steps, parameters
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "parameters": self.parameters,
+            "mean_return": np.array(self.mean_return),
+            "env_steps": self.env_steps,
+            "judged_at": self.judged_at,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.parameters = state["parameters"]
+        self.mean_return = float(state["mean_return"])
+        self.env_steps = state["env_steps"]
+        self.judged_at = state["judged_at"]

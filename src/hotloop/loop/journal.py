@@ -1,0 +1,119 @@
+"""What a run writes while it trains: event rows, checkpoints, and the final result."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from hotloop.core.types import ArraySpec, ObsSpec
+from hotloop.doctor.timer import PhaseTimer
+from hotloop.loop.session import Session
+from hotloop.runs import checkpoint
+from hotloop.runs.digest import digest
+from hotloop.runs.directory import Run
+from hotloop.runs.events import EventLog
+from hotloop.runs.schema import SCHEMA
+
+NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint")
+"""Phases that `env_steps_per_second` leaves out."""
+
+
+class Journal:
+    def __init__(self, run: Run, session: Session, timer: PhaseTimer, warn: Callable[[str], None]) -> None:
+        self._run = run
+        self._session = session
+        self._timer = timer
+        self._warn = warn
+        self._events = EventLog(run.events)
+
+    def begin(self) -> None:
+        """A first row for a new run; for one that stopped, everything as its newest checkpoint has it."""
+        found = checkpoint.newest(self._run.checkpoints, self._warn)
+        if found is None:
+            self._events.truncate(0)
+            self._events.append({"event": "start", "schema": SCHEMA, "time": time.time(), "machine": machine_facts()})
+            return
+        _, state, meta = found
+        self._session.load_state(state)
+        self._timer.add_ns(meta["phases_ns"])
+        self._events.truncate(meta["events_offset"])
+
+    def log(self, row: dict[str, Any]) -> None:
+        self._events.append(row | self._clock_fields())
+
+    def save(self) -> None:
+        """A checkpoint of everything, its predecessors thinned out."""
+        session = self._session
+        envs = session.collector.envs
+        meta = {
+            "phases_ns": self._timer.totals_ns(),
+            "events_offset": self._events.offset,
+            "obs_spec": spec_as_data(envs.obs_spec),
+            "num_actions": envs.action_spec.count,
+            "lane": session.learner.lane.name,
+        }
+        folder = self._run.checkpoints
+        checkpoint.save(folder, checkpoint.checkpoint_name(session.counters.env_steps), session.state(), meta)
+        checkpoint.keep(folder, session.settings.checkpoint.keep)
+
+    def finish(self, evaluation: dict[str, Any], final_evaluation: dict[str, Any], state_digest: str) -> dict[str, Any]:
+        counters = self._session.counters
+        result = {
+            "run": str(self._run.path),
+            "env_steps": counters.env_steps,
+            "updates": counters.updates,
+            "episodes": counters.episodes,
+            **self._clock_fields(with_shares=True),
+            "evaluation": evaluation,
+            "final_evaluation": final_evaluation,
+            "lane": self._session.learner.lane.name,
+            "digest": state_digest,
+        }
+        self._run.write_json(
+            "trace.json", {"schema": SCHEMA, "phases": result["phases"], "counts": self._timer.counts()}
+        )
+        self._run.write_json("result.json", {"schema": SCHEMA, **result})
+        return result
+
+    def state_digest(self) -> str:
+        return digest(self._session.state())
+
+    def close(self) -> None:
+        self._events.close()
+
+    def _clock_fields(self, with_shares: bool = False) -> dict[str, Any]:
+        seconds = {name: ns / 1e9 for name, ns in self._timer.totals_ns().items()}
+        total = sum(seconds.values())
+        training = total - sum(seconds.get(name, 0.0) for name in NOT_TRAINING)
+        phases: dict[str, Any] = {name: round(value, 6) for name, value in seconds.items()}
+        if with_shares:
+            phases = {name: {"seconds": value, "share": value / total} for name, value in seconds.items()}
+        rate = self._session.counters.env_steps / training if training > 0 else 0.0
+        return {"seconds": round(total, 6), "env_steps_per_second": round(rate, 3), "phases": phases}
+
+
+def spec_as_data(spec: ObsSpec) -> Any:
+    if isinstance(spec, dict):
+        return {"parts": {name: spec_as_data(part) for name, part in spec.items()}}
+    return {"shape": list(spec.shape), "dtype": spec.dtype.name}
+
+
+def spec_from_data(data: Any) -> ObsSpec:
+    if "parts" in data:
+        return {name: ArraySpec(tuple(part["shape"]), np.dtype(part["dtype"])) for name, part in data["parts"].items()}
+    return ArraySpec(tuple(data["shape"]), np.dtype(data["dtype"]))
+
+
+def machine_facts() -> dict[str, Any]:
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "processor": platform.machine(),
+        "torch_threads": torch.get_num_threads(),
+    }

@@ -1,0 +1,87 @@
+"""What a run measured since its last log row, read from the device once per row."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+import torch
+
+from hotloop.core.errors import NumbersError
+from hotloop.core.schedules import Counters
+from hotloop.core.types import Array, UpdateStats
+
+WINDOW_EPISODES = 100
+_COMPACT_AT = 1_000
+
+
+class Metrics:
+    """Update statistics stay where they were computed until `row` takes their mean: one host read per log interval."""
+
+    def __init__(self) -> None:
+        self._scalars: list[Any] = []  # of [3, k]
+        self._returns: deque[float] = deque(maxlen=WINDOW_EPISODES)
+        self._lengths: deque[int] = deque(maxlen=WINDOW_EPISODES)
+
+    def note_updates(self, stats: UpdateStats) -> None:
+        self._scalars.append(stats.scalars)
+        if len(self._scalars) >= _COMPACT_AT:
+            self._scalars = [_join(self._scalars)]
+
+    def note_episodes(self, returns: Array, lengths: Array) -> None:
+        self._returns.extend(returns.tolist())
+        self._lengths.extend(lengths.tolist())
+
+    def row(self, counters: Counters) -> dict[str, Any]:
+        """Counters, means over the last 100 episodes, and the mean loss, Q and gradient norm since the last row."""
+        row: dict[str, Any] = {
+            "env_steps": counters.env_steps,
+            "updates": counters.updates,
+            "episodes": counters.episodes,
+            "mean_return": _mean(self._returns),
+            "mean_length": _mean(self._lengths),
+        }
+        means = self._take_means()
+        for name, value in means.items():
+            if value is not None and not np.isfinite(value):
+                raise NumbersError(
+                    f"`{name}` became {value} between {counters.updates} updates and the log row before",
+                    "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; the last checkpoint is still finite",
+                )
+        return row | means
+
+    def _take_means(self) -> dict[str, float | None]:
+        if not self._scalars:
+            return dict.fromkeys(UpdateStats.NAMES)
+        means = _to_host(_join(self._scalars)).mean(axis=1, dtype=np.float64)
+        self._scalars = []
+        return {name: float(value) for name, value in zip(UpdateStats.NAMES, means, strict=True)}
+
+    def state(self) -> dict[str, Any]:
+        pending = _to_host(_join(self._scalars)) if self._scalars else np.empty((len(UpdateStats.NAMES), 0), np.float32)
+        return {
+            "returns": np.array(self._returns),
+            "lengths": np.array(self._lengths, dtype=np.int64),
+            "pending": pending,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self._returns.extend(state["returns"].tolist())
+        self._lengths.extend(state["lengths"].tolist())
+        self._scalars = [state["pending"]] if state["pending"].shape[1] else []
+
+
+def _join(scalars: list[Any]) -> Any:
+    if any(isinstance(part, torch.Tensor) for part in scalars):
+        device = next(part.device for part in scalars if isinstance(part, torch.Tensor))
+        return torch.cat([torch.as_tensor(part, device=device) for part in scalars], dim=1)
+    return np.concatenate(scalars, axis=1)
+
+
+def _to_host(scalars: Any) -> Array:
+    return scalars.cpu().numpy() if isinstance(scalars, torch.Tensor) else scalars
+
+
+def _mean(values: deque[Any]) -> float | None:
+    return float(np.mean(values)) if values else None

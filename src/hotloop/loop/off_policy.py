@@ -1,0 +1,131 @@
+"""The DQN family's training loop: all of it, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Protocol
+
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.core.errors import HotloopError
+from hotloop.core.types import Array
+from hotloop.doctor.timer import PhaseTimer
+from hotloop.loop.cadence import crossed
+from hotloop.loop.compile_phase import compile_phase
+from hotloop.loop.journal import Journal
+from hotloop.loop.session import Session, build_session
+from hotloop.loop.stopping import StopSignals
+from hotloop.runs.directory import Run
+
+
+class Progress(Protocol):
+    """Shows how a run is getting on; never part of what it computes."""
+
+    def show(self, session: Session, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+
+class RunStopped(HotloopError):
+    """Training was asked to stop by a signal."""
+
+    def __init__(self, run: Run, signal_number: int, env_steps: int) -> None:
+        super().__init__(f"stopped at {env_steps:,} env steps", f"`hotloop resume {run.path}` continues")
+        self.run, self.signal_number, self.env_steps = run, signal_number, env_steps
+
+
+def train(settings: DQNSettings, run: Run, progress: Progress) -> dict[str, Any]:
+    """Train until the run is finished, from its newest checkpoint if it has one; returns the result object."""
+    timer = PhaseTimer()
+    with run, compile_phase(timer, progress.say), StopSignals() as stop:
+        with timer.phase("start-up"):
+            run.lock()
+            session = build_session(settings, timer)
+            journal = Journal(run, session, timer, warn=progress.say)
+            journal.begin()
+        try:
+            _loop(session, journal, timer, stop, progress)
+            if stop.requested:
+                _save_on_stop(session, journal, timer)
+                raise RunStopped(run, stop.requested, session.counters.env_steps)
+            return _finish(session, journal, timer, progress)
+        finally:
+            journal.close()
+            session.close()
+
+
+def _loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress) -> None:
+    settings, counters = session.settings, session.counters
+    collector, policy, replay, learner = session.collector, session.policy, session.replay, session.learner
+    while not session.finished and not stop.requested:
+        before = copy(counters)
+        obs, action, step = collector.advance(policy)  # phases act, env; counts env steps and episodes
+        with timer.phase("store"):
+            replay.add(obs, action, step)
+
+        for k in session.plan.due(before.env_steps, counters.env_steps):
+            with timer.phase("sample"):
+                batches = replay.sample(learner.rows_per_update, k, counters.env_steps, settings.updates_per_batch)
+            with timer.phase("update"):
+                stats = learner.update(batches, counters)  # k sequential updates
+                replay.update_priorities(batches.index, stats.td_error)
+            session.metrics.note_updates(stats)
+            counters.updates += k
+        learner.follow(before, counters)
+
+        if crossed(before.env_steps, counters.env_steps, settings.log_every):
+            with timer.phase("log"):
+                _log(session, journal, timer, progress)
+        if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
+            with timer.phase("evaluate"):
+                _evaluate(session, journal)
+        if crossed(before.env_steps, counters.env_steps, settings.checkpoint_every) and not session.finished:
+            with timer.phase("checkpoint"):
+                _checkpoint(session, journal)
+        counters.iterations += 1
+        progress.show(session, timer)
+
+
+def _log(session: Session, journal: Journal, timer: PhaseTimer, progress: Progress) -> None:
+    row = session.metrics.row(session.counters) | {"epsilon": session.policy.epsilon}
+    journal.log({"event": "progress", **row})
+    progress.show(session, timer, row)
+
+
+def _evaluate(session: Session, journal: Journal) -> None:
+    """Judge the present weights, and keep them if they are the best so far."""
+    env_steps = session.counters.env_steps
+    evaluation = session.evaluate(session.settings.evaluation.episodes, env_steps)
+    session.best.offer(evaluation["mean_return"], env_steps, session.learner.lane.parameters())
+    journal.log({"event": "evaluation", "env_steps": env_steps, **evaluation})
+
+
+def _checkpoint(session: Session, journal: Journal) -> None:
+    if not session.collector.envs.saves_state:
+        session.recreate_envs()  # in every run, so that a resumed one does the same
+    journal.save()
+
+
+def _save_on_stop(session: Session, journal: Journal, timer: PhaseTimer) -> None:
+    """Save at once where the envs can; otherwise the last scheduled checkpoint is where the run resumes."""
+    if session.collector.envs.saves_state:
+        with timer.phase("checkpoint"):
+            journal.save()
+
+
+def _finish(session: Session, journal: Journal, timer: PhaseTimer, progress: Progress) -> dict[str, Any]:
+    """Judge the best weights and the last ones on fresh episodes, leave a last checkpoint and the result."""
+    episodes = session.settings.evaluation.final_episodes
+    with timer.phase("evaluate"):
+        if session.best.judged_at != session.counters.env_steps:
+            _evaluate(session, journal)
+        final = session.evaluate(episodes, "final")
+        last: Array = session.learner.lane.parameters()
+        session.learner.lane.load_parameters(session.best.parameters)
+        best = session.evaluate(episodes, "final")
+        session.learner.lane.load_parameters(last)
+    with timer.phase("checkpoint"):
+        state_digest = journal.state_digest()
+        journal.save()
+    progress.show(session, timer, None)
+    return journal.finish(best, final, state_digest)

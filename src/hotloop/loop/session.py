@@ -1,0 +1,142 @@
+"""Everything one off-policy run consists of, built once; and its whole state, for checkpoints and the digest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hotloop.algos.dqn import DQNLearner
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.policies import EpsilonGreedy, Greedy
+from hotloop.core.errors import SettingsError
+from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.schedules import Counters
+from hotloop.core.settings import exact_fraction
+from hotloop.core.types import VecEnv
+from hotloop.doctor.timer import PhaseTimer
+from hotloop.envs.registry import make_envs
+from hotloop.loop.cadence import UpdatePlan
+from hotloop.loop.collector import Collector
+from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, Best, play_episodes, summarise
+from hotloop.loop.metrics import Metrics
+from hotloop.replay.buffer import Replay, Returns
+
+
+@dataclass
+class Session:
+    """The parts of a run. Each owns its state; nothing else does."""
+
+    settings: DQNSettings
+    counters: Counters
+    collector: Collector
+    policy: EpsilonGreedy
+    replay: Replay
+    learner: DQNLearner
+    metrics: Metrics
+    best: Best
+    plan: UpdatePlan
+
+    @property
+    def finished(self) -> bool:
+        settings, counters = self.settings, self.counters
+        out_of_episodes = 0 < settings.total_episodes <= counters.episodes
+        return counters.env_steps >= settings.total_env_steps or out_of_episodes
+
+    def evaluate(self, episodes: int, *stream: str | int) -> dict[str, Any]:
+        """Greedy episodes with the weights the learner has now, on envs of their own."""
+        envs = make_run_envs(self.settings, min(episodes, MAX_EVALUATION_ENVS), "evaluate", *stream)
+        try:
+            return summarise(play_episodes(Greedy(self.learner.lane), envs, episodes))
+        finally:
+            envs.close()
+
+    def recreate_envs(self) -> None:
+        """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
+        self.collector.envs.close()
+        envs = make_run_envs(self.settings, self.settings.env.num_envs, "env", self.counters.env_steps)
+        self.collector.restart(envs)
+        self.replay.drop_pending()
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        envs, counters = self.collector.envs, self.counters
+        return {
+            "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+            "learner": self.learner.state(),
+            "replay": self.replay.state(),
+            "collector": self.collector.state(),
+            "envs": envs.get_state() if envs.saves_state else {},
+            "policy": self.policy.state(),
+            "metrics": self.metrics.state(),
+            "best": self.best.state(),
+        }
+
+    def load_state(self, state: dict[str, dict[str, Any]]) -> None:
+        for name, value in state["counters"].items():
+            setattr(self.counters, name, value)
+        self.learner.load_state(state["learner"])
+        self.replay.load_state(state["replay"])
+        if self.collector.envs.saves_state:
+            self.collector.envs.set_state(state["envs"])
+            self.collector.load_state(state["collector"])
+        else:
+            self.recreate_envs()
+        self.policy.load_state(state["policy"])
+        self.metrics.load_state(state["metrics"])
+        self.best.load_state(state["best"])
+
+    def close(self) -> None:
+        self.collector.envs.close()
+
+
+def make_run_envs(settings: DQNSettings, num_envs: int, *stream: str | int) -> VecEnv:
+    return make_envs(settings.env, num_envs, derive_seeds(settings.seed, num_envs, *stream), trust=settings.trust)
+
+
+def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
+    """All parts of a run at its start, every stream derived from the one seed."""
+    prepare_torch(settings)
+    counters, metrics = Counters(), Metrics()
+    envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
+    num_actions = envs.action_spec.count
+    learner = DQNLearner(settings, envs.obs_spec, num_actions)
+    returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
+    replay = Replay(
+        settings.replay,
+        envs.obs_spec,
+        envs.num_envs,
+        returns,
+        derive_seed(settings.seed, "replay"),
+        num_actions if envs.has_action_mask else None,
+    )
+    return Session(
+        settings=settings,
+        counters=counters,
+        collector=Collector(envs, counters, metrics, timer),
+        policy=EpsilonGreedy(
+            learner.lane, settings.exploration, counters, num_actions, derive_seed(settings.seed, "policy")
+        ),
+        replay=replay,
+        learner=learner,
+        metrics=metrics,
+        best=Best(),
+        plan=_update_plan(settings, replay),
+    )
+
+
+def _update_plan(settings: DQNSettings, replay: Replay) -> UpdatePlan:
+    max_per_call = min(settings.learner.updates_per_call, replay.max_batches_per_sample * settings.updates_per_batch)
+    ratio = exact_fraction(settings.updates_per_env_step)
+    return UpdatePlan(ratio, settings.train_every, settings.warmup_env_steps, max_per_call)
+
+
+def prepare_torch(settings: DQNSettings) -> None:
+    """Threads as asked; denormals flushed, since Adam's moments of dead units decay into them and slow everything."""
+    torch.set_num_threads(settings.threads)
+    torch.set_flush_denormal(True)
+    device = settings.device.split(":")[0]
+    if device not in ("cpu", "cuda"):
+        raise SettingsError(f"`device` is `{settings.device}`, expected `cpu`, `cuda` or `cuda:<number>`")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise SettingsError("`device` is `cuda`, but PyTorch sees no such device here", "use `--device cpu`")

@@ -1,0 +1,81 @@
+"""A Q-network from settings and specs; and its plain layout, for the lane that does without modules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from hotloop.core.errors import SettingsError
+from hotloop.core.types import ArraySpec, ObsSpec
+from hotloop.nets.heads import DuelingHead, QHead
+from hotloop.nets.noisy import NoisyLinear
+from hotloop.nets.settings import NetworkSettings
+from hotloop.nets.torsos import CNN, MLP, Linear
+
+
+class QNetwork(nn.Module):
+    """obs [B, ...] -> Q [B, A], or logits [B, A, Z]."""
+
+    def __init__(self, torso: nn.Module, head: nn.Module) -> None:
+        super().__init__()
+        self.torso = torso
+        self.head = head
+
+    def forward(self, obs: Tensor | dict[str, Tensor]) -> Tensor:
+        return self.head(self.torso(obs))
+
+
+def build_q_network(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int, seed: int) -> QNetwork:
+    """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed % 2**63)
+        linear: Linear = partial(NoisyLinear, sigma=settings.noisy_sigma) if settings.noisy else nn.Linear
+        torso = _build_torso(settings, obs_spec, linear)
+        head = DuelingHead if settings.dueling else QHead
+        return QNetwork(torso, head(torso.num_out, num_actions, settings.atoms, linear))
+
+
+def _build_torso(settings: NetworkSettings, obs_spec: ObsSpec, linear: Linear) -> MLP | CNN:
+    kind = settings.torso
+    if kind == "auto":
+        kind = "cnn" if isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3 else "mlp"
+    if kind == "cnn":
+        if not isinstance(obs_spec, ArraySpec) or len(obs_spec.shape) != 3:
+            raise SettingsError(
+                f"`network.torso` is `cnn`, but the observation is {obs_spec}",
+                "a cnn needs observations of shape height x width x channels; use `--network.torso mlp`",
+            )
+        return CNN(obs_spec.shape, settings.hidden, settings.activation, linear)
+    return MLP(num_features(obs_spec), settings.hidden, settings.activation, linear)
+
+
+def num_features(obs_spec: ObsSpec) -> int:
+    """How many numbers one observation has."""
+    parts = obs_spec.values() if isinstance(obs_spec, dict) else [obs_spec]
+    return sum(part.size for part in parts)
+
+
+@dataclass(frozen=True)
+class MLPLayout:
+    """A multilayer Q-network as numbers: parameters lie in the order of the layers, weight [out, in] before bias,
+    the value stream of a dueling head before its advantages."""
+
+    obs_size: int
+    hidden: tuple[int, ...]
+    activation: str
+    dueling: bool
+    num_actions: int
+    atoms: int
+
+
+def mlp_layout(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int) -> MLPLayout | None:
+    """The layout of the network that `build_q_network` makes, or None where it is not a plain multilayer network."""
+    flat_floats = isinstance(obs_spec, ArraySpec) and obs_spec.dtype.kind == "f"
+    image = isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3
+    if settings.noisy or settings.torso == "cnn" or (settings.torso == "auto" and image) or not flat_floats:
+        return None
+    features = num_features(obs_spec)
+    return MLPLayout(features, settings.hidden, settings.activation, settings.dueling, num_actions, settings.atoms)

@@ -1,0 +1,138 @@
+"""Which rows a batch is made of: uniform or prioritised."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from hotloop.core.errors import CheckpointError, NumbersError
+from hotloop.core.types import Array, Batch
+from hotloop.replay.sampler_kernels import draw_prioritised, draw_uniform, set_priorities
+from hotloop.replay.settings import ReplaySettings
+from hotloop.replay.sum_tree import SumTree
+
+MANY_BATCHES = 1 << 30
+
+
+class Sampler(Protocol):
+    max_batches: int
+    """Batches that may be drawn before priorities are due."""
+
+    def added(self, position: int, count: int) -> None:
+        """`count` rows were written from `position` on, wrapping."""
+        ...
+
+    def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
+        """Fill `index` and `weight` of `batch` from the `size` rows stored, `newest` being the last written."""
+        ...
+
+    def update(self, index: Array, td_error: Array) -> None: ...
+
+    @property
+    def num_bytes(self) -> int: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def load_state(self, state: dict[str, Any]) -> None: ...
+
+
+def make_sampler(settings: ReplaySettings, seed: int) -> Sampler:
+    return Prioritised(settings, seed) if settings.prioritised else Uniform(settings, seed)
+
+
+def _generator(seed: int) -> Array:
+    return np.array([seed % 2**64], dtype=np.uint64)
+
+
+class Uniform:
+    """Every stored row alike, with replacement; weights stay one."""
+
+    max_batches = MANY_BATCHES
+    num_bytes = 8
+
+    def __init__(self, settings: ReplaySettings, seed: int) -> None:
+        self._combined = settings.combined
+        self._generator = _generator(seed)
+
+    def added(self, position: int, count: int) -> None:
+        """All rows are alike."""
+
+    def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
+        draw_uniform(self._generator, batch.index, repeat, size, newest if self._combined else -1)
+
+    def update(self, index: Array, td_error: Array) -> None:
+        """Nothing to learn from TD errors."""
+
+    def state(self) -> dict[str, Any]:
+        return {"generator": self._generator.copy()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self._generator[:] = state["generator"]
+
+
+class Prioritised:
+    """Stratified proportional draws (Schaul et al. 2015); new rows get the largest priority seen so far."""
+
+    def __init__(self, settings: ReplaySettings, seed: int) -> None:
+        self.max_batches = settings.prioritised_batches
+        self.tree = SumTree(settings.capacity)
+        self._settings = settings
+        self._generator = _generator(seed)
+        self._filled = 0
+        self._largest = 1.0
+
+    @property
+    def num_bytes(self) -> int:
+        return self.tree.num_bytes
+
+    def added(self, position: int, count: int) -> None:
+        if count:
+            self._filled = min(self.tree.capacity, max(self._filled, position + count))
+            self.tree.fill(position, count, self._largest)
+
+    def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
+        settings, tree = self._settings, self.tree
+        last_row = newest if settings.combined else -1
+        beta = settings.beta(env_steps)
+        draw_prioritised(self._generator, tree.nodes, tree.levels, batch.index, batch.weight, repeat, last_row, beta)
+
+    def update(self, index: Array, td_error: Array) -> None:
+        settings, tree = self._settings, self.tree
+        index = np.ascontiguousarray(index, dtype=np.int64)
+        td_error = np.ascontiguousarray(td_error, dtype=np.float32)
+        if index.shape != td_error.shape:
+            raise ValueError(f"index has shape {index.shape}, td_error {td_error.shape}")
+        alpha, epsilon = settings.alpha, settings.priority_epsilon
+        largest = set_priorities(tree.nodes, tree.levels, index, td_error, self._filled, alpha, epsilon, self._largest)
+        if math.isnan(largest):
+            raise _bad_update(td_error)
+        self._largest = largest
+
+    def state(self) -> dict[str, Any]:
+        """Leaves as a view, not a copy; the sums above them follow from the leaves."""
+        leaves = self.tree.leaves[: self._filled]
+        return {"generator": self._generator.copy(), "leaves": leaves, "largest": self._largest}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        leaves = np.array(state["leaves"], dtype=np.float64)  # a copy: it may be a view of our own tree
+        if leaves.ndim != 1 or leaves.size > self.tree.capacity:
+            raise CheckpointError(
+                f"saved priorities have shape {leaves.shape}, expected at most {self.tree.capacity} of them",
+                "resume with the replay capacity that the run was started with",
+            )
+        self._generator[:] = state["generator"]
+        self._filled = leaves.size
+        self._largest = float(state["largest"])
+        self.tree.fill(0, self.tree.capacity, 0.0)
+        self.tree.set(np.arange(leaves.size, dtype=np.int64), leaves)
+
+
+def _bad_update(td_error: Array) -> Exception:
+    if np.isfinite(td_error).all():
+        return IndexError("update_priorities was given a row that the replay does not hold")
+    bad = int(np.count_nonzero(~np.isfinite(td_error)))
+    return NumbersError(
+        f"{bad} of {td_error.size} TD errors are NaN or Inf", "lower the learning rate or clip gradients"
+    )

@@ -1,0 +1,1 @@
+"""What a run leaves on disk: settings, events, checkpoints. Plain data, durable writes, nothing that executes."""

@@ -1,0 +1,171 @@
+"""A run is a directory; `settings.toml` is what makes it one.
+
+settings.toml  run.json  events.jsonl  checkpoints/  lock  result.json (once finished)  report, trace, ...
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from hotloop.core.errors import RunError
+from hotloop.runs import lock
+from hotloop.runs.files import TEMPORARY, explained, fsync_folder, make_folder, read_file, write_file
+from hotloop.runs.plain import MAX_JSON_BYTES, finite_or_null, read_json_table
+from hotloop.runs.schema import SCHEMA, hotloop_version
+
+SETTINGS, ABOUT, RESULT, EVENTS, LOCK = "settings.toml", "run.json", "result.json", "events.jsonl", "lock"
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
+
+
+def is_run(path: Path) -> bool:
+    return (path / SETTINGS).is_file()
+
+
+class Run:
+    """A run directory that exists. Use as a context manager, or `close()` it, to release its lock."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.checkpoints = path / "checkpoints"
+        self.events = path / EVENTS
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, run_dir: str | Path | None, label: str, settings_toml: Mapping[str, Any]) -> Run:
+        """Make a new run directory, locked by this process; `runs/<label>-<date>-<time>` where none is given."""
+        content = tomli_w.dumps(settings_toml).encode()
+        run = cls(_new_default(label) if run_dir is None else _new_given(Path(run_dir)))
+        run.lock()
+        try:
+            _refuse_run(run.path)  # another trainer may have been faster, and finished
+            started = datetime.now().astimezone().isoformat(timespec="seconds")
+            run.write_json(ABOUT, {"label": label, "started": started, "hotloop": hotloop_version()})
+            write_file(run.path / SETTINGS, content)  # last: from now on it is a run
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        path = Path(path)
+        if not is_run(path):
+            what = "has no settings.toml, so it is not a run" if path.is_dir() else "is not a run directory"
+            raise RunError(f"{path} {what}", _near_names(path))
+        run = cls(path)
+        if (path / ABOUT).exists():
+            run.read_json(ABOUT)  # refuses a run of another schema before anything else is believed
+        return run
+
+    def lock(self) -> None:
+        """Refuse a second trainer. Held until `close` or the end of this process; again is fine."""
+        if self._lock is None:
+            self._lock = lock.acquire(self.path / LOCK)
+            for leftover in self.path.glob(TEMPORARY + "*"):  # of a write that a crash cut short
+                with suppress(OSError):
+                    leftover.unlink()
+
+    def close(self) -> None:
+        if self._lock is not None:
+            lock.release(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def settings(self) -> dict[str, Any]:
+        path = self.path / SETTINGS
+        try:
+            return tomllib.loads(read_file(path, MAX_JSON_BYTES).decode())
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{path} is not valid TOML: {error}", "mend it by hand or restore it from a copy") from error
+
+    def write_json(self, name: str, data: Mapping[str, Any]) -> None:
+        """Write `data` with the schema version in front; NaN and infinities become null."""
+        content = {"schema": SCHEMA, **finite_or_null(data)}
+        write_file(self._file(name), json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        path = self._file(name)
+        data = read_json_table(path)
+        schema = data.pop("schema", None)
+        if schema != SCHEMA:
+            raise RunError(
+                f"{path} has schema version {schema!r}; this hotloop reads version {SCHEMA}",
+                "use the version of hotloop that wrote it (`hotloop` in run.json)",
+            )
+        return data
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / RESULT).is_file()
+
+    def result(self) -> dict[str, Any]:
+        return self.read_json(RESULT)
+
+    def _file(self, name: str) -> Path:
+        if not _FILE_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not the plain name of a JSON file")
+        return self.path / name
+
+
+def _new_default(label: str) -> Path:
+    stamp = f"{datetime.now():%Y%m%d-%H%M%S}"
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", label).strip("-.") or "run"
+    root = Path("runs")
+    make_folder(root)
+    for attempt in range(1, 10_000):
+        path = root / (f"{plain}-{stamp}" if attempt == 1 else f"{plain}-{stamp}-{attempt}")
+        with explained("create", path):
+            try:
+                path.mkdir()  # exclusive: two trainers started in the same second get two directories
+            except FileExistsError:
+                continue
+            fsync_folder(root)
+        return path
+    raise RunError(f"no free name for a run called {plain}-{stamp} in {root}", "name a directory yourself")
+
+
+def _new_given(path: Path) -> Path:
+    _refuse_run(path)
+    if path.exists() and not path.is_dir():
+        raise RunError(f"{path} is a file; a run needs a directory", "choose another run directory")
+    make_folder(path)
+    with explained("read", path):
+        names = sorted(entry.name for entry in path.iterdir())
+    # what a trainer killed inside `create` leaves is no reason to refuse
+    foreign = [name for name in names if name not in (ABOUT, LOCK) and not name.startswith(TEMPORARY)]
+    if foreign:
+        raise RunError(
+            f"{path} is not empty and not a run (it holds {', '.join(foreign[:3])})",
+            "choose a new or an empty directory",
+        )
+    return path
+
+
+def _refuse_run(path: Path) -> None:
+    if is_run(path):
+        raise RunError(f"{path} already holds a run", f"continue it with `hotloop resume {path}`, or choose another")
+
+
+def _near_names(path: Path) -> str:
+    names = []
+    if path.parent.is_dir():
+        names = [entry.name for entry in path.parent.iterdir() if is_run(entry)]
+    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.5)
+    if near:
+        return "did you mean " + " or ".join(str(path.parent / name) for name in near) + "?"
+    return "`hotloop runs` lists the runs there are"

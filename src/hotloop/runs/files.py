@@ -1,0 +1,147 @@
+"""Durable writes and guarded reads.
+
+A rename is atomic but not durable, and neither orders the data before the name: a file is fsynced before it is
+renamed and its folder after, or a power cut may leave a good name on empty content.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from hotloop.core.errors import RunError
+
+TEMPORARY = ".tmp-"
+"""Names that start so are never read, and removed when found left over."""
+
+_HINTS = {
+    errno.ENOSPC: "free some space on that disk; what was saved before is untouched",
+    errno.EDQUOT: "free some of your quota on that disk; what was saved before is untouched",
+    errno.EFBIG: "raise the file size limit (`ulimit -f`); what was saved before is untouched",
+    errno.EROFS: "the file system is read-only; choose a run directory that can be written",
+    errno.EACCES: "check the permissions, or choose a run directory that can be written",
+    errno.EPERM: "check the permissions, or choose a run directory that can be written",
+    errno.EIO: "the disk reports a fault; look at the system log before writing to it again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    size: int
+    sha256: str
+
+
+@contextmanager
+def explained(action: str, path: Path) -> Iterator[None]:
+    """Turn an OSError into a RunError that names the file and what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        hint = _HINTS.get(error.errno or 0, "check that the path exists and can be used")
+        raise RunError(f"cannot {action} {path}: {reason}", hint) from error
+
+
+def temporary_beside(path: Path) -> Path:
+    return path.with_name(f"{TEMPORARY}{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+
+
+def fsync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Create `folder` and its parents, each entry durable."""
+    with explained("create", folder):
+        missing = [path for path in [folder, *folder.parents] if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in reversed(missing):
+            fsync_folder(path.parent)
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """`os.write` may write less than it was given (Linux stops at 2 GiB)."""
+    view = memoryview(data)
+    while len(view) > 0:
+        view = view[os.write(descriptor, view) :]
+
+
+def write_chunks(path: Path, chunks: Iterable[bytes | memoryview]) -> FileRecord:
+    """Write a new file, fsynced, hashing as it goes; a failed one is removed. Raises OSError."""
+    digest, size = hashlib.sha256(), 0
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        for chunk in chunks:
+            write_all(descriptor, chunk)
+            digest.update(chunk)
+            size += len(chunk)
+        os.fsync(descriptor)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+    return FileRecord(size, digest.hexdigest())
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`: after a crash it holds the old content or the new, never a mixture."""
+    temporary = temporary_beside(path)
+    with explained("write", path):
+        try:
+            write_chunks(temporary, [data])
+            os.replace(temporary, path)
+            fsync_folder(path.parent)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[int, int]]:
+    """Descriptor and size of a regular file. Links are refused (they may lead out of the run), and so are pipes,
+    which would block for ever. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        yield descriptor, status.st_size
+    finally:
+        os.close(descriptor)
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """The whole of a regular file of at most `limit` bytes."""
+    with explained("read", path), opened(path) as (descriptor, size):
+        if size > limit:
+            raise RunError(f"{path} is {size} bytes, more than the {limit} such a file may have")
+        return read_exactly(descriptor, size)
+
+
+def read_exactly(descriptor: int, size: int) -> bytes:
+    """Up to `size` bytes: fewer only where the file ends early (a bare `os.read` stops at 2 GiB)."""
+    with os.fdopen(os.dup(descriptor), "rb") as stream:
+        return stream.read(size)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder so that no crash leaves a half-removed one under its own name."""
+    doomed = folder if folder.name.startswith(TEMPORARY) else temporary_beside(folder)
+    with explained("remove", folder):
+        if doomed != folder:
+            os.rename(folder, doomed)
+        shutil.rmtree(doomed)

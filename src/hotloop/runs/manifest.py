@@ -1,0 +1,151 @@
+"""What a checkpoint consists of: sizes and hashes of its files, and a hash of the manifest itself."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hotloop.core.errors import CheckpointError, RunError
+from hotloop.runs.files import FileRecord, opened, read_exactly, read_file
+from hotloop.runs.plain import canonical_json, parse_json
+from hotloop.runs.schema import SCHEMA, hotloop_version
+
+MANIFEST = "manifest.json"
+_MAX_BYTES = 4 * 2**20
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SUFFIXES = (".safetensors", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    files: dict[str, FileRecord]
+    meta: dict[str, Any]
+
+    @property
+    def parts(self) -> list[str]:
+        return sorted({name.rpartition(".")[0] for name in self.files})
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Whatever goes wrong while one file of a checkpoint is read becomes a CheckpointError that names it."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except FileNotFoundError as error:
+        raise CheckpointError(f"checkpoint file {path} is missing") from error
+    except RunError as error:
+        raise CheckpointError(error.message, error.hint) from error
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        raise CheckpointError(f"checkpoint file {path} cannot be read: {error or type(error).__name__}") from error
+
+
+def is_part_name(name: Any) -> bool:
+    return isinstance(name, str) and _PART.fullmatch(name) is not None and name != "manifest"
+
+
+def encode_manifest(files: Mapping[str, FileRecord], meta: Mapping[str, Any]) -> bytes:
+    body = {
+        "schema": SCHEMA,
+        "hotloop": hotloop_version(),
+        "files": {name: asdict(record) for name, record in files.items()},
+        "meta": meta,
+    }
+    encoded = canonical_json({**body, "sha256": _hash_of(body)})
+    if len(encoded) > _MAX_BYTES:
+        raise RunError(f"the meta data of a checkpoint may have {_MAX_BYTES} bytes, not {len(encoded)}")
+    return encoded
+
+
+def read_manifest(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    with damage_named(path):
+        raw = read_file(path, _MAX_BYTES)
+        body = parse_json(raw, path)
+        if not isinstance(body, dict):
+            raise ValueError("an object was expected")
+        _check_schema(body, path)
+        # The exact bytes, not only their meaning: a flipped byte that happens to parse is damage all the same.
+        if canonical_json(body) != raw or body.pop("sha256", None) != _hash_of(body):
+            raise ValueError("its content does not match its own hash")
+        return Manifest(_checked_files(body.get("files")), _checked_meta(body.get("meta")))
+
+
+def check_sizes(folder: Path, manifest: Manifest) -> None:
+    """Before anything is read: every file is there, has its size, and all of them fit into this machine."""
+    for name, record in manifest.files.items():
+        with damage_named(folder / name), opened(folder / name) as (_, size):
+            if size != record.size:
+                raise CheckpointError(
+                    f"checkpoint file {folder / name} has {size} bytes where {record.size} were saved"
+                )
+    total = sum(record.size for record in manifest.files.values())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if total > memory:
+        raise CheckpointError(f"checkpoint {folder} needs {total} bytes; this machine has {memory} bytes of memory")
+
+
+def read_verified(folder: Path, name: str, record: FileRecord) -> bytes:
+    """The content of one file, read once: what was hashed is what is used."""
+    path = folder / name
+    with damage_named(path), opened(path) as (descriptor, _):
+        data = read_exactly(descriptor, record.size)
+        _compare(hashlib.sha256(data).hexdigest(), record, path)
+    return data
+
+
+def verify_file(folder: Path, name: str, record: FileRecord) -> None:
+    """The same check without holding the file in memory."""
+    path = folder / name
+    with damage_named(path), opened(path) as (descriptor, _), os.fdopen(os.dup(descriptor), "rb") as stream:
+        _compare(hashlib.file_digest(stream, "sha256").hexdigest(), record, path)
+
+
+def _compare(found: str, record: FileRecord, path: Path) -> None:
+    if found != record.sha256:
+        raise CheckpointError(
+            f"checkpoint file {path} is damaged: its content does not match the hash it was saved with"
+        )
+
+
+def _hash_of(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(body)).hexdigest()
+
+
+def _check_schema(body: Mapping[str, Any], path: Path) -> None:
+    if body.get("schema") != SCHEMA:
+        raise CheckpointError(
+            f"{path} has schema version {body.get('schema')!r}; this hotloop reads version {SCHEMA}",
+            f"use the hotloop that wrote it (version {body.get('hotloop', 'unknown')!s:.40})",
+        )
+
+
+def _checked_files(files: Any) -> dict[str, FileRecord]:
+    if not isinstance(files, dict):
+        raise ValueError("`files` must be an object")
+    parts = {name.rpartition(".")[0] for name in files}
+    expected = {part + suffix for part in parts for suffix in _SUFFIXES}
+    if not all(map(is_part_name, parts)) or set(files) != expected:
+        raise ValueError("it names files that are not parts of a checkpoint")
+    return {name: _checked_record(name, record) for name, record in files.items()}
+
+
+def _checked_record(name: str, record: Any) -> FileRecord:
+    match record:
+        case {"size": int(size), "sha256": str(sha256)} if size >= 0 and _SHA256.fullmatch(sha256):
+            return FileRecord(size, sha256)
+    raise ValueError(f"it has no valid size and hash for {name}")
+
+
+def _checked_meta(meta: Any) -> dict[str, Any]:
+    if not isinstance(meta, dict):
+        raise ValueError("`meta` must be an object")
+    return meta

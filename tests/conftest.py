@@ -1,0 +1,26 @@
+"""Shared by all tests: the repository's root on the path (for `tests.oracles`), one thread, runs in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "hotloop", deadline=None, max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("hotloop")
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, so that `runs/` lands there."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
