@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.rng import derive_seeds
 from hotloop.core.settings import as_tree, build, merge
-from hotloop.envs.registry import make_envs
+from hotloop.envs.registry import make_envs, refuse_untrusted
 from hotloop.loop import off_policy
 from hotloop.loop.agent import Agent, load_agent
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, summarise
@@ -28,17 +29,25 @@ def preset(name: str, **overrides: Any) -> DQNSettings:
 
 
 def settings_from_words(name: str, words: Sequence[str]) -> DQNSettings:
-    """The same with command-line overrides: `["--seed", "3", "--env.num-envs", "8"]`."""
+    """The same with command-line overrides: `["--seed", "3", "--env.num-envs", "8"]`.
+
+    An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
+    must be allowed with `--trust`.
+    """
     tree = _tree_of(name)
     cls = class_of(tree)
     build(cls, tree, source=name)  # a mistake in the file is told as the file's
-    return build(cls, merge(tree, parse_overrides(words, cls)), source="the command line")
+    overrides = parse_overrides(words, cls)
+    settings = build(cls, merge(tree, overrides), source="the command line")
+    if "id" not in overrides.get("env", {}) and not settings.trust:
+        refuse_untrusted(settings.env.id)
+    return settings
 
 
 def train(settings: DQNSettings, *, label: str = "", progress: off_policy.Progress | None = None) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints."""
     run = Run.create(settings.run_dir or None, label or f"{settings.env.id}-{settings.algorithm}", as_tree(settings))
-    return off_policy.train(settings, run, progress or _Quiet())
+    return off_policy.train(dataclasses.replace(settings, trust=True), run, progress or _Quiet())
 
 
 def resume(run_dir: str | Path, *, trust: bool = False, progress: off_policy.Progress | None = None) -> dict[str, Any]:
@@ -81,11 +90,14 @@ def _tree_of(name: str) -> dict[str, Any]:
     if not name.endswith(".toml"):
         return preset_tree(name)
     try:
-        return tomllib.loads(Path(name).read_text())
+        tree = tomllib.loads(Path(name).read_text())
     except OSError as error:
         raise SettingsError(f"cannot read {name}: {error.strerror}", "give a preset's name or a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{name} is not valid TOML: {error}") from None
+    if "trust" in tree:
+        raise SettingsError(f"{name} sets `trust`, which a file cannot", "give `--trust` on the command line")
+    return tree
 
 
 class _Quiet:

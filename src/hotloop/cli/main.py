@@ -8,7 +8,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hotloop.core.errors import HotloopError
+from hotloop.core.errors import HotloopError, SettingsError
+from hotloop.core.settings import nearest
+from hotloop.runs.schema import hotloop_version
 
 VERBS = {
     "train": "train an agent from a preset or a TOML file",
@@ -44,24 +46,25 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
+    if words and words[0] in VERBS:
+        verb = importlib.import_module(f"hotloop.cli.{words[0]}")
+        return int(verb.run(words[1:]))
+    if words and not words[0].startswith("-"):
+        near = nearest(words[0], VERBS)
+        raise SettingsError(
+            f"`{words[0]}` is no verb of hotloop", f"did you mean `{near}`?" if near else f"one of {', '.join(VERBS)}"
+        )
+    _parser().parse_args(words or ["--help"])
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hotloop",
         description="Train deep-RL agents at the speed of the machine.",
-        epilog=EXAMPLES,
+        epilog="verbs:\n" + "".join(f"  {name:10} {meaning}\n" for name, meaning in VERBS.items()) + "\n" + EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="hotloop VERB ... (`hotloop VERB --help` explains each)",
     )
-    parser.add_argument("--version", action="store_true", help="print the version")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
-    for name, meaning in VERBS.items():
-        verbs.add_parser(name, help=meaning, add_help=False)
-    arguments, rest = parser.parse_known_args(words[:1])
-    if arguments.version:
-        from hotloop.runs.schema import hotloop_version
-
-        print(hotloop_version())
-        return 0
-    if arguments.verb is None:
-        parser.print_help()
-        return 0
-    verb = importlib.import_module(f"hotloop.cli.{arguments.verb}")
-    return int(verb.run(words[1:]))
+    parser.add_argument("--version", action="version", version=hotloop_version())
+    return parser

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
@@ -27,7 +26,7 @@ class TerminalProgress:
         self._every_ns = int((_TERMINAL_SECONDS if self._console.is_terminal else _PLAIN_SECONDS) * 1e9)
         self._next_ns = 0
         self._row: dict[str, Any] = {}
-        self._since: tuple[float, int] | None = None
+        self._since: tuple[float, int] = (0.0, -1)
 
     def __enter__(self) -> TerminalProgress:
         if self._console.is_terminal:
@@ -45,22 +44,22 @@ class TerminalProgress:
     def show(self, session: Session, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         if row is not None:
             self._row = row
-        if timer.last_ns < self._next_ns and not session.finished:
+        if self._since[1] < 0:
+            self._since = (time.monotonic(), session.counters.env_steps)
+            self._next_ns = timer.last_ns + self._every_ns
+        if timer.last_ns < self._next_ns:
             return
         self._next_ns = timer.last_ns + self._every_ns
-        facts = self._facts(session, timer)
+        facts = self._facts(session)
         if self._live is not None:
             self._live.update(_drawn(session, facts, timer), refresh=True)
         else:
             self._console.print(_plain(session, facts, timer), highlight=False, soft_wrap=True)
 
-    def _facts(self, session: Session, timer: PhaseTimer) -> dict[str, str]:
-        now, env_steps = time.monotonic(), session.counters.env_steps
-        if self._since is None:
-            self._since = (now, env_steps)
-        seconds, made = now - self._since[0], env_steps - self._since[1]
+    def _facts(self, session: Session) -> dict[str, str]:
+        seconds, made = time.monotonic() - self._since[0], session.counters.env_steps - self._since[1]
         rate = made / seconds if seconds > 0 and made > 0 else 0.0
-        left = (session.settings.total_env_steps - env_steps) / rate if rate else None
+        left = (session.settings.total_env_steps - session.counters.env_steps) / rate if rate else None
         facts = {
             "rate": f"{rate:,.0f} env steps/s",
             "left": "-" if left is None else _clock(left),
@@ -112,6 +111,3 @@ def _clock(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
-
-def is_terminal() -> bool:
-    return sys.stderr.isatty()

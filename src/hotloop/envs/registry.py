@@ -23,8 +23,8 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
     Without `trust`, ids that import code of the user's (`module:Id-v0`, `file.py:Class`) are refused.
     """
     env_id = settings.id
-    if not trust and needs_trust(env_id):
-        raise EnvError(f"`{env_id}` runs code from outside hotloop", "pass `--trust` if you know where it comes from")
+    if not trust:
+        refuse_untrusted(env_id)
     if len(seeds) != num_envs:
         raise EnvError(f"{len(seeds)} seeds were given for {num_envs} envs", "give one seed per env")
     if env_id in NATIVE:
@@ -43,6 +43,11 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
 def needs_trust(env_id: str) -> bool:
     """Whether making this env runs a user's file or module."""
     return ":" in env_id
+
+
+def refuse_untrusted(env_id: str) -> None:
+    if needs_trust(env_id):
+        raise EnvError(f"`{env_id}` runs code from outside hotloop", "pass `--trust` if you know where it comes from")
 
 
 def is_file(env_id: str) -> bool:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hotloop.core.types import Array, Batch, Obs, UpdateStats, map_obs
 from hotloop.lanes.flat import FlatParameters
-from hotloop.lanes.objective import Rows, objective
+from hotloop.lanes.objective import Rows, map_rows, objective
 from hotloop.lanes.spec import UpdateSpec
 from hotloop.maths import categorical, td
 from hotloop.maths.adam import adam_step, clip_scale
@@ -38,7 +38,7 @@ class EagerLane:
         scalars = torch.empty(3, k, device=self.device)  # loss, q_mean, gradient norm
         rows_of = self._rows(batches)
         for j in range(k):
-            rows = Rows(*(None if part is None else map_obs(lambda array, j=j: array[j], part) for part in rows_of))
+            rows = map_rows(lambda field, j=j: field[j], rows_of)
             td_error[j], scalars[:, j] = self._one_update(rows, float(lr[j]), first_update + j + 1)
         return UpdateStats(td_error, scalars)
 
@@ -74,8 +74,7 @@ class EagerLane:
         def move(array: Array) -> Tensor:
             return torch.from_numpy(array).to(self.device, non_blocking=True)
 
-        fields = (getattr(batches, name) for name in Rows._fields)
-        return Rows(*(None if field is None else map_obs(move, field) for field in fields))
+        return map_rows(move, (getattr(batches, name) for name in Rows._fields))
 
     @torch.no_grad()
     def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:
@@ -121,9 +120,4 @@ def _split(rows: Rows, parts: int) -> list[Rows]:
     if parts == 1:
         return [rows]
     size = rows.reward.shape[0] // parts
-    return [
-        Rows(
-            *(None if field is None else map_obs(lambda x, i=i: x[i * size : (i + 1) * size], field) for field in rows)
-        )
-        for i in range(parts)
-    ]
+    return [map_rows(lambda field, i=i: field[i * size : (i + 1) * size], rows) for i in range(parts)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from hotloop.core.types import map_obs
 from hotloop.lanes.spec import UpdateSpec
 from hotloop.maths import categorical, td
 
@@ -24,6 +25,11 @@ class Rows(NamedTuple):
     next_obs: Tensor | dict[str, Tensor]
     weight: Tensor  # [B]
     next_action_mask: Tensor | None  # [B, A]
+
+
+def map_rows(function: Callable[..., Any], fields: Iterable[Any]) -> Rows:
+    """`function` of every field that is there, dict observations part by part."""
+    return Rows._make(None if field is None else map_obs(function, field) for field in fields)
 
 
 class Objective(NamedTuple):

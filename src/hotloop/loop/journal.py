@@ -52,7 +52,7 @@ class Journal:
         envs = session.collector.envs
         meta = {
             "phases_ns": self._timer.totals_ns(),
-            "events_offset": self._events.offset,
+            "events_offset": self._events.sync(),
             "obs_spec": spec_as_data(envs.obs_spec),
             "num_actions": envs.action_spec.count,
             "lane": session.learner.lane.name,

@@ -72,6 +72,7 @@ def _loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSigna
             session.metrics.note_updates(stats)
             counters.updates += k
         learner.follow(before, counters)
+        counters.iterations += 1
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):
             with timer.phase("log"):
@@ -82,7 +83,6 @@ def _loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSigna
         if crossed(before.env_steps, counters.env_steps, settings.checkpoint_every) and not session.finished:
             with timer.phase("checkpoint"):
                 _checkpoint(session, journal)
-        counters.iterations += 1
         progress.show(session, timer)
 
 

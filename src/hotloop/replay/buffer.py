@@ -38,7 +38,8 @@ class Replay:
         require_memory(settings, obs_spec, num_envs, returns, num_actions)
         layout = make_layout(obs_spec, num_actions)
         self.capacity = settings.capacity
-        self._returns = returns
+        self._gamma = returns.gamma
+        self._timeout_gamma = 0.0 if returns.timeouts_are_terminal else returns.gamma
         self._ring = Ring(layout, settings.capacity)
         self._window = NStepWindow(layout, num_envs, returns) if returns.n_step > 1 else None
         self._sampler = make_sampler(settings, seed)
@@ -71,7 +72,7 @@ class Replay:
             raise wrong_shape((packed.shape, packed_next.shape), self._obs_shape)
         mask = self._no_mask if self._num_actions is None else self._next_mask(step)
         valid = self._all_valid if step.valid is None else step.valid
-        ring, returns = self._ring, self._returns
+        ring = self._ring
         position = ring.num_added % ring.capacity
         if self._window is not None:
             count = self._window.push(packed, action, step, valid)
@@ -89,8 +90,8 @@ class Replay:
                 packed_next,
                 mask,
                 valid,
-                returns.gamma,
-                returns.timeouts_are_terminal,
+                self._gamma,
+                self._timeout_gamma,
             )
         if count < 0:
             raise _wrong_length(self._obs_shape[0])
@@ -144,7 +145,7 @@ class Replay:
             self._window.drop_pending()
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to continue exactly; rows and priorities are views: write them out before the next `add`."""
+        """Everything needed to continue exactly; rows and priorities are views: write them before the next `add`."""
         window = {} if self._window is None else self._window.state()
         return {"ring": self._ring.state(), "sampler": self._sampler.state(), "n_step": window}
 

@@ -44,7 +44,7 @@ def store_step(
     mask: Any,
     valid: Any,
     gamma: float,
-    timeouts_are_terminal: bool,
+    timeout_gamma: float,
 ) -> int:
     """One-step transitions of all N envs, straight into the ring; how many were stored, or -1 for a wrong length."""
     num_envs = obs.shape[0]
@@ -59,8 +59,8 @@ def store_step(
         start = row * row_bytes
         longs[start // 8] = action[env]
         floats[start // 4 + 2] = reward[env]
-        ended = terminated[env] or (timeouts_are_terminal and truncated[env])
-        floats[start // 4 + 3] = 0.0 if ended else gamma
+        discount = timeout_gamma if truncated[env] else gamma
+        floats[start // 4 + 3] = 0.0 if terminated[env] else discount
         copy_obs(memory, start, obs, env, next_obs, env, mask)
         stored += 1
         row = row + 1 if row + 1 < capacity else 0

@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from hotloop.core.kernels import inline_kernel
+from hotloop.lanes.native.unit_kernels import index, unit, vector
 
 Float = np.float32
 NONE, RELU, TANH, SELU, LEAKY_RELU, GELU = range(6)
@@ -128,7 +129,7 @@ def _apply_gelu(x, slope):
         x[i] = value * share
 
 
-@inline_kernel
+@unit(index, vector, vector)
 def activate(code, x, slope):
     """x = f(x) in place; GELU, whose slope its value does not tell, also writes `slope` (elsewhere untouched)."""
     if code == RELU:
@@ -173,7 +174,7 @@ def _slope_given(gradient, slope):
         gradient[i] *= slope[i]
 
 
-@inline_kernel
+@unit(index, vector, vector)
 def multiply_by_slope(code, gradient, y):
     """gradient *= f'(x), from the activation's value y (for GELU: from the stored slope)."""
     if code == RELU:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import types
 
 from hotloop.core.kernels import inline_kernel
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.head_kernels import best_action, combine_streams, expected_values, softmax, split_gradient
 from hotloop.lanes.native.matrix_kernels import transpose
+from hotloop.lanes.native.unit_kernels import real, unit, vector, whole
 
 ACTIONS, ATOMS, COMBINED, OUTPUTS = plan.ACTIONS, plan.ATOMS, plan.COMBINED, plan.OUTPUTS
 ROWS, COLUMN_STRIDE, DOUBLE, HUBER = plan.ROWS, plan.COLUMN_STRIDE, plan.DOUBLE, plan.HUBER
@@ -19,9 +21,9 @@ V_MIN, V_MAX = plan.V_MIN, plan.V_MAX
 Float = np.float32
 
 
-@inline_kernel
-def loss_and_head_gradient(numbers, constants, work, action, reward, discount, weight, masks, td_error):
-    """From both networks' head outputs: TD errors, (mean loss, mean q), and `HEAD_ROWS` [B, outputs] for `backward`."""
+@unit(whole, types.float64[::1], vector, whole, vector, vector, vector, types.boolean[:, ::1], vector, types.float64[::1])
+def loss_and_head_gradient(numbers, constants, work, action, reward, discount, weight, masks, td_error, means):
+    """From both networks' head outputs: TD errors, `means` (loss, q), and `HEAD_ROWS` [B, outputs] for `backward`."""
     rows, stride, outputs = numbers[ROWS], numbers[COLUMN_STRIDE], numbers[OUTPUTS]
     columns = 2 * rows if numbers[DOUBLE] else rows
     combine_streams(numbers, work, numbers[HEAD_ONLINE], stride, columns)
@@ -34,7 +36,7 @@ def loss_and_head_gradient(numbers, constants, work, action, reward, discount, w
         loss, q = _categorical_rows(numbers, constants, work, action, reward, discount, weight, masks, td_error)
     split_gradient(numbers, work, gradient, stride, rows)
     transpose(work, numbers[HEAD_ROWS], numbers[HEAD_STRIDE], work, gradient, stride, outputs, rows)
-    return loss / rows, q / rows
+    means[0], means[1] = loss / rows, q / rows
 
 
 @inline_kernel

@@ -19,7 +19,10 @@ from hotloop.lanes.native.tile_kernels import (
     wide_4,
     wide_main,
 )
+from hotloop.lanes.native.unit_kernels import index, real, unit, vector
 from hotloop.lanes.native.vector_kernels import LANES, PANEL, TILE_ROWS
+
+_matrix = (vector, index, index)
 
 Array = Any
 
@@ -56,7 +59,7 @@ def _slim_panel(c, co, cs, a, ao, ar, ac, b, bo, bs, bias, bias_o, rows, columns
         slim_1(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, columns, floor, add)
 
 
-@inline_kernel
+@unit(*_matrix, *_matrix, index, *_matrix, vector, index, index, index, index, real, index)
 def multiply(c, co, cs, a, ao, ar, ac, b, bo, bs, bias, bias_o, rows, columns, depth, floor, add):
     """C [rows, columns] = max(floor, bias [rows] + A [rows, depth] @ B [depth, columns]); with `add`, C += A @ B + bias.
 
@@ -73,7 +76,7 @@ def multiply(c, co, cs, a, ao, ar, ac, b, bo, bs, bias, bias_o, rows, columns, d
         n += LANES
 
 
-@inline_kernel
+@unit(*_matrix, *_matrix, index, index)
 def transpose(target, to, ts, source, so, ss, rows, columns):
     """target [columns, rows] = source [rows, columns] transposed."""
     square_rows, square_columns = rows // LANES * LANES, columns // LANES * LANES

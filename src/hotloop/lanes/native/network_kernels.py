@@ -13,6 +13,7 @@ from hotloop.core.kernels import inline_kernel
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.activation_kernels import GELU, RELU, activate, multiply_by_slope
 from hotloop.lanes.native.matrix_kernels import multiply, transpose
+from hotloop.lanes.native.unit_kernels import index, unit, vector, whole
 from hotloop.lanes.native.vector_kernels import LANES
 
 (TORSO, HEADS, ACTIVATION, ACTIONS, ATOMS) = (plan.TORSO, plan.HEADS, plan.ACTIVATION, plan.ACTIONS, plan.ATOMS)
@@ -43,7 +44,7 @@ def _linear(numbers, row, parameters, work, source, target, columns, floor):
     )  # fmt: skip
 
 
-@inline_kernel
+@unit(whole, vector, vector, index, index, index)
 def forward(numbers, parameters, work, columns, head, keep):
     """Head outputs [outputs, columns] at `head`, from the inputs [F, columns]; `keep` activations for `backward`."""
     source, torso, code = numbers[INPUT], numbers[TORSO], numbers[ACTIVATION]
@@ -114,7 +115,7 @@ def _input_gradient(numbers, row, parameters, work, upper, upper_stride, lower, 
     )  # fmt: skip
 
 
-@inline_kernel
+@unit(whole, vector, vector, vector, vector, index)
 def backward(numbers, parameters, work, gradient, obs, obs_at):
     """Parameter gradients from those by the head outputs (`HEAD_ROWS`, batch-major); `obs` flat, [B, F] at `obs_at`."""
     torso, upper, lower = numbers[TORSO], numbers[GRADIENT_ODD], numbers[GRADIENT_EVEN]

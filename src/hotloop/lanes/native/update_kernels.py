@@ -64,17 +64,18 @@ def _compute_gradient(numbers, constants, work, vectors, batch, start, td_error)
     rows, size, stride = numbers[ROWS], numbers[OBS_SIZE], numbers[COLUMN_STRIDE]
     end, inputs = start + rows, numbers[INPUT]
     transpose(work, inputs, stride, next_obs, start * size, size, rows, size)
-    forward(numbers, target, work, rows, numbers[HEAD_TARGET], False)
+    forward(numbers, target, work, rows, numbers[HEAD_TARGET], 0)
     if numbers[DOUBLE]:
         transpose(work, inputs + rows, stride, next_obs, start * size, size, rows, size)
     transpose(work, inputs, stride, obs, start * size, size, rows, size)
-    forward(numbers, parameters, work, 2 * rows if numbers[DOUBLE] else rows, numbers[HEAD_ONLINE], True)
-    loss, q_mean = loss_and_head_gradient(
+    forward(numbers, parameters, work, 2 * rows if numbers[DOUBLE] else rows, numbers[HEAD_ONLINE], 1)
+    means = np.empty(2)
+    loss_and_head_gradient(
         numbers, constants, work, action[start:end], reward[start:end], discount[start:end], weight[start:end],
-        masks[start:end], td_error,
+        masks[start:end], td_error, means,
     )  # fmt: skip
     backward(numbers, parameters, work, gradient, obs, start * size)
-    return loss, q_mean
+    return means[0], means[1]
 
 
 @inline_kernel

@@ -7,6 +7,7 @@ import numpy as np
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
+from hotloop.lanes.native.unit_kernels import prepare_units
 from hotloop.lanes.native.update_kernels import run_updates
 
 
@@ -17,6 +18,7 @@ class NativeUpdater:
     """
 
     def __init__(self, layout: NativeLayout, constants: UpdateConstants, rows: int) -> None:
+        prepare_units()
         self.layout = layout
         self.plan = MemoryPlan(layout, constants, rows)
         ones = self.plan.numbers[plan.ONES]

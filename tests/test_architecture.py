@@ -1,0 +1,157 @@
+"""Holds the import drawing: cli > tools > loop > algos > lanes > parts > maths > core, siblings apart."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import hotloop
+
+PACKAGE = Path(hotloop.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+LAYERS = [
+    {"core"},
+    {"maths"},
+    {"envs", "nets", "replay", "runs", "doctor"},
+    {"lanes"},
+    {"algos"},
+    {"loop"},
+    {"prove", "compare", "show", "export", "scale", "dashboard"},
+]
+LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+EDGE = {"cli", "api", "__init__", "__main__"}
+ONLY = {"doctor": {"core"}, "presets": {"core"}, "prove/reference": set(), "dashboard": {"runs", "doctor", "core"}}
+HEAVY = ("torch", "numba", "gymnasium")
+FOLLOW_ONE_UPDATE = [
+    "cli/train.py",
+    "api.py",
+    "loop/off_policy.py",
+    "loop/session.py",
+    "loop/collector.py",
+    "replay/buffer.py",
+    "algos/dqn.py",
+    "lanes/eager.py",
+    "lanes/objective.py",
+    "maths/td.py",
+]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def part_of(path: Path) -> str:
+    """`core`, `lanes`, `prove/reference`, or the stem of a file that stands at the top."""
+    parts = path.relative_to(PACKAGE).parts
+    if len(parts) == 1:
+        return path.stem
+    return "prove/reference" if parts[:2] == ("prove", "reference") else parts[0]
+
+
+def imported_modules(path: Path, tree: ast.AST) -> Iterator[str]:
+    package = ["hotloop", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ([f"hotloop.{alias.name}" for alias in node.names] if module == "hotloop" else [module])
+
+
+def imported_parts(path: Path) -> set[str]:
+    """Which parts of hotloop a file imports, wherever in the file."""
+    modules = [module.split(".") for module in imported_modules(path, ast.parse(path.read_text()))]
+    return {module[1] if len(module) > 1 else "__init__" for module in modules if module[0] == "hotloop"}
+
+
+def allowed(part: str) -> set[str]:
+    if part in EDGE:
+        return EDGE | set(LEVEL) | {"presets"}
+    if part in ONLY:
+        return ONLY[part] | ({part} if part != "prove/reference" else set())
+    below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
+    return below | {part} | ({"presets"} if LEVEL[part] == LEVEL["prove"] else set())
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_point_down_only(path):
+    part = part_of(path)
+    assert part in EDGE | set(LEVEL) | set(ONLY), f"{part} has no place in the drawing"
+    assert imported_parts(path) <= allowed(part)
+
+
+def test_the_drawing_test_sees_relative_plain_and_nested_imports(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    file = tmp_path / "core" / "bad.py"
+    file.parent.mkdir()
+    file.write_text("import hotloop.loop.cadence\nfrom hotloop import cli\ndef f():\n    from ..nets import build\n")
+    assert imported_parts(file) == {"loop", "cli", "nets"}
+    assert not imported_parts(file) <= allowed("core")
+
+
+def dangerous(tree: ast.AST) -> Iterator[str]:
+    """Names that run code found in data."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec"):
+            yield node.func.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            called = f"{node.value.id}.{node.attr}"
+            if called in ("torch.load", "torch.save", "builtins.eval", "builtins.exec", "yaml.load", "np.load"):
+                yield called
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_nothing_runs_code_that_it_reads(path):
+    tree = ast.parse(path.read_text())
+    modules = {module.split(".")[0] for module in imported_modules(path, tree)}
+    assert not modules & {"pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
+    assert not list(dangerous(tree))
+    keywords = [keyword.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for keyword in node.keywords]
+    assert "allow_pickle" not in keywords
+
+
+def test_help_answers_without_the_heavy_libraries():
+    program = (
+        "import json, sys\n"
+        "from hotloop.cli.main import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit as leave:\n    assert not leave.code\n"
+        "print(json.dumps(sorted(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "train" in done.stdout
+    assert not set(HEAVY) & set(json.loads(done.stderr))
+
+
+def test_importing_the_package_is_light_until_something_is_asked_for():
+    program = f"import sys, hotloop; raise SystemExit(any(name in sys.modules for name in {HEAVY!r}))"
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+
+
+def test_one_dqn_update_can_be_followed_through_ten_files_and_two_thousand_lines():
+    assert len(FOLLOW_ONE_UPDATE) <= 10
+    assert sum(len((PACKAGE / name).read_text().splitlines()) for name in FOLLOW_ONE_UPDATE) <= 2_000
+
+
+def test_the_files_one_follows_lead_from_one_to_the_next():
+    """Each file of the list is imported by one before it: the path has no hole."""
+    for position, name in enumerate(FOLLOW_ONE_UPDATE[1:], start=1):
+        module = "hotloop." + name.removesuffix(".py").replace("/", ".")
+        package, _, last = module.rpartition(".")
+        imported = set()
+        for before in FOLLOW_ONE_UPDATE[:position]:
+            tree = ast.parse((PACKAGE / before).read_text())
+            imported |= set(imported_modules(PACKAGE / before, tree))
+            imported |= {
+                f"{node.module}.{alias.name}"
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ImportFrom)
+                for alias in node.names
+            }
+        via_choice = module == "hotloop.lanes.eager" and "hotloop.lanes.choice" in imported
+        assert module in imported or f"{package}.{last}" in imported or via_choice, module
