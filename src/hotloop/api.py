@@ -46,8 +46,12 @@ def settings_from_words(name: str, words: Sequence[str]) -> DQNSettings:
 
 def train(settings: DQNSettings, *, label: str = "", progress: off_policy.Progress | None = None) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints."""
-    run = Run.create(settings.run_dir or None, label or f"{settings.env.id}-{settings.algorithm}", as_tree(settings))
-    return off_policy.train(dataclasses.replace(settings, trust=True), run, progress or _Quiet())
+    label = label or f"{settings.env.id}-{settings.algorithm}"
+
+    def claim_run() -> Run:
+        return Run.create(settings.run_dir or None, label, as_tree(settings))
+
+    return off_policy.train(dataclasses.replace(settings, trust=True), claim_run, progress or _Quiet())
 
 
 def resume(run_dir: str | Path, *, trust: bool = False, progress: off_policy.Progress | None = None) -> dict[str, Any]:
@@ -55,7 +59,12 @@ def resume(run_dir: str | Path, *, trust: bool = False, progress: off_policy.Pro
     run = Run.open(run_dir)
     if run.finished:
         return run.result()
-    return off_policy.train(settings_of(run, trust), run, progress or _Quiet())
+
+    def claim_run() -> Run:
+        run.lock()
+        return run
+
+    return off_policy.train(settings_of(run, trust), claim_run, progress or _Quiet())
 
 
 def load(run_dir: str | Path) -> Agent:

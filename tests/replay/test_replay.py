@@ -17,7 +17,7 @@ from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
 
 
-def continue_and_record(replay: Replay, is_prioritised: bool) -> list[np.ndarray]:
+def continue_and_record(replay: Replay) -> list[np.ndarray]:
     seen = []
     for start in range(100, 130, 3):
         walk(replay, 3, start)
@@ -41,9 +41,7 @@ def test_a_restored_replay_continues_bit_identically(is_prioritised: bool, n_ste
     restored = scalar_replay(seed=99, **kind)
     walk(restored, 11, start=500)
     restored.load_state(saved)
-    pairs = zip(
-        continue_and_record(original, is_prioritised), continue_and_record(restored, is_prioritised), strict=True
-    )
+    pairs = zip(continue_and_record(original), continue_and_record(restored), strict=True)
     assert all(np.array_equal(left, right) for left, right in pairs)
 
 

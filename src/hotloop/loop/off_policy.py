@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from copy import copy
 from typing import Any, Protocol
 
@@ -34,24 +35,26 @@ class RunStopped(HotloopError):
         self.run, self.signal_number, self.env_steps = run, signal_number, env_steps
 
 
-def train(settings: DQNSettings, run: Run, progress: Progress) -> dict[str, Any]:
-    """Train until the run is finished, from its newest checkpoint if it has one; returns the result object."""
+def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progress) -> dict[str, Any]:
+    """Train until the run is finished, from its newest checkpoint if it has one; returns the result object.
+
+    `claim_run` gives the locked run directory; it is asked only once everything is built, so that a mistake in the
+    settings leaves nothing behind.
+    """
     timer = PhaseTimer()
-    with run, compile_phase(timer, progress.say), StopSignals() as stop:
+    with compile_phase(timer, progress.say), StopSignals() as stop, ExitStack() as cleanup:
         with timer.phase("start-up"):
-            run.lock()
             session = build_session(settings, timer)
+            cleanup.callback(session.close)
+            run = cleanup.enter_context(claim_run())
             journal = Journal(run, session, timer, warn=progress.say)
+            cleanup.callback(journal.close)
             journal.begin()
-        try:
-            _loop(session, journal, timer, stop, progress)
-            if stop.requested:
-                _save_on_stop(session, journal, timer)
-                raise RunStopped(run, stop.requested, session.counters.env_steps)
-            return _finish(session, journal, timer, progress)
-        finally:
-            journal.close()
-            session.close()
+        _loop(session, journal, timer, stop, progress)
+        if stop.requested:
+            _save_on_stop(session, journal, timer)
+            raise RunStopped(run, stop.requested, session.counters.env_steps)
+        return _finish(session, journal, timer, progress)
 
 
 def _loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress) -> None:

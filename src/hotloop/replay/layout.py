@@ -91,7 +91,7 @@ def _dict_packer(layout: RowLayout, num_envs: int) -> Callable[[Obs], Array]:
     def pack(obs: Obs) -> Array:
         for part in layout.parts:
             packed[:, part.start : part.start + part.width] = _as_units(
-                obs[part.name],  # type: ignore[index]
+                obs[part.name],
                 part.spec,
                 layout.unit,
                 num_envs,

@@ -13,7 +13,8 @@ CACHE_LINE = 64  # bytes: eight float64 children
 
 def level_starts(capacity: int) -> tuple[list[int], int]:
     """Where each level starts in the node array, leaves first, root last; and the number of nodes."""
-    starts, end, width = [], 0, capacity
+    starts: list[int] = []
+    end, width = 0, capacity
     while width > 1 or not starts:
         starts.append(end)
         padded = -(-width // FAN_OUT) * FAN_OUT

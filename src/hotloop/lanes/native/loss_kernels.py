@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import types
 
 from hotloop.core.kernels import inline_kernel
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.head_kernels import best_action, combine_streams, expected_values, softmax, split_gradient
 from hotloop.lanes.native.matrix_kernels import transpose
-from hotloop.lanes.native.unit_kernels import real, unit, vector, whole
+from hotloop.lanes.native.unit_kernels import mask_matrix, real_vector, unit, vector, whole
 
 ACTIONS, ATOMS, COMBINED, OUTPUTS = plan.ACTIONS, plan.ATOMS, plan.COMBINED, plan.OUTPUTS
 ROWS, COLUMN_STRIDE, DOUBLE, HUBER = plan.ROWS, plan.COLUMN_STRIDE, plan.DOUBLE, plan.HUBER
@@ -21,7 +20,7 @@ V_MIN, V_MAX = plan.V_MIN, plan.V_MAX
 Float = np.float32
 
 
-@unit(whole, types.float64[::1], vector, whole, vector, vector, vector, types.boolean[:, ::1], vector, types.float64[::1])
+@unit(whole, real_vector, vector, whole, vector, vector, vector, mask_matrix, vector, real_vector)
 def loss_and_head_gradient(numbers, constants, work, action, reward, discount, weight, masks, td_error, means):
     """From both networks' head outputs: TD errors, `means` (loss, q), and `HEAD_ROWS` [B, outputs] for `backward`."""
     rows, stride, outputs = numbers[ROWS], numbers[COLUMN_STRIDE], numbers[OUTPUTS]

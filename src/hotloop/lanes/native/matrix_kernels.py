@@ -93,7 +93,8 @@ def multiply_vector(out, oo, a, ao, x, xo, bias, bias_o, rows, depth):
     """out [rows] = bias + A [rows, depth] @ x: for one row at a time, where a tile would use one lane in sixteen."""
     whole = depth // LANES * LANES
     if whole == 0:
-        out[oo : oo + rows] = bias[bias_o : bias_o + rows]
+        for m in range(rows):
+            out[oo + m] = bias[bias_o + m]
     else:
         m = 0
         while m + 4 <= rows:

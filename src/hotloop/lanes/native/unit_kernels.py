@@ -8,11 +8,14 @@ them. So units must be in place before the first call of a kernel that uses them
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import numba
-from llvmlite import binding
+from llvmlite import binding, ir
 from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 _waiting: list[tuple[str, Any, Callable[..., Any]]] = []
 _held: list[Any] = []
@@ -21,6 +24,8 @@ vector = types.float32[::1]
 whole = types.int64[::1]
 index = types.int64
 real = types.float32
+real_vector = types.float64[::1]
+mask_matrix = types.boolean[:, ::1]
 
 
 def unit(*arguments: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -29,9 +34,31 @@ def unit(*arguments: Any) -> Callable[[Callable[..., Any]], Any]:
     def decorate(function: Callable[..., Any]) -> Any:
         name, signature = f"hotloop_unit_{function.__name__}", types.void(*arguments)
         _waiting.append((name, signature, function))
-        return types.ExternalFunction(name, signature)
+        return _call_by_name(name, signature)
 
     return decorate
+
+
+def _call_by_name(name: str, signature: Any) -> Any:
+    """An intrinsic that calls the unit of this name; arrays go by value, as `numba.cfunc` takes them."""
+
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kinds = [context.get_value_type(kind) for kind in signature.args]
+        function_type = ir.FunctionType(context.get_value_type(signature.return_type), kinds)
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), values)
+        return context.get_dummy_value()
+
+    def call(typing_context: Any, *given: Any) -> Any:
+        return signature, lower
+
+    return fixed_intrinsic(call, len(signature.args))
+
+
+def fixed_intrinsic(definition: Any, count: int) -> Any:
+    """A numba intrinsic of `count` arguments, from one that is written for any number."""
+    names = ["typing_context", *(f"argument{place}" for place in range(count))]
+    definition.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+    return intrinsic(definition)
 
 
 def prepare_units() -> None:

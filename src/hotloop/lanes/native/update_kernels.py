@@ -51,7 +51,8 @@ def _blend(target, parameters, tau):
 @inline_kernel
 def _move_target(constants, target, parameters):
     if constants[TAU] == 1.0:
-        target[:] = parameters
+        for i in range(target.size):  # numba spends 5 s on compiling the error message of `target[:] = parameters`
+            target[i] = parameters[i]
     else:
         _blend(target, parameters, Float(constants[TAU]))
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
+from hotloop.lanes.native.acting_kernels import greedy, values
 from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
 from hotloop.lanes.native.unit_kernels import prepare_units
 from hotloop.lanes.native.update_kernels import run_updates
@@ -40,3 +41,22 @@ class NativeUpdater:
             lr, first_update, td_error, stats,
         )  # fmt: skip
         return made, td_error, stats
+
+
+class NativeActor:
+    """Values and best actions of `rows` observations at a time (fewer too), on parameters given with each call."""
+
+    def __init__(self, layout: NativeLayout, rows: int) -> None:
+        prepare_units()
+        self.plan = MemoryPlan(layout, UpdateConstants(), rows, training=False)
+        self.rows = rows
+        self._no_mask = np.zeros((0, layout.num_actions), np.bool_)
+
+    def values(self, parameters: Array, obs: Array) -> Array:
+        """Q [N, A] of obs [N, F]."""
+        return values(self.plan.numbers, self.plan.constants, self.plan.workspace, parameters, obs)
+
+    def greedy(self, parameters: Array, obs: Array, mask: Array | None = None) -> Array:
+        """The best action [N], among those the mask [N, A] allows."""
+        masks = self._no_mask if mask is None else mask
+        return greedy(self.plan.numbers, self.plan.constants, self.plan.workspace, parameters, obs, masks)

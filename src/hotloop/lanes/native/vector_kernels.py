@@ -10,12 +10,12 @@ Matrices are float32 with element (i, j) at `offset + i * stride + j` of a flat 
 
 from __future__ import annotations
 
-from inspect import Parameter, Signature
 from typing import Any
 
 from llvmlite import binding, ir
 from numba import types
-from numba.extending import intrinsic
+
+from hotloop.lanes.native.unit_kernels import fixed_intrinsic
 
 _features = binding.get_host_cpu_features()
 LANES = 16 if _features.get("avx512f") else 8 if _features.get("avx") else 4
@@ -135,6 +135,4 @@ def block_function(name: str, parameters: str, emit: Any, result: ir.Type = VOID
         taken = [scalars.get(letter, kind) for letter, kind in zip(parameters, given, strict=True)]
         return (types.void if result == VOID else types.float32)(*taken), lower
 
-    names = ["typing_context", *(f"{letter}{place}" for place, letter in enumerate(parameters))]
-    block.__signature__ = Signature([Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in names])  # type: ignore
-    return intrinsic(block)
+    return fixed_intrinsic(block, len(parameters))

@@ -1,0 +1,104 @@
+"""Flood fill, bit-parallel and exact: which cells can be reached from one, and how many.
+
+A packed board grows by a column and a row to each side at once until it stops: about ten rounds of some twenty
+instructions on an open 10 x 10 board. Larger boards are swept row by row, down and up; a row that gains a cell gains
+the whole run of free cells around it at once, so that even a maze needs as many sweeps as a path turns back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hotloop.core.kernels import inline_kernel, kernel
+from hotloop.core.types import Array
+from hotloop.envs.snake.board_kernels import count_bits
+
+
+@inline_kernel
+def fill(board: Array, occupied: Array, stride: int, start: int, reached: Array) -> int:
+    """Mark in `reached` [words] what can be reached from bit `start` through cells of `board` that are not occupied.
+
+    `start` itself counts, even where it is occupied. Returns the number of cells.
+    """
+    if stride < 64:
+        return fill_packed(board, occupied, stride, start, reached)
+    return fill_rows(board, occupied, start, reached)
+
+
+@inline_kernel
+def fill_packed(board: Array, occupied: Array, stride: int, start: int, reached: Array) -> int:
+    one, row, rest, top = np.uint64(1), np.uint64(stride), np.uint64(64 - stride), np.uint64(63)
+    at = one << np.uint64(start & 63)
+    low = at if start < 64 else np.uint64(0)
+    high = np.uint64(0) if start < 64 else at
+    free_low, free_high = board[0] & ~occupied[0] | low, board[1] & ~occupied[1] | high
+    while True:
+        wide_low = (low | (low << one) | (low >> one) | (high << top)) & free_low
+        wide_high = (high | (high << one) | (high >> one) | (low >> top)) & free_high
+        tall_low = (wide_low | (wide_low << row) | (wide_low >> row) | (wide_high << rest)) & free_low
+        tall_high = (wide_high | (wide_high << row) | (wide_high >> row) | (wide_low >> rest)) & free_high
+        if tall_low == low and tall_high == high:
+            break
+        low, high = tall_low, tall_high
+    reached[0], reached[1] = low, high
+    return count_bits(low) + count_bits(high)
+
+
+@inline_kernel
+def fill_rows(board: Array, occupied: Array, start: int, reached: Array) -> int:
+    rows, first = board.shape[0], start >> 6
+    for y in range(rows):
+        reached[y] = np.uint64(0)
+    seed = np.uint64(1) << np.uint64(start & 63)
+    reached[first] = whole_runs(seed, board[first] & ~occupied[first] | seed)
+    growing = True
+    while growing:
+        growing = False
+        for y in range(1, rows):
+            growing |= gain_row(board, occupied, reached, y, y - 1)
+        for y in range(rows - 2, -1, -1):
+            growing |= gain_row(board, occupied, reached, y, y + 1)
+    count = 0
+    for y in range(rows):
+        count += count_bits(reached[y])
+    return count
+
+
+@inline_kernel
+def gain_row(board: Array, occupied: Array, reached: Array, y: int, beside: int) -> bool:
+    """Let row `y` gain from the row beside it; True where it did."""
+    free = board[y] & ~occupied[y]
+    gained = reached[beside] & free & ~reached[y]
+    if gained == np.uint64(0):
+        return False
+    reached[y] |= whole_runs(gained, free)
+    return True
+
+
+@inline_kernel
+def whole_runs(seed: int, free: int) -> int:
+    """The runs of `free` bits that hold a bit of `seed` (which must be free).
+
+    Upwards by the carry of an addition, which ripples from a seed to the end of its run; carries do not go down, so
+    downwards by doubling (Kogge-Stone).
+    """
+    run = (((free + seed) ^ free) | seed) & free
+    way = free
+    run |= way & (run >> np.uint64(1))
+    way &= way >> np.uint64(1)
+    run |= way & (run >> np.uint64(2))
+    way &= way >> np.uint64(2)
+    run |= way & (run >> np.uint64(4))
+    way &= way >> np.uint64(4)
+    run |= way & (run >> np.uint64(8))
+    way &= way >> np.uint64(8)
+    run |= way & (run >> np.uint64(16))
+    way &= way >> np.uint64(16)
+    return run | (way & (run >> np.uint64(32)))
+
+
+@kernel
+def fill_many(board: Array, occupied: Array, stride: int, start: Array, reached: Array, count: Array) -> None:
+    """`fill` for M boards: `occupied` and `reached` [M, words], `start` (a bit) and `count` [M]."""
+    for index in range(start.shape[0]):
+        count[index] = fill(board, occupied[index], stride, start[index], reached[index])

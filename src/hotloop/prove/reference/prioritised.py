@@ -1,0 +1,77 @@
+"""Prioritised experience replay (Schaul et al. 2015): a binary sum tree in an array, a list of transitions."""
+
+import random
+
+import numpy as np
+
+
+class SumTree:
+    def __init__(self, capacity):
+        self.capacity = 1
+        while self.capacity < capacity:
+            self.capacity *= 2
+        self.nodes = np.zeros(2 * self.capacity)
+
+    def set(self, leaf, value):
+        node = leaf + self.capacity
+        self.nodes[node] = value
+        while node > 1:
+            node //= 2
+            self.nodes[node] = self.nodes[2 * node] + self.nodes[2 * node + 1]
+
+    def find(self, target):
+        node = 1
+        while node < self.capacity:
+            node *= 2
+            if target >= self.nodes[node]:
+                target -= self.nodes[node]
+                node += 1
+        return node - self.capacity
+
+    def __getitem__(self, leaf):
+        return self.nodes[leaf + self.capacity]
+
+    @property
+    def total(self):
+        return self.nodes[1]
+
+
+class PrioritisedReplay:
+    def __init__(self, capacity, alpha=0.6, epsilon=1e-6):
+        self.capacity, self.alpha, self.epsilon = capacity, alpha, epsilon
+        self.tree = SumTree(capacity)
+        self.transitions = []
+        self.position = 0
+        self.max_priority = 1.0
+
+    def add(self, obs, action, reward, next_obs, done):
+        transition = (obs, action, reward, next_obs, done)
+        if len(self.transitions) < self.capacity:
+            self.transitions.append(transition)
+        else:
+            self.transitions[self.position] = transition
+        self.tree.set(self.position, self.max_priority)
+        self.position = (self.position + 1) % self.capacity
+
+    def sample(self, batch_size, beta, rng=random):
+        """Transitions, importance weights and indices, one from each of `batch_size` equal stretches."""
+        segment = self.tree.total / batch_size
+        indices = [self.tree.find((i + rng.random()) * segment) for i in range(batch_size)]
+        priorities = np.array([self.tree[i] for i in indices])
+        weights = (len(self.transitions) * priorities / self.tree.total) ** -beta
+        weights = (weights / weights.max()).astype(np.float32)
+        obs, action, reward, next_obs, done = zip(*[self.transitions[i] for i in indices])
+        batch = (
+            np.stack(obs),
+            np.array(action, dtype=np.int64),
+            np.array(reward, dtype=np.float32),
+            np.stack(next_obs),
+            np.array(done, dtype=np.float32),
+        )
+        return batch, weights, indices
+
+    def update_priorities(self, indices, errors):
+        for index, error in zip(indices, errors):
+            priority = (abs(float(error)) + self.epsilon) ** self.alpha
+            self.tree.set(index, priority)
+            self.max_priority = max(self.max_priority, priority)

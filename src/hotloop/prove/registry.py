@@ -1,0 +1,77 @@
+"""All cases by name. A name is family/variant/lane/size; parts may be left out: `dqn-update/native` is every native one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hotloop.core.errors import SettingsError
+from hotloop.core.settings import nearest
+from hotloop.prove.case import Case
+from hotloop.prove.cases import acting, loop, loss, replay, update
+from hotloop.prove.cases.learners import LANES, lane_problem
+
+FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
+    "q-loss": (loss.q_loss_cases, "the loss alone, and with its gradient"),
+    "combined-forward": (loss.combined_forward_cases, "states and next states in one forward"),
+    "buffers": (loss.buffers_cases, "targets computed into preallocated buffers"),
+    "dqn-update": (update.dqn_update_cases, "loss, gradient, clipping, Adam and target"),
+    "multi-batch": (update.multi_batch_cases, "k sequential updates in one call"),
+    "target-polyak": (update.polyak_cases, "the target moves a little towards the online network"),
+    "epsilon-act": (acting.epsilon_cases, "exploring and greedy actions"),
+    "replay-add": (replay.add_cases, "storing one transition of each of N envs"),
+    "replay-sample": (replay.sample_cases, "drawing k batches of B transitions"),
+    "replay-prioritised": (replay.prioritised_cases, "drawing a batch by priority and setting its new priorities"),
+    "n-step": (replay.n_step_cases, "summing n rewards, then storing"),
+    "loop-cartpole": (loop.loop_cases, "the whole training loop"),
+}
+"""Family -> what makes its cases (at small sizes, if asked), and what it is about."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    cases: list[Case]
+    missing: dict[str, str] = field(default_factory=dict)
+    """Lanes that cannot run here, and why."""
+
+    def select(self, names: Sequence[str], full: bool) -> list[Case]:
+        """Those named, in the order of the registry; without names the default set, or all."""
+        if not names:
+            return [case for case in self.cases if full or case.is_default]
+        chosen = [set(self._named(name)) for name in names]
+        return [case for case in self.cases if any(case.name in found for found in chosen)]
+
+    def _named(self, name: str) -> list[str]:
+        wanted = name.strip("/").split("/")
+        found = [case.name for case in self.cases if _fits(wanted, case.parts)]
+        if found:
+            return found
+        for lane, reason in self.missing.items():
+            if lane in wanted:
+                raise SettingsError(f"`{name}` cannot run here: the {lane} lane is not available", reason)
+        raise SettingsError(f"there is no case `{name}`", self._hint(name, wanted))
+
+    def _hint(self, name: str, wanted: list[str]) -> str:
+        """The nearest full name, or the nearest part where only one is wrong."""
+        families = {case.family for case in self.cases}
+        if wanted[0] not in families:
+            near = nearest(wanted[0], families)
+            return f"did you mean `{near}`?" if near else f"one of {', '.join(FAMILIES)}"
+        names = {"/".join(case.parts[: len(wanted)]) for case in self.cases} | {case.name for case in self.cases}
+        near = nearest(name, names)
+        return f"did you mean `{near}`?" if near else f"`hotloop prove --list` shows all of `{wanted[0]}`"
+
+
+def _fits(wanted: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether `wanted` starts with the family and names further parts in their order."""
+    if wanted[0] != parts[0]:
+        return False
+    rest = iter(parts)
+    return all(part in rest for part in wanted)
+
+
+def build_registry(small: bool = False) -> Registry:
+    """Every case whose lane can run here; `small`: the same cases at sizes for tests."""
+    missing = {lane: problem for lane in LANES if (problem := lane_problem(lane))}
+    cases = [case for make, _ in FAMILIES.values() for case in make(small) if case.lane not in missing]
+    return Registry(cases, missing)

@@ -1,0 +1,83 @@
+"""How much faster: both programs interleaved in one process, since a machine's speed drifts while it is measured.
+
+One sample repeats a call until it lasts a few milliseconds; samples alternate A B, B A, A B ...; each neighbouring
+pair gives one ratio. The answer is their median, with the interval that order statistics give it: no assumption
+about the noise, and outliers of a busy machine move it little.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import comb
+from statistics import median
+from typing import Any
+
+Call = Callable[[], Any]
+Clock = Callable[[], float]
+
+SAMPLE_SECONDS = 0.005
+WARM_UP_SECONDS = 0.1
+MIN_PAIRS = 7
+MAX_PAIRS = 301
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Speed:
+    """`ratio` above 1: the second call is that many times faster; `low` and `high` enclose it with 95 %."""
+
+    ratio: float
+    low: float
+    high: float
+    first_seconds: float
+    second_seconds: float
+
+
+def measure(first: Call, second: Call, seconds: float, clock: Clock = time.perf_counter) -> Speed:
+    """The time of `first` over that of `second`, in about `seconds` (more where seven pairs need longer)."""
+    counts = (_warm_up(first, clock), _warm_up(second, clock))
+    gc.collect()
+    times: list[tuple[float, float]] = []
+    end = clock() + seconds
+    while len(times) < MIN_PAIRS or (clock() < end and len(times) < MAX_PAIRS):
+        if len(times) % 2:
+            slower = _sample(second, counts[1], clock)
+            times.append((_sample(first, counts[0], clock), slower))
+        else:
+            times.append((_sample(first, counts[0], clock), _sample(second, counts[1], clock)))
+    ratios = [one / other for one, other in times]
+    low, high = median_interval(ratios)
+    return Speed(median(ratios), low, high, median(one for one, _ in times), median(other for _, other in times))
+
+
+def _warm_up(call: Call, clock: Clock) -> int:
+    """Run until caches and code are warm; how many calls make one sample."""
+    count, start = 1, clock()
+    while True:
+        taken = _sample(call, count, clock)
+        if clock() - start >= WARM_UP_SECONDS:
+            return max(1, round(SAMPLE_SECONDS / taken)) if taken > 0 else count
+        if taken * count < SAMPLE_SECONDS:
+            count *= 2
+
+
+def _sample(call: Call, count: int, clock: Clock) -> float:
+    """Seconds per call."""
+    start = clock()
+    for _ in range(count):
+        call()
+    return (clock() - start) / count
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Two of the sorted values between which the true median lies with 95 %: each value falls below it with even odds."""
+    ordered, count = sorted(values), len(values)
+    outside = 0.0
+    for skipped in range(count // 2):
+        outside += 2.0 * comb(count, skipped) / 2.0**count
+        if outside > 1.0 - CONFIDENCE:
+            return ordered[max(0, skipped - 1)], ordered[min(count - 1, count - skipped)]
+    return ordered[0], ordered[-1]

@@ -1,0 +1,92 @@
+"""What came of each case: rows of plain data, and the table a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from hotloop.prove.case import Case
+from hotloop.prove.equivalence import Equality
+from hotloop.prove.memory import Memory
+from hotloop.prove.speed import Speed
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What only a case that is equal has."""
+
+    speed: Speed
+    reference_memory: Memory
+    fast_memory: Memory
+    growth: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Row:
+    case: Case
+    equality: Equality
+    cost: Cost | None
+
+    @property
+    def equal(self) -> bool | None:
+        """None where equality is not promised."""
+        return self.equality.within(self.case.tolerance) if self.case.kind == "exact" else None
+
+    def as_data(self) -> dict[str, Any]:
+        """One row of `hotloop prove --json`; what was not measured is null."""
+        cost = self.cost
+        return {
+            "case": self.case.name,
+            "kind": self.case.kind,
+            "equal": self.equal,
+            "max_error": self.equality.max_error,
+            "tolerance": self.case.tolerance,
+            "speedup": cost and cost.speed.ratio,
+            "low": cost and cost.speed.low,
+            "high": cost and cost.speed.high,
+            "peak_bytes": cost and _both(cost, "peak_bytes"),
+            "allocations": cost and _both(cost, "allocations"),
+            "growth": cost and cost.growth,
+        }
+
+
+def _both(cost: Cost, name: str) -> dict[str, int]:
+    return {"fast": getattr(cost.fast_memory, name), "reference": getattr(cost.reference_memory, name)}
+
+
+HEADINGS = ("case", "equal", "max error", "tolerance", "plain µs", "fast µs", "speed-up", "95 %") + (
+    "peak kB plain/fast",
+    "allocations",
+    "growth",
+)
+
+
+def draw(rows: Sequence[Row]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("case", "growth") else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row), style="bold red" if row.equal is False else None)
+    return table
+
+
+def _cells(row: Row) -> list[str]:
+    equal = {True: "yes", False: "NO", None: "not promised"}[row.equal]
+    cells = [row.case.name, equal, f"{row.equality.max_error:.1e}", f"{row.case.tolerance:.0e}"]
+    if row.cost is None:
+        return [*cells, *["-"] * (len(HEADINGS) - len(cells))]
+    speed, growth = row.cost.speed, row.cost.growth
+    plain, fast = row.cost.reference_memory, row.cost.fast_memory
+    return [
+        *cells,
+        f"{speed.first_seconds * 1e6:,.1f}",
+        f"{speed.second_seconds * 1e6:,.1f}",
+        f"{speed.ratio:.2f}x",
+        f"{speed.low:.2f}-{speed.high:.2f}",
+        f"{plain.peak_bytes / 1000:,.1f}/{fast.peak_bytes / 1000:,.1f}",
+        f"{plain.allocations:,}/{fast.allocations:,}",
+        f"x{growth['factor']:.2f} from {growth['from']} to {growth['to']}" if growth else "-",
+    ]

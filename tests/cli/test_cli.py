@@ -1,0 +1,203 @@
+"""The command line as a person uses it: every verb, its mistakes, and JSON that scripts can rely on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotloop.cli.main import VERBS, main
+
+TINY = (
+    "--total-env-steps 400 --warmup-env-steps 100 --batch-size 8 --network.hidden 8 "
+    "--evaluation.episodes 2 --evaluation.final-episodes 3"
+).split()
+RESULT_KEYS = {
+    "run",
+    "env_steps",
+    "updates",
+    "episodes",
+    "seconds",
+    "env_steps_per_second",
+    "phases",
+    "evaluation",
+    "final_evaluation",
+    "lane",
+    "digest",
+}
+
+
+def ask(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """The JSON answer of a verb that must succeed."""
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a verb says that must fail with exit code 2."""
+    capsys.readouterr()
+    assert main(list(words)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def test_train_resume_evaluate_and_runs_tell_one_story(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = ask(capsys, "train", "cartpole-dqn", *TINY, "--run-dir", "runs/mine")
+    assert result.keys() == RESULT_KEYS
+    assert result["env_steps"] == 400
+    assert ask(capsys, "resume", "runs/mine") == result
+    evaluation = ask(capsys, "evaluate", "runs/mine", "--episodes", "7")
+    assert evaluation["episodes"] == 7
+    (row,) = ask(capsys, "runs")
+    assert row["status"] == "finished"
+    assert row["mean_return"] == result["evaluation"]["mean_return"]
+
+
+def test_a_run_ends_by_saying_what_was_learned_and_where_the_time_went(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "cartpole-dqn", *TINY]) == 0
+    captured = capsys.readouterr()
+    assert "mean return" in captured.out
+    assert "update" in captured.out
+    assert (run_folder / "runs").is_dir()
+
+
+def test_every_verb_explains_itself_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in VERBS:
+        with pytest.raises(SystemExit) as left:
+            main([verb, "--help"])
+        assert left.value.code == 0
+        text = capsys.readouterr().out
+        assert "example" in text
+        assert "--json" in text
+
+
+def test_settings_lists_every_field_with_default_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ask(capsys, "settings", "dqn")
+    by_path = {row["path"]: row for row in rows}
+    assert by_path["env.num_envs"]["default"] == 1
+    assert all(row["meaning"] for row in rows)
+    assert main(["settings", "dqn"]) == 0
+    assert "--updates-per-env-step" in capsys.readouterr().out
+
+
+def test_settings_shows_the_text_of_a_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(capsys, "settings", "cartpole-slm")["updates_per_batch"] == 8
+    assert main(["settings", "cartpole-slm"]) == 0
+    assert "79,744" in capsys.readouterr().out
+
+
+def test_envs_lists_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    ids = {row["id"] for row in ask(capsys, "envs")}
+    assert {"cartpole", "CartPole-v1"} <= ids
+    assert all(row["ok"] for row in ask(capsys, "envs", "check", "cartpole", "--env-steps", "300"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["trian"], "did you mean `train`"),
+        (["train"], "preset"),
+        (["train", "cartpole-dqm"], "cartpole-dqn"),
+        (["train", "missing.toml"], "missing.toml"),
+        (["train", "cartpole-dqn", "--env.num-env", "3"], "env.num_envs"),
+        (["train", "cartpole-dqn", "--bach-size", "3"], "batch_size"),
+        (["train", "cartpole-dqn", "--batch-size", "many"], "whole number"),
+        (["train", "cartpole-dqn", "--batch-size", "0"], "at least 1"),
+        (["train", "cartpole-dqn", "--loss", "hubert"], "huber"),
+        (["train", "cartpole-dqn", "--network.atoms", "51", "--loss", "mse"], "C51"),
+        (["train", "cartpole-dqn", "--env.id", "CartPol-v1"], "CartPole-v1"),
+        (["train", "cartpole-dqn", "--env.id", "Pendulum-v1"], "needs Discrete"),
+        (["train", "cartpole-dqn", "--device", "cuda:7"], "--device cpu"),
+        (["train", "cartpole-dqn", "--replay.capacity", "1e15"], "replay.capacity"),
+        (["resume", "nowhere"], "nowhere"),
+        (["evaluate", "nowhere"], "nowhere"),
+        (["evaluate", "runs", "--episodes", "some"], "--episodes"),
+        (["envs", "check"], "CartPole-v1"),
+        (["settings", "dqm"], "dqn"),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_a_hint(
+    words: list[str], expected: str, run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = fail(capsys, *words)
+    assert said.startswith("error: ")
+    assert expected in said
+    assert not (run_folder / "runs").exists() or not any((run_folder / "runs").iterdir()), "a mistake left a run behind"
+
+
+USER_ENV = """
+import gymnasium
+import numpy as np
+
+class Corridor(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2, start=1)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.clock = 0, 0
+        return self._obs(), {}
+
+    def step(self, action):
+        self.place += 1 if action == 2 else -1
+        self.clock += 1
+        return self._obs(), BAD_REWARD, self.place >= 3, self.clock >= 20, {}
+
+    def _obs(self):
+        return np.array([self.place / 20, self.clock / 20], np.float32)
+"""
+
+
+def test_an_env_of_ones_own_file_trains_and_asks_for_trust_when_loaded(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run_folder / "corridor.py").write_text(USER_ENV.replace("BAD_REWARD", "float(self.place >= 3)"))
+    env = ["--env.id", "corridor.py:Corridor"]
+    ask(capsys, "train", "cartpole-dqn", *TINY, *env, "--run-dir", "own")
+    assert "--trust" in fail(capsys, "evaluate", "own")
+    assert ask(capsys, "evaluate", "own", "--trust", "--episodes", "3")["episodes"] == 3
+    (run_folder / "own.toml").write_text('[env]\nid = "corridor.py:Corridor"\n')
+    assert "--trust" in fail(capsys, "train", "own.toml", *TINY)
+    assert main(["train", "own.toml", *TINY, "--trust", "--quiet"]) == 0
+    (run_folder / "own.toml").write_text("trust = true\n")
+    assert "command line" in fail(capsys, "train", "own.toml")
+
+
+def test_an_env_that_gives_nan_is_named_and_nothing_is_lost(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run_folder / "bad.py").write_text(USER_ENV.replace("BAD_REWARD", "float('nan') if self.clock == 3 else 0.0"))
+    said = fail(capsys, "train", "cartpole-dqn", *TINY, "--env.id", "bad.py:Corridor", "--run-dir", "bad", "--quiet")
+    assert "reward" in said
+    assert "envs check" in said
+
+
+def test_a_full_disk_is_one_sentence(
+    run_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "space" in fail(capsys, "train", "cartpole-dqn", *TINY, "--quiet")
+
+
+def test_the_module_runs_as_a_program() -> None:
+    answer = subprocess.run([sys.executable, "-m", "hotloop", "--help"], capture_output=True, text=True, check=True)
+    assert "hotloop train" in answer.stdout
+
+
+def test_progress_goes_to_stderr_and_data_to_stdout(run_folder: Path) -> None:
+    command = [sys.executable, "-m", "hotloop", "train", "cartpole-dqn", *TINY, "--json"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(answer.stdout)["env_steps"] == 400

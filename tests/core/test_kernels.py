@@ -1,0 +1,63 @@
+"""The generator inside kernels, and where compiled code is kept."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hotloop.core.kernels import cache_folder, next_below, next_uint64, next_uniform
+
+
+def splitmix64(seed: int, count: int) -> list[int]:
+    """The published recurrence in Python's own integers."""
+    draws = []
+    for _ in range(count):
+        seed = (seed + 0x9E3779B97F4A7C15) % 2**64
+        z = seed
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        draws.append(z ^ (z >> 31))
+    return draws
+
+
+def test_the_first_draws_of_seed_0_are_the_published_ones():
+    state = np.zeros(1, np.uint64)
+    assert [int(next_uint64(state, 0)) for _ in range(2)] == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_draws_equal_the_recurrence_and_leave_other_generators_alone(seed):
+    state = np.array([5, seed], np.uint64)
+    assert [int(next_uint64(state, 1)) for _ in range(4)] == splitmix64(seed, 4)
+    assert state[0] == 5
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 2**40))
+def test_uniform_and_bounded_draws_stay_in_range(seed, bound):
+    state = np.array([seed], np.uint64)
+    assert 0.0 <= next_uniform(state, 0) < 1.0
+    assert 0 <= next_below(state, 0, bound) < bound
+
+
+def test_bounded_draws_are_even():
+    state = np.array([3], np.uint64)
+    counts = np.bincount([next_below(state, 0, 5) for _ in range(20_000)], minlength=5)
+    assert np.abs(counts - 4_000).max() < 4 * np.sqrt(20_000 * 0.2 * 0.8)
+
+
+def test_compiled_code_lies_in_a_folder_that_only_its_owner_may_enter(tmp_path):
+    program = "import hotloop.core.kernels, numba; print(numba.config.CACHE_DIR)"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    folder = next((tmp_path / "hotloop").glob("kernels-*"))
+    assert done.stdout.strip() == str(folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_cache_follows_the_users_choice(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "hotloop"

@@ -1,0 +1,126 @@
+"""Every one-edit typo of every key is an error that suggests the right key, from a file and from the command line."""
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.core import settings as loader
+from hotloop.core.errors import SettingsError
+from hotloop.core.overrides import parse_overrides
+from hotloop.core.settings import build, leaf_types
+
+KEYS = list(leaf_types(DQNSettings))
+TABLES = sorted({key.rsplit(".", depth)[0] for key in KEYS for depth in range(1, key.count(".") + 1)})
+_NEAREST = loader.nearest
+
+
+def one_edit(word: str) -> Iterator[str]:
+    """Delete, swap, substitute and insert at each position; the letter changes with the position."""
+    for i in range(len(word) + 1):
+        letter = "exqas"[i % 5]
+        yield word[:i] + letter + word[i:]
+        if i < len(word):
+            yield word[:i] + word[i + 1 :]
+            yield word[:i] + ("_" if i % 7 == 3 else letter) + word[i + 1 :]
+        if i + 1 < len(word):
+            yield word[:i] + word[i + 1] + word[i] + word[i + 2 :]
+
+
+def distance(a: str, b: str) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours between two words."""
+    rows = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            rows[i][j] = min(
+                rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a[i - 1] != b[j - 1])
+            )
+            if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
+                rows[i][j] = min(rows[i][j], rows[i - 2][j - 2] + 1)
+    return rows[-1][-1]
+
+
+def typos(name: str) -> list[str]:
+    real = {*KEYS, *TABLES}
+    return [typo for typo in dict.fromkeys(one_edit(name)) if typo not in real]
+
+
+def suggestion(error: SettingsError) -> str:
+    found = re.search(r"did you mean `([^`]+)`", error.hint)
+    return found.group(1) if found else ""
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    return value
+
+
+def is_right(suggested: str, key: str, typo: str) -> bool:
+    return suggested == key or (suggested in KEYS and distance(suggested, typo) <= 1)
+
+
+@pytest.fixture(autouse=True)
+def quick_nearest(monkeypatch):
+    """The same answers, each worked out once: the two ways in ask for the same paths."""
+    cached = functools.cache(lambda wrong: _NEAREST(wrong, KEYS))
+    monkeypatch.setattr(loader, "nearest", lambda wrong, known: cached(wrong))
+
+
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_typo_in_the_last_part_of_a_key_suggests_it(key):
+    folder, _, last = key.rpartition(".")
+    for typo in typos(last):
+        path = f"{folder}.{typo}" if folder else typo
+        if path in KEYS or path in TABLES or typo == "":
+            continue
+        with pytest.raises(SettingsError) as from_file:
+            build(DQNSettings, nested(path, 1))
+        with pytest.raises(SettingsError) as from_words:
+            parse_overrides([f"--{path.replace('_', '-')}", "1"], DQNSettings)
+        for caught in (from_file, from_words):
+            assert f"unknown setting `{path}`" in caught.value.message
+            assert is_right(suggestion(caught.value), key, path), (path, str(caught.value))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_typo_in_the_name_of_a_table_suggests_something_of_that_table(table):
+    wrong = {}
+    for typo in typos(table.rpartition(".")[2]):
+        path = ".".join([*table.split(".")[:-1], typo])
+        if path in KEYS or path in TABLES:
+            continue
+        with pytest.raises(SettingsError) as caught:
+            build(DQNSettings, nested(path, {"x": 1}))
+        near = suggestion(caught.value)
+        if not (near == table or near.startswith(f"{table}.")):
+            wrong[path] = near
+    assert not wrong
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if "." in key])
+def test_a_typo_in_the_first_part_of_a_command_line_key_suggests_the_whole_key(key):
+    first, _, rest = key.partition(".")
+    for typo in typos(first)[::3]:
+        path = f"{typo}.{rest}"
+        with pytest.raises(SettingsError) as caught:
+            parse_overrides([f"--{path}", "1"], DQNSettings)
+        assert is_right(suggestion(caught.value), key, path), (path, str(caught.value))
+
+
+def test_a_forgotten_folder_is_suggested_too():
+    with pytest.raises(SettingsError) as caught:
+        parse_overrides(["--num-envs", "8"], DQNSettings)
+    assert suggestion(caught.value) == "env.num_envs"
+
+
+def test_nonsense_suggests_the_list_instead_of_a_guess():
+    with pytest.raises(SettingsError) as caught:
+        build(DQNSettings, {"qqqqqqqqqqqq": 1})
+    assert suggestion(caught.value) == ""
+    assert "hotloop settings dqn" in caught.value.hint
