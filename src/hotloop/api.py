@@ -17,6 +17,7 @@ from hotloop.core.settings import as_tree, build, merge
 from hotloop.envs.registry import make_envs, refuse_untrusted
 from hotloop.loop import off_policy
 from hotloop.loop.agent import Agent, load_agent
+from hotloop.loop.journal import LANE
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, summarise
 from hotloop.presets import preset_tree
 from hotloop.runs.directory import Run
@@ -59,12 +60,16 @@ def resume(run_dir: str | Path, *, trust: bool = False, progress: off_policy.Pro
     run = Run.open(run_dir)
     if run.finished:
         return run.result()
+    settings = settings_of(run, trust)
+    if (run.path / LANE).exists():  # what `auto` chose then is not chosen again
+        learner = dataclasses.replace(settings.learner, lane=run.read_json(LANE)["lane"])
+        settings = dataclasses.replace(settings, learner=learner)
 
     def claim_run() -> Run:
         run.lock()
         return run
 
-    return off_policy.train(settings_of(run, trust), claim_run, progress or _Quiet())
+    return off_policy.train(settings, claim_run, progress or _Quiet())
 
 
 def load(run_dir: str | Path) -> Agent:

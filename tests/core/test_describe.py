@@ -53,5 +53,5 @@ def settings_classes(cls: type) -> list[type]:
 @pytest.mark.parametrize("cls", dict.fromkeys(settings_classes(DQNSettings)), ids=lambda cls: cls.__name__)
 def test_settings_are_frozen_keyword_only_and_have_defaults(cls):
     assert cls.__dataclass_params__.frozen
-    assert cls.__dataclass_params__.kw_only
+    assert all(field.kw_only for field in dataclasses.fields(cls))
     cls()

@@ -10,7 +10,9 @@ def test_a_hint_is_shown_below_the_message_and_only_where_there_is_one():
     assert str(errors.SettingsError("wrong")) == "wrong"
 
 
-@pytest.mark.parametrize("name", ["SettingsError", "EnvError", "LaneError", "NumbersError", "MissingExtraError", "RunError"])
+@pytest.mark.parametrize(
+    "name", ["SettingsError", "EnvError", "LaneError", "NumbersError", "MissingExtraError", "RunError"]
+)
 def test_every_mistake_is_a_hotloop_error(name):
     assert issubclass(getattr(errors, name), errors.HotloopError)
 

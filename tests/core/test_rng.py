@@ -7,7 +7,12 @@ import pytest
 
 from hotloop.core.rng import derive_seed, derive_seeds, generator_state, restore_generator, stream
 
-PINNED = (3999586761668934864, 17515070889434928955, 16266361294316068043, [2881462319491023646, 15375375788728542094, 7810295970496293316])
+PINNED = (
+    3999586761668934864,
+    17515070889434928955,
+    16266361294316068043,
+    [2881462319491023646, 15375375788728542094, 7810295970496293316],
+)
 
 
 def test_derived_seeds_are_pinned_since_every_run_depends_on_them():
@@ -18,7 +23,9 @@ def test_derived_seeds_are_pinned_since_every_run_depends_on_them():
 
 
 def test_seeds_differ_by_run_name_index_and_kind():
-    seeds = [derive_seed(seed, *path) for seed in range(20) for path in [(), ("env",), ("env", 0), ("env", "0"), ("env", 1)]]
+    seeds = [
+        derive_seed(seed, *path) for seed in range(20) for path in [(), ("env",), ("env", 0), ("env", "0"), ("env", 1)]
+    ]
     assert len(set(seeds)) == len(seeds)
     assert derive_seed(0, "a", "b") != derive_seed(0, "ab")
 

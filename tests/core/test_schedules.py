@@ -51,7 +51,9 @@ def test_linear_never_leaves_its_ends_and_never_turns_back(start, end, over, cou
     assert abs(late - end) <= abs(early - end) + slack
 
 
-@pytest.mark.parametrize("wrong", [{"over": 0}, {"every": 0}, {"factor": 0.0}, {"factor": 1.1}, {"factor": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong", [{"over": 0}, {"every": 0}, {"factor": 0.0}, {"factor": 1.1}, {"factor": float("nan")}]
+)
 def test_schedules_that_mean_nothing_are_refused(wrong):
     with pytest.raises(SettingsError):
         Schedule(kind="decay", **wrong)

@@ -35,9 +35,7 @@ def distance(a: str, b: str) -> int:
     rows = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
-            rows[i][j] = min(
-                rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a[i - 1] != b[j - 1])
-            )
+            rows[i][j] = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]))
             if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
                 rows[i][j] = min(rows[i][j], rows[i - 2][j - 2] + 1)
     return rows[-1][-1]
@@ -68,8 +66,6 @@ def quick_nearest(monkeypatch):
     """The same answers, each worked out once: the two ways in ask for the same paths."""
     cached = functools.cache(lambda wrong: _NEAREST(wrong, KEYS))
     monkeypatch.setattr(loader, "nearest", lambda wrong, known: cached(wrong))
-
-
 
 
 @pytest.mark.parametrize("key", KEYS)

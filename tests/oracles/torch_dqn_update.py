@@ -20,7 +20,9 @@ ACTIVATIONS = {
 class QNetwork(nn.Module):
     """[B, F] to [B, A, Z]."""
 
-    def __init__(self, obs_size: int, hidden: tuple[int, ...], num_actions: int, activation: str, dueling: bool, atoms: int) -> None:
+    def __init__(
+        self, obs_size: int, hidden: tuple[int, ...], num_actions: int, activation: str, dueling: bool, atoms: int
+    ) -> None:
         super().__init__()
         widths = (obs_size, *hidden)
         layers: list[nn.Module] = []
@@ -68,7 +70,12 @@ class TorchDQN:
             td_error = row_loss
         loss = (weight * row_loss).mean()
         norm = self._step(loss, lr)
-        return {"td_error": td_error.detach(), "loss": loss.detach(), "q_mean": q.mean().detach(), "gradient_norm": norm}
+        return {
+            "td_error": td_error.detach(),
+            "loss": loss.detach(),
+            "q_mean": q.mean().detach(),
+            "gradient_norm": norm,
+        }
 
     def _scalar_loss(self, q, best, reward, discount, next_obs):
         with torch.no_grad():

@@ -9,10 +9,11 @@ import numpy as np
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
+from hotloop.core.settings import exact_fraction
 from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats
-from hotloop.lanes.choice import build_lane
+from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
 from hotloop.lanes.spec import UpdateSpec
-from hotloop.nets.build import build_q_network
+from hotloop.nets.build import MLPLayout, build_q_network, mlp_layout
 
 
 def update_spec(settings: DQNSettings) -> UpdateSpec:
@@ -40,19 +41,22 @@ class DQNLearner:
 
     def __init__(self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int) -> None:
         self.settings = settings
+        self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
         self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
-        self.lane = build_lane(
-            settings.learner.lane,
-            update_spec(settings),
-            self.network,
-            settings.device,
-            derive_seed(settings.seed, "noise"),
-        )
-        self._rows_per_update = settings.batch_size * settings.optimiser.accumulate
+        job = self._lane_job(mlp_layout(settings.network, obs_spec, num_actions))
+        self.choice = choose_lane(settings.learner.lane, job)
+        self.lane = build_lane(self.choice, job, self.network)
 
-    @property
-    def rows_per_update(self) -> int:
-        return self._rows_per_update
+    def _lane_job(self, layout: MLPLayout | None) -> LaneJob:
+        settings = self.settings
+        return LaneJob(
+            spec=update_spec(settings),
+            layout=layout,
+            rows=self.rows_per_update,
+            device=settings.device,
+            seed=derive_seed(settings.seed, "noise"),
+            planned_updates=int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step)),
+        )
 
     def update(self, batches: Batch, counters: Counters) -> UpdateStats:
         return self.lane.update(batches, self.learning_rates(counters, len(batches.reward)), counters.updates)

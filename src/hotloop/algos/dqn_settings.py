@@ -63,8 +63,9 @@ class TargetSettings:
 class LearnerSettings:
     """How updates are executed; never what they compute."""
 
-    lane: Literal["auto", "eager"] = "auto"
-    """`eager`: plain PyTorch. `auto` chooses by rule and says why."""
+    lane: Literal["auto", "eager", "native"] = "auto"
+    """`eager`: plain PyTorch. `native`: one machine-code call for multilayer networks on a CPU. `auto` chooses by rule
+    and says why."""
     updates_per_call: int = 64
     """At most so many sequential updates are handed to the lane at once, at least 1."""
 

@@ -19,6 +19,9 @@ from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog
 from hotloop.runs.schema import SCHEMA
 
+LANE = "lane.json"
+"""Which lane the run was begun on; a resumed run takes the same."""
+
 NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint")
 """Phases that `env_steps_per_second` leaves out."""
 
@@ -35,6 +38,8 @@ class Journal:
         """A first row for a new run; for one that stopped, everything as its newest checkpoint has it."""
         found = checkpoint.newest(self._run.checkpoints, self._warn)
         if found is None:
+            choice = self._session.learner.choice
+            self._run.write_json(LANE, {"lane": choice.name, "reason": choice.reason})
             self._events.truncate(0)
             self._events.append({"event": "start", "schema": SCHEMA, "time": time.time(), "machine": machine_facts()})
             return

@@ -50,6 +50,7 @@ def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progres
             journal = Journal(run, session, timer, warn=progress.say)
             cleanup.callback(journal.close)
             journal.begin()
+        progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
         _loop(session, journal, timer, stop, progress)
         if stop.requested:
             _save_on_stop(session, journal, timer)

@@ -50,7 +50,7 @@ def relative_error(fast: Any, reference: Any) -> float:
 def compare(found: Iterable[tuple[str, Any, Any]]) -> Equality:
     """The worst of (what, fast, reference)."""
     errors = [(relative_error(fast, reference), what) for what, fast, reference in found]
-    return Equality(*max(errors, key=lambda error: error[0]))
+    return Equality(*max(errors, key=lambda error: error[0], default=(0.0, "")))
 
 
 def compare_snapshots(fast: Snapshot, reference: Snapshot, when: str) -> Equality:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from rich.table import Table
@@ -42,7 +43,7 @@ class Row:
             "case": self.case.name,
             "kind": self.case.kind,
             "equal": self.equal,
-            "max_error": self.equality.max_error,
+            "max_error": self.equality.max_error if isfinite(self.equality.max_error) else None,
             "tolerance": self.case.tolerance,
             "speedup": cost and cost.speed.ratio,
             "low": cost and cost.speed.low,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 from torch.testing import assert_close
 
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
-from hotloop.lanes.native.updater import NativeUpdater
-from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
+from hotloop.lanes.native.updater import NativeBatch, NativeUpdater
 
 ACTIVATIONS = ("relu", "tanh", "selu", "leaky_relu", "gelu")
 HEADS = {
@@ -37,11 +37,11 @@ class Pair:
         self.updater = NativeUpdater(layout, constants, rows)
         self.rng = np.random.default_rng(seed)
 
-    def batches(self, k: int, masked: bool) -> tuple[np.ndarray | None, ...]:
+    def batches(self, k: int, masked: bool) -> NativeBatch:
         shape, actions = (k, self.rows), self.layout.num_actions
         mask = self.rng.random((*shape, actions)) < 0.6 if masked else None
         discount = 0.99 * (self.rng.random(shape) < 0.8)
-        return (
+        return NativeBatch(
             self.normal(*shape, self.layout.obs_size),
             self.rng.integers(0, actions, shape),
             2 * self.normal(*shape),

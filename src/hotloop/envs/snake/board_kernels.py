@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
+from hotloop.envs.snake.lean_kernels import lean_kernel
 
 LARGEST_PACKED = 10  # 10 rows of 11 bits fit into 128; 11 rows of 12 do not
 
 
-@inline_kernel
+@lean_kernel
 def count_bits(word: int) -> int:
     """How many bits are set (LLVM makes one instruction of this)."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -24,26 +24,27 @@ def count_bits(word: int) -> int:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@inline_kernel
-def has_bit(words: Array, bit: int) -> bool:
-    return (words[bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) != np.uint64(0)
+@lean_kernel
+def has_bit(words: Array, row: int, bit: int) -> bool:
+    """Whether `bit` of words[row] is set."""
+    return (words[row, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) != np.uint64(0)
 
 
-@inline_kernel
-def flip_bit(words: Array, bit: int) -> None:
-    words[bit >> 6] ^= np.uint64(1) << np.uint64(bit & 63)
+@lean_kernel
+def flip_bit(words: Array, row: int, bit: int) -> None:
+    words[row, bit >> 6] ^= np.uint64(1) << np.uint64(bit & 63)
 
 
-@inline_kernel
-def nth_free_bit(board: Array, occupied: Array, nth: int) -> int:
+@lean_kernel
+def nth_free_bit(board: Array, occupied: Array, row: int, nth: int) -> int:
     """The bit of the nth free cell in reading order, from 0; there must be one."""
     at = 0
-    word = board[0] & ~occupied[0]
+    word = board[0] & ~occupied[row, 0]
     count = count_bits(word)
     while nth >= count:
         nth -= count
         at += 1
-        word = board[at] & ~occupied[at]
+        word = board[at] & ~occupied[row, at]
         count = count_bits(word)
     for _ in range(nth):
         word &= word - np.uint64(1)  # clears the lowest bit

@@ -33,13 +33,13 @@ class Snake:
         self.obs_spec = ArraySpec(self.settings.obs_shape, np.dtype(np.uint8 if grid else np.float32))
         self.action_spec = DiscreteActions(4 if self.settings.absolute else 3)
         self._games = empty_games(self.settings, num_envs, seeds)
-        self._rules = rules_of(self.settings)
+        self._passed = tuple(self._games), tuple(rules_of(self.settings))  # as the kernels take them
         self._flat = (num_envs, self.obs_spec.size)
         self._no_stats = _stats(np.zeros(num_envs, np.int64), np.zeros((6, num_envs), np.bool_))
 
     def reset(self) -> tuple[Array, None]:
         obs = np.empty(self._flat, self.obs_spec.dtype)
-        reset_all(self._games, self._rules, obs)
+        reset_all(*self._passed, obs)
         return self._shaped(obs), None
 
     def step(self, action: Array) -> EnvStep:
@@ -47,12 +47,16 @@ class Snake:
         obs, final_obs = np.empty(self._flat, dtype), np.empty(self._flat, dtype)
         reward, score = np.empty(count, np.float32), np.empty(count, np.int64)
         flags = np.empty((6, count), np.bool_)
-        any_done = step_all(self._games, self._rules, action, obs, final_obs, reward, flags, score)
+        any_done = step_all(*self._passed, action, obs, final_obs, reward, flags, score)
         seen = self._shaped(obs)
         if not any_done:
             return EnvStep(seen, reward, flags[0], flags[1], seen, episode_stats=self._no_stats)
         stats = _stats(score, flags)
         return EnvStep(seen, reward, flags[0], flags[1], self._shaped(final_obs), episode_stats=stats)
+
+    def hold_finished(self) -> None:
+        """From now on leave a finished game as it ended, for whoever shows it and starts the next with `reset`."""
+        self._passed = self._passed[0], tuple(rules_of(self.settings)._replace(restarts=False))
 
     def _shaped(self, obs: Array) -> Array:
         return obs if len(self.obs_spec.shape) == 1 else obs.reshape(self.num_envs, *self.obs_spec.shape)
@@ -89,12 +93,8 @@ def _settings(options: dict[str, Any], max_episode_steps: int) -> SnakeSettings:
 def _signature() -> inspect.Signature:
     """Every option by name, so that whoever looks at the class (the registry, `help`) sees them."""
     kind = inspect.Parameter.KEYWORD_ONLY
-    shown = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("num_envs", "seeds")
-    ]
-    shown += [
-        inspect.Parameter(field.name, kind, default=field.default) for field in dataclasses.fields(SnakeSettings)
-    ]
+    shown = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("num_envs", "seeds")]
+    shown += [inspect.Parameter(field.name, kind, default=field.default) for field in dataclasses.fields(SnakeSettings)]
     return inspect.Signature([*shown, inspect.Parameter("max_episode_steps", kind, default=0)])
 
 

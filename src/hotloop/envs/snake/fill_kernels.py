@@ -9,73 +9,73 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import inline_kernel, kernel
 from hotloop.core.types import Array
 from hotloop.envs.snake.board_kernels import count_bits
+from hotloop.envs.snake.lean_kernels import lean_kernel
 
 
-@inline_kernel
-def fill(board: Array, occupied: Array, stride: int, start: int, reached: Array) -> int:
-    """Mark in `reached` [words] what can be reached from bit `start` through cells of `board` that are not occupied.
+@lean_kernel
+def fill(board: Array, occupied: Array, row: int, stride: int, start: int, reached: Array, into: int) -> int:
+    """Mark in reached[into] what can be reached from bit `start` through cells of `board` free in occupied[row].
 
     `start` itself counts, even where it is occupied. Returns the number of cells.
     """
     if stride < 64:
-        return fill_packed(board, occupied, stride, start, reached)
-    return fill_rows(board, occupied, start, reached)
+        return fill_packed(board, occupied, row, stride, start, reached, into)
+    return fill_rows(board, occupied, row, start, reached, into)
 
 
-@inline_kernel
-def fill_packed(board: Array, occupied: Array, stride: int, start: int, reached: Array) -> int:
-    one, row, rest, top = np.uint64(1), np.uint64(stride), np.uint64(64 - stride), np.uint64(63)
+@lean_kernel
+def fill_packed(board: Array, occupied: Array, row: int, stride: int, start: int, reached: Array, into: int) -> int:
+    one, down, rest, top = np.uint64(1), np.uint64(stride), np.uint64(64 - stride), np.uint64(63)
     at = one << np.uint64(start & 63)
     low = at if start < 64 else np.uint64(0)
     high = np.uint64(0) if start < 64 else at
-    free_low, free_high = board[0] & ~occupied[0] | low, board[1] & ~occupied[1] | high
+    free_low, free_high = board[0] & ~occupied[row, 0] | low, board[1] & ~occupied[row, 1] | high
     while True:
         wide_low = (low | (low << one) | (low >> one) | (high << top)) & free_low
         wide_high = (high | (high << one) | (high >> one) | (low >> top)) & free_high
-        tall_low = (wide_low | (wide_low << row) | (wide_low >> row) | (wide_high << rest)) & free_low
-        tall_high = (wide_high | (wide_high << row) | (wide_high >> row) | (wide_low >> rest)) & free_high
+        tall_low = (wide_low | (wide_low << down) | (wide_low >> down) | (wide_high << rest)) & free_low
+        tall_high = (wide_high | (wide_high << down) | (wide_high >> down) | (wide_low >> rest)) & free_high
         if tall_low == low and tall_high == high:
             break
         low, high = tall_low, tall_high
-    reached[0], reached[1] = low, high
+    reached[into, 0], reached[into, 1] = low, high
     return count_bits(low) + count_bits(high)
 
 
-@inline_kernel
-def fill_rows(board: Array, occupied: Array, start: int, reached: Array) -> int:
-    rows, first = board.shape[0], start >> 6
-    for y in range(rows):
-        reached[y] = np.uint64(0)
+@lean_kernel
+def fill_rows(board: Array, occupied: Array, row: int, start: int, reached: Array, into: int) -> int:
+    size, first = board.shape[0], start >> 6
+    for y in range(size):
+        reached[into, y] = np.uint64(0)
     seed = np.uint64(1) << np.uint64(start & 63)
-    reached[first] = whole_runs(seed, board[first] & ~occupied[first] | seed)
+    reached[into, first] = whole_runs(seed, board[first] & ~occupied[row, first] | seed)
     growing = True
     while growing:
         growing = False
-        for y in range(1, rows):
-            growing |= gain_row(board, occupied, reached, y, y - 1)
-        for y in range(rows - 2, -1, -1):
-            growing |= gain_row(board, occupied, reached, y, y + 1)
+        for y in range(1, size):
+            gained = gain(board[y] & ~occupied[row, y], reached[into, y], reached[into, y - 1])
+            growing |= gained != reached[into, y]
+            reached[into, y] = gained
+        for y in range(size - 2, -1, -1):
+            gained = gain(board[y] & ~occupied[row, y], reached[into, y], reached[into, y + 1])
+            growing |= gained != reached[into, y]
+            reached[into, y] = gained
     count = 0
-    for y in range(rows):
-        count += count_bits(reached[y])
+    for y in range(size):
+        count += count_bits(reached[into, y])
     return count
 
 
-@inline_kernel
-def gain_row(board: Array, occupied: Array, reached: Array, y: int, beside: int) -> bool:
-    """Let row `y` gain from the row beside it; True where it did."""
-    free = board[y] & ~occupied[y]
-    gained = reached[beside] & free & ~reached[y]
-    if gained == np.uint64(0):
-        return False
-    reached[y] |= whole_runs(gained, free)
-    return True
+@lean_kernel
+def gain(free: int, reached: int, beside: int) -> int:
+    """What of a row is reached, given the row beside it."""
+    gained = beside & free & ~reached
+    return reached if gained == np.uint64(0) else reached | whole_runs(gained, free)
 
 
-@inline_kernel
+@lean_kernel
 def whole_runs(seed: int, free: int) -> int:
     """The runs of `free` bits that hold a bit of `seed` (which must be free).
 
@@ -97,8 +97,8 @@ def whole_runs(seed: int, free: int) -> int:
     return run | (way & (run >> np.uint64(32)))
 
 
-@kernel
+@lean_kernel
 def fill_many(board: Array, occupied: Array, stride: int, start: Array, reached: Array, count: Array) -> None:
     """`fill` for M boards: `occupied` and `reached` [M, words], `start` (a bit) and `count` [M]."""
     for index in range(start.shape[0]):
-        count[index] = fill(board, occupied[index], stride, start[index], reached[index])
+        count[index] = fill(board, occupied, index, stride, start[index], reached, index)

@@ -12,7 +12,7 @@ from hotloop.envs.snake.settings import SnakeSettings
 
 # columns of Games.game
 HEAD, LENGTH, DIRECTION, FOOD, STEPS, HUNGRY = range(6)
-NO_FOOD = -1
+NO_CELL = -1
 
 # Rules.observation
 BASIC, BASIC10, FLOOD_FILL, SELECTIVE, ENHANCED, GRID = range(6)
@@ -47,6 +47,7 @@ class Rules(NamedTuple):
     free_tail: bool
     absolute: bool
     observation: int
+    restarts: bool  # whether a finished game starts anew in the same step
     food_reward: float
     death_reward: float
     nearer_reward: float
@@ -78,6 +79,7 @@ def rules_of(settings: SnakeSettings) -> Rules:
         free_tail=settings.free_tail,
         absolute=settings.absolute,
         observation=OBSERVATIONS[settings.observation],
+        restarts=True,
         food_reward=settings.food_reward,
         death_reward=settings.death_reward,
         nearer_reward=settings.step_reward + cell * 1 / size,

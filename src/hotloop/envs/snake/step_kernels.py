@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from hotloop.core.kernels import inline_kernel, kernel
 from hotloop.core.types import Array
-from hotloop.envs.snake.layout import HUNGRY, LENGTH, STEPS, Games, Rules
+from hotloop.envs.snake.layout import HUNGRY, LENGTH, STEPS, Rules
+from hotloop.envs.snake.lean_kernels import lean_kernel
 from hotloop.envs.snake.observation_kernels import observe
 from hotloop.envs.snake.rule_kernels import ALIVE, HIT_BODY, HIT_WALL, WON, move, start_game
 
 
-@kernel
-def reset_all(games: Games, rules: Rules, obs: Array) -> None:
+@lean_kernel
+def reset_all(games: tuple[Array, ...], numbers: tuple[float, ...], obs: Array) -> None:
+    rules = Rules(*numbers)
+    body, occupied, game, generator, board, reached, room = games
     for env in range(obs.shape[0]):
-        start_game(games, rules, env)
-        observe(games, rules, env, obs[env])
+        start_game(body, occupied, game, generator, board, env, rules)
+        observe(body, occupied, game, board, reached, room, env, rules, obs)
 
 
-@kernel
+@lean_kernel
 def step_all(
-    games: Games,
-    rules: Rules,
+    games: tuple[Array, ...],  # the fields of `Games` and of `Rules` as plain tuples: a named one costs a
+    numbers: tuple[float, ...],  # microsecond more per call
     action: Array,  # [N] int64
     obs: Array,  # [N, F], and so on down: written
     final_obs: Array,  # [N, F], only where any game ended
@@ -28,33 +30,35 @@ def step_all(
     score: Array,  # [N] int64
 ) -> bool:
     """Step every game and restart the finished ones; True where any finished."""
+    rules = Rules(*numbers)
+    body, occupied, game, generator, board, reached, room = games
     any_done = False
     for env in range(obs.shape[0]):
-        if step_one(games, rules, env, action[env], reward, flags, score):
+        outcome, gained = move(body, occupied, game, generator, board, env, rules, action[env])
+        if note(game, env, rules, outcome, gained, reward, flags, score):
             any_done = True
-            observe(games, rules, env, final_obs[env])
-            start_game(games, rules, env)
-        observe(games, rules, env, obs[env])
+            observe(body, occupied, game, board, reached, room, env, rules, final_obs)
+            if rules.restarts:
+                start_game(body, occupied, game, generator, board, env, rules)
+        observe(body, occupied, game, board, reached, room, env, rules, obs)
     if any_done:
-        for env in range(obs.shape[0]):
-            if not (flags[0, env] or flags[1, env]):
-                final_obs[env] = obs[env]
+        copy_running(obs, flags, final_obs)
     return any_done
 
 
-@inline_kernel
-def step_one(games: Games, rules: Rules, env: int, action: int, reward: Array, flags: Array, score: Array) -> bool:
-    """Move one game and note how it stands; True where it ended.
+@lean_kernel
+def note(
+    game: Array, env: int, rules: Rules, outcome: int, gained: float, reward: Array, flags: Array, score: Array
+) -> bool:
+    """How one game stands after its move; True where it ended.
 
     A limit reached sets `truncated` even where the snake died or won in that step, but only a snake that still
     lives has timed out: each episode has exactly one cause.
     """
-    outcome, gained = move(games, rules, env, action)
-    game = games.game[env]
-    late = game[STEPS] >= rules.max_steps or game[HUNGRY] >= rules.max_hungry
+    late = game[env, STEPS] >= rules.max_steps or game[env, HUNGRY] >= rules.max_hungry
     timeout = late and outcome == ALIVE
     reward[env] = gained + rules.timeout_reward if timeout else gained
-    score[env] = game[LENGTH] - rules.start_length
+    score[env] = game[env, LENGTH] - rules.start_length
     flags[0, env] = outcome != ALIVE
     flags[1, env] = late
     flags[2, env] = outcome == WON
@@ -62,3 +66,12 @@ def step_one(games: Games, rules: Rules, env: int, action: int, reward: Array, f
     flags[4, env] = outcome == HIT_BODY
     flags[5, env] = timeout
     return outcome != ALIVE or late
+
+
+@lean_kernel
+def copy_running(obs: Array, flags: Array, final_obs: Array) -> None:
+    """`final_obs` of the games that go on is their `obs`."""
+    for env in range(obs.shape[0]):
+        if not (flags[0, env] or flags[1, env]):
+            for index in range(obs.shape[1]):
+                final_obs[env, index] = obs[env, index]

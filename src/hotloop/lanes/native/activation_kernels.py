@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from hotloop.core.kernels import inline_kernel
+from hotloop.core.types import Array
 from hotloop.lanes.native.unit_kernels import index, unit, vector
 
 Float = np.float32
@@ -44,7 +45,7 @@ def _float_of(typing_context: Any, bits: Any) -> Any:
 
 
 @inline_kernel
-def exp(x):
+def exp(x: float) -> float:
     """e^x = 2^n e^r with n the nearest integer to x / log 2; held between e^-87.3 and e^88.3, never 0 or infinite."""
     x = Float(-87.3) if x < Float(-87.3) else x
     x = Float(88.3) if x > Float(88.3) else x
@@ -59,7 +60,7 @@ def exp(x):
 
 
 @inline_kernel
-def tanh(x):
+def tanh(x: float) -> float:
     size = -x if x < Float(0.0) else x
     s = x * x
     p = Float(0.020650579) + s * Float(-0.0057170366)
@@ -73,7 +74,7 @@ def tanh(x):
 
 
 @inline_kernel
-def erf(x):
+def erf(x: float) -> float:
     size = -x if x < Float(0.0) else x
     s = x * x
     p = Float(-0.00080101925) + s * Float(7.8538577e-05)
@@ -96,32 +97,32 @@ def erf(x):
 
 
 @inline_kernel
-def _apply_tanh(x):
+def _apply_tanh(x: Array) -> None:
     for i in range(x.size):
         x[i] = tanh(x[i])
 
 
 @inline_kernel
-def _apply_selu(x):
+def _apply_selu(x: Array) -> None:
     for i in range(x.size):
         below = _SELU_FLOOR * (exp(x[i]) - Float(1.0))
         x[i] = SELU_SCALE * x[i] if x[i] > Float(0.0) else below
 
 
 @inline_kernel
-def _apply_leaky_relu(x):
+def _apply_leaky_relu(x: Array) -> None:
     for i in range(x.size):
         x[i] = x[i] if x[i] > Float(0.0) else LEAK * x[i]
 
 
 @inline_kernel
-def _apply_relu(x):
+def _apply_relu(x: Array) -> None:
     for i in range(x.size):
         x[i] = Float(0.0) if x[i] < Float(0.0) else x[i]
 
 
 @inline_kernel
-def _apply_gelu(x, slope):
+def _apply_gelu(x: Array, slope: Array) -> None:
     for i in range(x.size):
         value = x[i]
         share = Float(0.5) * (Float(1.0) + erf(value * _ROOT_HALF))
@@ -130,7 +131,7 @@ def _apply_gelu(x, slope):
 
 
 @unit(index, vector, vector)
-def activate(code, x, slope):
+def activate(code: int, x: Array, slope: Array) -> None:
     """x = f(x) in place; GELU, whose slope its value does not tell, also writes `slope` (elsewhere untouched)."""
     if code == RELU:
         _apply_relu(x)
@@ -145,37 +146,37 @@ def activate(code, x, slope):
 
 
 @inline_kernel
-def _slope_relu(gradient, y):
+def _slope_relu(gradient: Array, y: Array) -> None:
     for i in range(gradient.size):
         gradient[i] = gradient[i] if y[i] > Float(0.0) else Float(0.0)
 
 
 @inline_kernel
-def _slope_tanh(gradient, y):
+def _slope_tanh(gradient: Array, y: Array) -> None:
     for i in range(gradient.size):
         gradient[i] *= Float(1.0) - y[i] * y[i]
 
 
 @inline_kernel
-def _slope_selu(gradient, y):
+def _slope_selu(gradient: Array, y: Array) -> None:
     for i in range(gradient.size):
         gradient[i] *= SELU_SCALE if y[i] > Float(0.0) else y[i] + _SELU_FLOOR
 
 
 @inline_kernel
-def _slope_leaky_relu(gradient, y):
+def _slope_leaky_relu(gradient: Array, y: Array) -> None:
     for i in range(gradient.size):
         gradient[i] *= Float(1.0) if y[i] > Float(0.0) else LEAK
 
 
 @inline_kernel
-def _slope_given(gradient, slope):
+def _slope_given(gradient: Array, slope: Array) -> None:
     for i in range(gradient.size):
         gradient[i] *= slope[i]
 
 
 @unit(index, vector, vector)
-def multiply_by_slope(code, gradient, y):
+def multiply_by_slope(code: int, gradient: Array, y: Array) -> None:
     """gradient *= f'(x), from the activation's value y (for GELU: from the stored slope)."""
     if code == RELU:
         _slope_relu(gradient, y)

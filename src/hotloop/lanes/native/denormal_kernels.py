@@ -1,7 +1,7 @@
 """Flush denormals to zero inside a kernel, for the calling thread, and put the thread's own mode back after it.
 
-Adam's moments of dead units decay into denormals, which slowed a 256-wide update by two thirds. The mode is a
-register of the processor (MXCSR, bits 15 and 6), so setting it costs nanoseconds and leaves the caller's arithmetic alone.
+Adam's moments of dead units decay into denormals, which slowed a 256-wide update by two thirds. The mode is a register
+of the processor (MXCSR, bits 15 and 6): setting it costs nanoseconds, and the caller's arithmetic is left alone.
 """
 
 from __future__ import annotations

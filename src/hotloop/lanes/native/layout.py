@@ -82,6 +82,8 @@ class MemoryPlan:
             + [layout.v_min, layout.v_max]
         )
         self.workspace = _aligned_zeros(self._used)
+        ones = int(self.numbers[plan.ONES])
+        self.workspace[ones : ones + rows] = 1.0
 
     def _take(self, rows: int, stride: int) -> int:
         """Offset of a fresh matrix; whole vectors, so that every row starts at a cache line."""
@@ -104,6 +106,7 @@ class MemoryPlan:
         numbers[plan.DOUBLE] = constants.double
         numbers[plan.HUBER] = constants.huber
         numbers[plan.TARGET_EVERY] = constants.target_every
+        numbers[plan.PARAMETERS] = layout.num_parameters
 
     def _activations(self, layout: NativeLayout, training: bool) -> None:
         numbers, widest = self.numbers, max(layout.hidden, default=1)

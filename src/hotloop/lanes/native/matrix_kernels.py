@@ -1,10 +1,12 @@
-"""Matrix products and transposes of any size out of the tiles. Matrices are (flat array, offset, stride of a row)."""
+"""Matrix products and transposes of any size out of the tiles.
+
+A matrix is a tuple: the flat float32 array it lies in, its offset there, and the stride of a row.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 from hotloop.core.kernels import inline_kernel
+from hotloop.core.types import Array
 from hotloop.lanes.native.tile_kernels import (
     dots_1,
     dots_4,
@@ -19,100 +21,105 @@ from hotloop.lanes.native.tile_kernels import (
     wide_4,
     wide_main,
 )
-from hotloop.lanes.native.unit_kernels import index, real, unit, vector
+from hotloop.lanes.native.unit_kernels import index, matrix, place, real, sizes, stepped_matrix, unit
 from hotloop.lanes.native.vector_kernels import LANES, PANEL, TILE_ROWS
 
-_matrix = (vector, index, index)
-
-Array = Any
-
-
-@inline_kernel
-def _wide_panel(c, co, cs, a, ao, ar, ac, b, bo, bs, bias, bias_o, rows, depth, floor, add):
-    m = 0
-    while m + TILE_ROWS <= rows:
-        wide_main(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, PANEL, floor, add)
-        m += TILE_ROWS
-    while m + 4 <= rows:
-        wide_4(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, PANEL, floor, add)
-        m += 4
-    if m + 2 <= rows:
-        wide_2(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, PANEL, floor, add)
-        m += 2
-    if m < rows:
-        wide_1(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, PANEL, floor, add)
+Matrix = tuple[Array, int, int]
+SteppedMatrix = tuple[Array, int, int, int]
+Place = tuple[Array, int]
+Sizes = tuple[int, int, int]
 
 
-@inline_kernel
-def _slim_panel(c, co, cs, a, ao, ar, ac, b, bo, bs, bias, bias_o, rows, columns, depth, floor, add):
-    m = 0
-    while m + TILE_ROWS <= rows:
-        slim_main(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, columns, floor, add)
-        m += TILE_ROWS
-    while m + 4 <= rows:
-        slim_4(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, columns, floor, add)
-        m += 4
-    if m + 2 <= rows:
-        slim_2(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, columns, floor, add)
-        m += 2
-    if m < rows:
-        slim_1(c, co + m * cs, cs, a, ao + m * ar, ar, ac, b, bo, bs, bias, bias_o + m, depth, columns, floor, add)
+@unit(matrix, stepped_matrix, matrix, place, sizes, real, index)
+def multiply(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
+    """C = max(floor, bias + A @ B), or, with `add`, C += A @ B + bias.
 
-
-@unit(*_matrix, *_matrix, index, *_matrix, vector, index, index, index, index, real, index)
-def multiply(c, co, cs, a, ao, ar, ac, b, bo, bs, bias, bias_o, rows, columns, depth, floor, add):
-    """C [rows, columns] = max(floor, bias [rows] + A [rows, depth] @ B [depth, columns]); with `add`, C += A @ B + bias.
-
-    Each of c, a, b, bias is a flat float32 array followed by its offset; then the stride of a row, for A the steps of
-    a row and of a column (so a transposed A costs nothing). `depth` at least 1.
+    `sizes` are C's rows, C's columns and the depth (at least 1); one bias per row. A's tuple holds the steps of a row
+    and of a column, so that a transposed A costs nothing.
     """
+    (c_data, c_at, c_step), (b_data, b_at, b_step), (rows, columns, depth) = c, b, sizes
     n = 0
     while n + PANEL <= columns:
-        _wide_panel(c, co + n, cs, a, ao, ar, ac, b, bo + n, bs, bias, bias_o, rows, depth, floor, add)
+        _wide_panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, (rows, PANEL, depth), floor, add)
         n += PANEL
     while n < columns:
         width = min(LANES, columns - n)
-        _slim_panel(c, co + n, cs, a, ao, ar, ac, b, bo + n, bs, bias, bias_o, rows, width, depth, floor, add)
+        _slim_panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, (rows, width, depth), floor, add)
         n += LANES
 
 
-@unit(*_matrix, *_matrix, index, index)
-def transpose(target, to, ts, source, so, ss, rows, columns):
+@inline_kernel
+def _wide_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
+    (cd, co, cs), (ad, ao, ar, ac), (bd, bo, bs), (bias_d, bias_o), (rows, columns, depth) = c, a, b, bias, sizes
+    m = 0
+    while m + TILE_ROWS <= rows:
+        wide_main(
+            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
+        )
+        m += TILE_ROWS
+    while m + 4 <= rows:
+        wide_4(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        m += 4
+    if m + 2 <= rows:
+        wide_2(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        m += 2
+    if m < rows:
+        wide_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+
+
+@inline_kernel
+def _slim_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
+    (cd, co, cs), (ad, ao, ar, ac), (bd, bo, bs), (bias_d, bias_o), (rows, columns, depth) = c, a, b, bias, sizes
+    m = 0
+    while m + TILE_ROWS <= rows:
+        slim_main(
+            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
+        )
+        m += TILE_ROWS
+    while m + 4 <= rows:
+        slim_4(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        m += 4
+    if m + 2 <= rows:
+        slim_2(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        m += 2
+    if m < rows:
+        slim_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+
+
+@unit(matrix, matrix, index, index)
+def transpose(target: Matrix, source: Matrix, rows: int, columns: int) -> None:
     """target [columns, rows] = source [rows, columns] transposed."""
+    (td, to, ts), (sd, so, ss) = target, source
     square_rows, square_columns = rows // LANES * LANES, columns // LANES * LANES
     for m in range(0, square_rows, LANES):
         for n in range(0, square_columns, LANES):
-            transpose_square(target, to + n * ts + m, ts, source, so + m * ss + n, ss)
+            transpose_square(td, to + n * ts + m, ts, sd, so + m * ss + n, ss)
     for m in range(rows):
         for n in range(square_columns if m < square_rows else 0, columns):
-            target[to + n * ts + m] = source[so + m * ss + n]
+            td[to + n * ts + m] = sd[so + m * ss + n]
 
 
 @inline_kernel
-def multiply_vector(out, oo, a, ao, x, xo, bias, bias_o, rows, depth):
+def multiply_vector(out: Place, a: Place, x: Place, bias: Place, rows: int, depth: int) -> None:
     """out [rows] = bias + A [rows, depth] @ x: for one row at a time, where a tile would use one lane in sixteen."""
+    (od, oo), (ad, ao), (xd, xo), (bias_d, bias_o) = out, a, x, bias
     whole = depth // LANES * LANES
-    if whole == 0:
-        for m in range(rows):
-            out[oo + m] = bias[bias_o + m]
-    else:
-        m = 0
-        while m + 4 <= rows:
-            dots_4(out, oo + m, a, ao + m * depth, depth, x, xo, depth, bias, bias_o + m)
-            m += 4
-        while m < rows:
-            dots_1(out, oo + m, a, ao + m * depth, depth, x, xo, depth, bias, bias_o + m)
-            m += 1
-    if whole < depth:
-        for m in range(rows):
-            total = out[oo + m]
-            for k in range(whole, depth):
-                total += a[ao + m * depth + k] * x[xo + k]
-            out[oo + m] = total
+    m = 0
+    while whole > 0 and m + 4 <= rows:
+        dots_4(od, oo + m, ad, ao + m * depth, depth, xd, xo, depth, bias_d, bias_o + m)
+        m += 4
+    while whole > 0 and m < rows:
+        dots_1(od, oo + m, ad, ao + m * depth, depth, xd, xo, depth, bias_d, bias_o + m)
+        m += 1
+    for m in range(rows if whole < depth else 0):
+        total = od[oo + m] if whole > 0 else bias_d[bias_o + m]
+        for k in range(whole, depth):
+            total += ad[ao + m * depth + k] * xd[xo + k]
+        od[oo + m] = total
 
 
 @inline_kernel
-def sum_of_squares(x):
+def sum_of_squares(x: Array) -> float:
     """Sum of x^2, in float32 lanes."""
     whole = x.size // (4 * LANES) * (4 * LANES)
     total = sum_of_squares_whole(x, 0, whole) if whole > 0 else x.dtype.type(0.0)

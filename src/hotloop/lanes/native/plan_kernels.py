@@ -32,6 +32,7 @@ HEAD_STRIDE = 23
 GRADIENT_EVEN = 24  # by activations [B, features]
 GRADIENT_ODD = 25
 SCRATCH = 26  # of the loss [A + 4 Z + 4, columns]
+PARAMETERS = 27  # P
 TABLE = 28
 
 ROW = 8

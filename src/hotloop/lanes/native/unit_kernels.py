@@ -1,8 +1,8 @@
 """Kernels that are compiled once each and called by name from other kernels.
 
-Numba copies a callee's code into every caller's library and optimises it again there: eight calls deep, the lane took
-23 s to compile. A *unit* is compiled (and cached) for itself; callers only carry its name, which LLVM resolves when it loads
-them. So units must be in place before the first call of a kernel that uses them: `prepare_units`.
+Numba copies a callee's code into every caller's library and optimises it again there; eight calls deep, that is most
+of the compile time. A *unit* is compiled (and cached) for itself; callers only carry its name, which LLVM resolves
+when it loads them. So units must be in place before a kernel that uses them is compiled or loaded: `prepare_units`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numba
 from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, imputils
 from numba.extending import intrinsic
+from numba.np import arrayobj
 
 _waiting: list[tuple[str, Any, Callable[..., Any]]] = []
 _held: list[Any] = []
@@ -25,7 +26,12 @@ whole = types.int64[::1]
 index = types.int64
 real = types.float32
 real_vector = types.float64[::1]
-mask_matrix = types.boolean[:, ::1]
+mask_vector = types.boolean[::1]
+matrix = types.Tuple((vector, index, index))  # data, offset, stride of a row
+stepped_matrix = types.Tuple((vector, index, index, index))  # data, offset, step of a row, step of a column
+place = types.Tuple((vector, index))  # data, offset
+sizes = types.UniTuple(index, 3)
+rows_of_batch = types.Tuple((whole, vector, vector, vector, mask_vector))
 
 
 def unit(*arguments: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -59,6 +65,27 @@ def fixed_intrinsic(definition: Any, count: int) -> Any:
     names = ["typing_context", *(f"argument{place}" for place in range(count))]
     definition.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names])
     return intrinsic(definition)
+
+
+@intrinsic
+def flat(typing_context: Any, array: Any) -> Any:
+    """A C-contiguous array as a vector of all its elements; numba's `reshape` compiles for a second and calls out."""
+
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source = context.make_array(signature.args[0])(context, builder, values[0])
+        view = context.make_array(signature.return_type)(context, builder)
+        arrayobj.populate_array(
+            view,
+            data=source.data,
+            shape=[source.nitems],
+            strides=[source.itemsize],
+            itemsize=source.itemsize,
+            meminfo=source.meminfo,
+            parent=source.parent,
+        )
+        return imputils.impl_ret_borrowed(context, builder, signature.return_type, view._getvalue())
+
+    return types.Array(array.dtype, 1, "C")(array), lower
 
 
 def prepare_units() -> None:

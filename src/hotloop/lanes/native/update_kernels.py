@@ -7,21 +7,27 @@ import math
 import numpy as np
 
 from hotloop.core.kernels import inline_kernel, kernel
+from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.denormal_kernels import FLUSH, float_mode, set_float_mode
 from hotloop.lanes.native.loss_kernels import loss_and_head_gradient
 from hotloop.lanes.native.matrix_kernels import sum_of_squares, transpose
 from hotloop.lanes.native.network_kernels import backward, forward
+from hotloop.lanes.native.unit_kernels import flat
 
-ROWS, OBS_SIZE, COLUMN_STRIDE, DOUBLE, INPUT = plan.ROWS, plan.OBS_SIZE, plan.COLUMN_STRIDE, plan.DOUBLE, plan.INPUT
-HEAD_ONLINE, HEAD_TARGET, TARGET_EVERY = plan.HEAD_ONLINE, plan.HEAD_TARGET, plan.TARGET_EVERY
-MAX_NORM, BETA1, BETA2, EPSILON, TAU = plan.MAX_NORM, plan.BETA1, plan.BETA2, plan.EPSILON, plan.TAU
 Float = np.float32
+Vectors = tuple[Array, Array, Array]
+"""Parameters, target, gradient."""
+Batches = tuple[Array, Array, tuple[Array, Array, Array, Array, Array], Array]
+"""Flat: observations, next ones, the loss's `Rows`, and where the TD errors go."""
 
 
 @inline_kernel
-def _adam(parameters, gradient, mean, square, keep1, keep2, scale, step, root_correction, epsilon):
+def _adam(
+    parameters: Array, gradient: Array, mean: Array, square: Array, rates: tuple[float, ...], scale: float, step: float
+) -> None:
     """One pass over the flat vectors; the gradient is clipped on the way."""
+    keep1, keep2, root_correction, epsilon = rates
     for i in range(parameters.size):
         g = gradient[i] * scale
         mean[i] += keep1 * (g - mean[i])
@@ -30,91 +36,141 @@ def _adam(parameters, gradient, mean, square, keep1, keep2, scale, step, root_co
 
 
 @inline_kernel
-def _optimise(constants, parameters, gradient, mean, square, norm, lr, count):
+def _optimise(
+    constants: Array,
+    parameters: Array,
+    gradient: Array,
+    moments: tuple[Array, Array],
+    norm: float,
+    lr: float,
+    count: int,
+) -> None:
     """Equal to torch.optim.Adam's `count`-th step, from 1, after clipping to the global norm."""
-    beta1, beta2, max_norm = constants[BETA1], constants[BETA2], constants[MAX_NORM]
+    mean, square = moments
+    beta1, beta2, max_norm = constants[plan.BETA1], constants[plan.BETA2], constants[plan.MAX_NORM]
     scale = min(1.0, max_norm / (norm + 1e-6)) if max_norm > 0.0 else 1.0
     step = lr / (1.0 - math.pow(beta1, count))
     root_correction = 1.0 / math.sqrt(1.0 - math.pow(beta2, count))
-    keep1, keep2, epsilon = Float(1.0 - beta1), Float(1.0 - beta2), Float(constants[EPSILON])
-    _adam(
-        parameters, gradient, mean, square, keep1, keep2, Float(scale), Float(step), Float(root_correction), epsilon
-    )  # fmt: skip
+    rates = (Float(1.0 - beta1), Float(1.0 - beta2), Float(root_correction), Float(constants[plan.EPSILON]))
+    _adam(parameters, gradient, mean, square, rates, Float(scale), Float(step))
 
 
 @inline_kernel
-def _blend(target, parameters, tau):
+def _blend(target: Array, parameters: Array, tau: float) -> None:
     for i in range(target.size):
         target[i] += tau * (parameters[i] - target[i])
 
 
 @inline_kernel
-def _move_target(constants, target, parameters):
-    if constants[TAU] == 1.0:
+def _move_target(constants: Array, target: Array, parameters: Array) -> None:
+    if constants[plan.TAU] == 1.0:
         for i in range(target.size):  # numba spends 5 s on compiling the error message of `target[:] = parameters`
             target[i] = parameters[i]
     else:
-        _blend(target, parameters, Float(constants[TAU]))
+        _blend(target, parameters, Float(constants[plan.TAU]))
 
 
 @inline_kernel
-def _compute_gradient(numbers, constants, work, vectors, batch, start, td_error):
-    """Gradient of one batch, rows from `start` of the flat batches; mean loss and mean q."""
-    parameters, target, gradient = vectors
-    obs, action, reward, discount, next_obs, weight, masks = batch
-    rows, size, stride = numbers[ROWS], numbers[OBS_SIZE], numbers[COLUMN_STRIDE]
-    end, inputs = start + rows, numbers[INPUT]
-    transpose(work, inputs, stride, next_obs, start * size, size, rows, size)
-    forward(numbers, target, work, rows, numbers[HEAD_TARGET], 0)
-    if numbers[DOUBLE]:
-        transpose(work, inputs + rows, stride, next_obs, start * size, size, rows, size)
-    transpose(work, inputs, stride, obs, start * size, size, rows, size)
-    forward(numbers, parameters, work, 2 * rows if numbers[DOUBLE] else rows, numbers[HEAD_ONLINE], 1)
+def _compute_gradient(
+    numbers: Array, constants: Array, work: Array, vectors: Vectors, batch: Batches, start: int, means: Array
+) -> None:
+    """Gradient of one batch, rows from `start` of the flat batches; its mean loss and mean q into `means`."""
+    (parameters, target, gradient), (obs, next_obs, others, td_error) = vectors, batch
+    rows, size, stride = numbers[plan.ROWS], numbers[plan.OBS_SIZE], numbers[plan.COLUMN_STRIDE]
+    inputs, columns, first = numbers[plan.INPUT], rows, start * size
+    transpose((work, inputs, stride), (next_obs, first, size), rows, size)
+    forward(numbers, target, work, rows, numbers[plan.HEAD_TARGET], 0)
+    if numbers[plan.DOUBLE]:
+        columns = 2 * rows
+        transpose((work, inputs + rows, stride), (next_obs, first, size), rows, size)
+    transpose((work, inputs, stride), (obs, first, size), rows, size)
+    forward(numbers, parameters, work, columns, numbers[plan.HEAD_ONLINE], 1)
+    loss_and_head_gradient(numbers, constants, work, others, start, td_error, means)
+    backward(numbers, parameters, work, gradient, obs, first)
+
+
+@inline_kernel
+def _updates(
+    memory: tuple[Array, Array, Array],
+    vectors: Vectors,
+    moments: tuple[Array, Array],
+    batch: Batches,
+    lr: Array,
+    first_update: int,
+    stats: Array,
+) -> int:
+    (numbers, constants, work), (parameters, target, gradient) = memory, vectors
     means = np.empty(2)
-    loss_and_head_gradient(
-        numbers, constants, work, action[start:end], reward[start:end], discount[start:end], weight[start:end],
-        masks[start:end], td_error, means,
-    )  # fmt: skip
-    backward(numbers, parameters, work, gradient, obs, start * size)
-    return means[0], means[1]
-
-
-@inline_kernel
-def _updates(numbers, constants, work, vectors, moments, batch, lr, first_update, td_error, stats):
-    parameters, target, gradient = vectors
-    mean, square = moments
     for j in range(lr.size):
         count = first_update + j + 1
-        rows = numbers[ROWS]
-        loss, q_mean = _compute_gradient(numbers, constants, work, vectors, batch, j * rows, td_error[j])
+        _compute_gradient(numbers, constants, work, vectors, batch, j * numbers[plan.ROWS], means)
         norm = math.sqrt(sum_of_squares(gradient))
-        stats[0, j], stats[1, j], stats[2, j] = loss, q_mean, norm
-        if not (math.isfinite(loss) and math.isfinite(norm)):
+        stats[0, j], stats[1, j], stats[2, j] = means[0], means[1], norm
+        if not (math.isfinite(means[0]) and math.isfinite(norm)):
             return j
-        _optimise(constants, parameters, gradient, mean, square, norm, lr[j], count)
-        if numbers[TARGET_EVERY] > 0 and count % numbers[TARGET_EVERY] == 0:
+        _optimise(constants, parameters, gradient, moments, norm, lr[j], count)
+        if numbers[plan.TARGET_EVERY] > 0 and count % numbers[plan.TARGET_EVERY] == 0:
             _move_target(constants, target, parameters)
     return lr.size
 
 
+@inline_kernel
+def _check_sizes(numbers: Array, vectors: tuple[Array, ...]) -> None:
+    for each in vectors:
+        if each.size != numbers[plan.PARAMETERS]:
+            raise ValueError("vectors do not fit the native plan: expected num_parameters floats each")
+
+
+@inline_kernel
+def _check_batch(
+    numbers: Array, obs: Array, next_obs: Array, action: Array, others: tuple[Array, ...], masks: Array, k: int
+) -> None:
+    """Kernels write where the plan and the actions say; what does not fit would be somebody else's memory."""
+    rows, size, actions = numbers[plan.ROWS], numbers[plan.OBS_SIZE], numbers[plan.ACTIONS]
+    fits = obs.shape == (k, rows, size) and next_obs.shape == (k, rows, size) and action.shape == (k, rows)
+    for other in others:
+        fits = fits and other.shape == (k, rows)
+    if not fits or (masks.size > 0 and masks.shape != (k, rows, actions)):
+        raise ValueError("batch does not fit the native plan: expected arrays of [k, rows, ...] for k learning rates")
+    for row in flat(action):
+        if row < 0 or row >= actions:
+            raise ValueError("batch holds an action outside 0 .. num_actions - 1")
+
+
 @kernel
 def run_updates(
-    numbers, constants, work, parameters, target, gradient, mean, square,
-    obs, action, reward, discount, next_obs, weight, masks, lr, first_update, td_error, stats,
-):  # fmt: skip
+    numbers: Array,
+    constants: Array,
+    work: Array,
+    parameters: Array,
+    target: Array,
+    gradient: Array,
+    mean: Array,
+    square: Array,
+    obs: Array,
+    action: Array,
+    reward: Array,
+    discount: Array,
+    next_obs: Array,
+    weight: Array,
+    masks: Array,
+    lr: Array,
+    first_update: int,
+    td_error: Array,
+    stats: Array,
+) -> int:
     """len(lr) updates on batches [k, B, ...]; answers how many were made.
 
     Fewer than asked: the loss or the gradient norm of that one (in `stats` [loss, q mean, norm][k]) is not finite, and
     neither parameters nor moments have seen it.
     """
+    _check_sizes(numbers, (parameters, target, gradient, mean, square))
+    _check_batch(numbers, obs, next_obs, action, (reward, discount, weight, td_error), masks, lr.size)
     mode = float_mode()
     set_float_mode(mode | FLUSH)
-    batch = (
-        obs.reshape(-1), action.reshape(-1), reward.reshape(-1), discount.reshape(-1), next_obs.reshape(-1),
-        weight.reshape(-1), masks.reshape(-1, masks.shape[-1]),
-    )  # fmt: skip
-    made = _updates(
-        numbers, constants, work, (parameters, target, gradient), (mean, square), batch, lr, first_update, td_error, stats
-    )
+    others = (flat(action), flat(reward), flat(discount), flat(weight), flat(masks))
+    memory, vectors = (numbers, constants, work), (parameters, target, gradient)
+    batch = (flat(obs), flat(next_obs), others, flat(td_error))
+    made = _updates(memory, vectors, (mean, square), batch, lr, first_update, stats)
     set_float_mode(mode)
     return made

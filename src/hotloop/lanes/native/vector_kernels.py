@@ -100,7 +100,7 @@ class Loop:
 def block_function(name: str, parameters: str, emit: Any, result: ir.Type = VOID) -> Any:
     """A numba intrinsic that calls a `noinline` LLVM function `name`, whose body `emit(builder, arguments)` writes.
 
-    `parameters` has one letter each: `p` a float32 array followed by `o`, the offset into it; `i` an integer; `f` a float.
+    `parameters` has a letter for each: `p` a float32 array, then `o` the offset into it; `i` an integer; `f` a float.
     """
     kinds = {"p": FLOAT.as_pointer(), "i": INDEX, "f": FLOAT}
     arguments = [kinds[letter] for letter in parameters.replace("o", "")]

@@ -1,0 +1,108 @@
+"""`hotloop prove [CASE ...]`."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from hotloop.cli.arguments import VerbParser, print_json
+
+if TYPE_CHECKING:
+    from hotloop.prove.case import Case
+    from hotloop.prove.registry import Registry
+    from hotloop.prove.table import Row
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def run(words: list[str]) -> int:
+    parser = VerbParser(
+        "prove",
+        "Hold every fast path equal to a plain program that people write first, then time both interleaved in this\n"
+        "process, on one thread. A case is named family/variant/lane/size; parts may be left out, a family runs all\n"
+        "of it. Without names a small set runs, which takes a few minutes.\n"
+        "max error is relative to the largest number compared. Exit code 1: something is not equal.",
+        "hotloop prove dqn-update/double/native/64x64-b32 replay-sample",
+    )
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="a case, or the parts that several cases share")
+    parser.add_argument("--full", action="store_true", help="every case (long)")
+    parser.add_argument("--list", action="store_true", help="name the cases and stop")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each case (default 1)")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    arguments = parser.parse_args(words)
+    _prepare()
+    from hotloop.prove.registry import build_registry
+
+    registry = build_registry()
+    cases = registry.select(arguments.cases, full=arguments.full or arguments.list)
+    if arguments.list:
+        _print_list(registry, cases, arguments.json)
+        return 0
+    return _report(_prove_all(cases, registry, arguments), arguments.json)
+
+
+def _prepare() -> None:
+    """One thread and flushed denormals for both programs; the variables count only before numpy and torch are loaded."""
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the memory profiler writes into the progress display
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+
+
+def _print_list(registry: Registry, cases: list[Case], as_json: bool) -> None:
+    from hotloop.prove.registry import FAMILIES
+
+    if as_json:
+        print_json([{"case": case.name, "kind": case.kind, "default": case.is_default} for case in cases])
+        return
+    for family, (_, about) in FAMILIES.items():
+        members = [case for case in cases if case.family == family]
+        if members:
+            print(f"{family}: {about}")
+        for case in members:
+            print(f"  {'*' if case.is_default else ' '} {case.name}")
+    print("* in the set that runs when nothing is named")
+    for lane, reason in registry.missing.items():
+        print(f"{lane} lane not available: {reason}")
+
+
+def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> list[Row]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from hotloop.prove.run import prove
+
+    console = Console(stderr=True, quiet=arguments.quiet)
+    for lane, reason in registry.missing.items():
+        console.print(f"{lane} lane not available: {reason}", highlight=False)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    rows = []
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=len(cases))
+        for case in cases:
+            progress.update(task, description=case.name)
+            rows.append(prove(case, arguments.seconds))
+            if rows[-1].equal is False:
+                progress.console.print(f"[red]not equal[/red] {case.name}: {rows[-1].equality.where}", highlight=False)
+            progress.advance(task)
+    return rows
+
+
+def _report(rows: list[Row], as_json: bool) -> int:
+    from rich.console import Console
+
+    from hotloop.prove.table import draw
+
+    if as_json:
+        print_json([row.as_data() for row in rows])
+    else:
+        console = Console(highlight=False)
+        console.print(draw(rows), width=max(console.width, 240), crop=False, soft_wrap=True)
+        unequal = sum(row.equal is False for row in rows)
+        promised = sum(row.equal is not None for row in rows)
+        print(f"\n{promised - unequal} of {promised} cases equal" + ("" if unequal == 0 else f", {unequal} NOT"))
+    return 1 if any(row.equal is False for row in rows) else 0

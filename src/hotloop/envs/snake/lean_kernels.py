@@ -1,0 +1,18 @@
+"""Machine code without reference counts.
+
+Numba counts references to every array that a function takes, by atomic instructions; between many small functions
+that was two fifths of a step with flood fills (77 against 46 microseconds for 256 games). Kernels that allocate
+nothing and keep no array can be compiled without; one that allocates is refused by the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """As `hotloop.core.kernels.kernel`, for functions that allocate nothing."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)

@@ -1,0 +1,101 @@
+"""From a function on tensors to machine code: traced once for fixed shapes, compiled by TorchInductor, kept on disk.
+
+`torch.compile` checks guards on every call, which costs as much as a small network's whole update. A function traced
+for one set of shapes needs none: whoever calls it vouches for shapes and dtypes, and nothing is ever compiled twice.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+import torch
+from torch import Tensor
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from hotloop.core.errors import LaneError
+from hotloop.core.kernels import cache_folder
+
+EAGER_HINT = "use `--learner.lane eager`, which runs any module"
+Compiled = Callable[..., Sequence[Tensor]]
+
+
+def compiler_available() -> bool:
+    """Whether there is a C++ compiler, which code for a CPU needs."""
+    return shutil.which(os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")) is not None
+
+
+def require_compiler(device: torch.device) -> None:
+    if device.type == "cpu" and not compiler_available():
+        raise LaneError(
+            "the compiled lane needs a C++ compiler, and none was found",
+            "install g++, name another in the environment variable CXX, or use `--learner.lane eager`",
+        )
+
+
+def compile_function(function: Callable[..., tuple[Tensor, ...]], example: Sequence[Tensor]) -> Compiled:
+    """Machine code that computes `function` for tensors of exactly the shapes and dtypes of `example`, which is not
+    changed. What the code returns on a GPU is overwritten by its next call."""
+    device = example[0].device
+    example = [tensor.clone() for tensor in example]
+    with torch.no_grad(), _cached_on_disk(), _without_torch_warnings():
+        try:
+            graph = make_fx(function, tracing_mode="fake")(*example)
+            compiled = torch._inductor.compile(graph, example, options=_options(device))
+            compiled(*example)  # what is left to do at the first call
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise LaneError(f"the compiled lane cannot compile this update: {reason}", EAGER_HINT) from error
+    return compiled
+
+
+def _options(device: torch.device) -> dict[str, object]:
+    """How TorchInductor compiles; names unknown to an older torch are left out."""
+    if device.type == "cuda":  # launches cost more than the work: CUDA graphs, as `mode="reduce-overhead"` would choose
+        options: dict[str, object] = {"triton.cudagraphs": True}
+    else:
+        options = {
+            "cpp_wrapper": True,  # the calls between kernels in C++ too
+            "cpp.threads": torch.get_num_threads(),  # baked into the code, and so made part of its key on disk
+            # Precompiled headers would lie in a folder of /tmp that others could have made, take 150 MB and gain nothing.
+            "cpp_cache_precompile_headers": False,
+        }
+    known = set(torch._inductor.list_options())
+    return {name: value for name, value in options.items() if name in known} | {"fx_graph_cache": True}
+
+
+@contextmanager
+def _cached_on_disk() -> Iterator[None]:
+    """Compiled code in the user's own folder, unless the user has named another."""
+    named = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = named or _private_folder()
+    try:
+        yield
+    finally:
+        if named is None:
+            del os.environ["TORCHINDUCTOR_CACHE_DIR"]
+
+
+@cache
+def _private_folder() -> str:
+    folder = cache_folder() / "inductor"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError:
+        return tempfile.mkdtemp(prefix="hotloop-")  # a read-only home: compiled again by every process
+    return str(folder)
+
+
+@contextmanager
+def _without_torch_warnings() -> Iterator[None]:
+    """TorchInductor's own imports use what torch itself calls deprecated."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"`torch\.jit\.\w+` is deprecated", DeprecationWarning)
+        yield

@@ -1,0 +1,221 @@
+"""The update: every variant on every lane, k updates per call, and the target's soft move."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import numpy as np
+
+from hotloop.core.schedules import Counters
+from hotloop.core.types import Batch
+from hotloop.prove.case import Built, Call, Case, Growth
+from hotloop.prove.cases.learners import (
+    LANES,
+    SMALL,
+    PlainBatch,
+    Size,
+    Variant,
+    copy_parameters,
+    flat,
+    make_agent,
+    make_batches,
+    make_learner,
+)
+from hotloop.prove.equivalence import SEQUENCE, Equality, Side, Snapshot, compare_sequences
+from hotloop.prove.reference.dqn_update import DQNAgent
+from hotloop.prove.reference.polyak import soft_update
+
+VARIANTS: tuple[Variant, ...] = Variant.__args__  # type: ignore[attr-defined]
+SIZES = (Size((64, 64), 32), Size((64, 64), 128), Size((256, 256), 32), Size((256, 256), 256))
+BATCHES_IN_ONE_CALL = (2, 4, 8)
+TOLERANCE = 2e-4
+"""After 50 updates in float32; Adam divides by the gradient's size, so rounding of tiny gradients weighs in full."""
+DIFFERENT_BATCHES = 8
+TAU = 0.005
+
+
+def dqn_update_cases(small: bool) -> list[Case]:
+    sizes = (SMALL,) if small else SIZES
+    return [
+        Case(
+            family="dqn-update",
+            variant=variant,
+            lane=lane,
+            size=size.name,
+            build=partial(_build, lane, variant, size, 1),
+            tolerance=TOLERANCE,
+            is_default=_is_default(variant, lane, size),
+        )
+        for variant in VARIANTS
+        for lane in LANES
+        for size in sizes
+    ]
+
+
+def _is_default(variant: str, lane: str, size: Size) -> bool:
+    if variant == "dqn":
+        return size in (SIZES[0], SIZES[-1])
+    return size == SIZES[0] and (lane == "native" or variant == "double")
+
+
+def multi_batch_cases(small: bool) -> list[Case]:
+    size = SMALL if small else SIZES[0]
+    return [
+        Case(
+            family="multi-batch",
+            variant=f"k{k}",
+            lane=lane,
+            size=size.name,
+            build=partial(_build, lane, "dqn", size, k),
+            tolerance=TOLERANCE,
+            is_default=k == 8 or lane == "native",
+        )
+        for k in BATCHES_IN_ONE_CALL
+        for lane in LANES
+    ]
+
+
+def _build(lane: str, variant: str, size: Size, k: int) -> Built:
+    plain, fast = _Pair(lane, variant, size, k).calls()
+    grow = (_k_growth if k > 1 else _batch_growth) if lane != "compiled" else None  # another size: another compilation
+    return Built(
+        check=partial(_check, lane, variant, size, k),
+        reference=plain,
+        fast=fast,
+        growth=grow and partial(grow, lane, variant, size, k),
+    )
+
+
+class _Pair:
+    """A learner and the plain agent from the same start, on the same batches."""
+
+    def __init__(self, lane: str, variant: str, size: Size, k: int) -> None:
+        self.learner = make_learner(lane, variant, size)
+        self.agent = make_agent(self.learner, variant)
+        self.counters = Counters()
+        self.k = k
+        self._batches = [make_batches(variant, size.batch, k, seed) for seed in range(DIFFERENT_BATCHES)]
+
+    def calls(self) -> tuple[Call, Call]:
+        """k plain updates, and one call that makes k."""
+        plain_batches = itertools.cycle([plain for _, plain in self._batches])
+        fast_batches = itertools.cycle([fast for fast, _ in self._batches])
+        return lambda: self._plain(next(plain_batches)), lambda: self._fast(next(fast_batches))
+
+    def sides(self) -> tuple[Side, Side]:
+        return Side(self.fast_step, self.fast_state), Side(self.plain_step, self.plain_state)
+
+    def _fast(self, batches: Batch):  # type: ignore[no-untyped-def]
+        stats = self.learner.update(batches, self.counters)
+        self.counters.updates += self.k
+        return stats
+
+    def _plain(self, batches: list[PlainBatch]):  # type: ignore[no-untyped-def]
+        return [self.agent.update(**batch) for batch in batches]
+
+    def fast_step(self, j: int) -> Snapshot:
+        stats = self._fast(self._batches[j % DIFFERENT_BATCHES][0])
+        return {"loss": np.array(stats.scalars[0]), "td_error": np.array(stats.td_error)}
+
+    def plain_step(self, j: int) -> Snapshot:
+        results = self._plain(self._batches[j % DIFFERENT_BATCHES][1])
+        return {
+            "loss": np.array([loss for loss, _ in results], np.float32),
+            "td_error": np.stack([error.numpy() for _, error in results]),
+        }
+
+    def fast_state(self) -> Snapshot:
+        """Adam's running means hold the clipped gradients: after one update a tenth of it."""
+        state = self.learner.state()
+        return {name: state[key] for name, key in _STATE_NAMES.items()}
+
+    def plain_state(self) -> Snapshot:
+        return plain_state(self.agent)
+
+
+_STATE_NAMES = {"parameters": "online", "target": "target", "gradients": "mean", "squares": "square"}
+
+
+def plain_state(agent: DQNAgent) -> Snapshot:
+    moments = [agent.optimizer.state[parameter] for parameter in agent.online.parameters()]
+    return {
+        "parameters": flat(agent.online.parameters()),
+        "target": flat(agent.target.parameters()),
+        "gradients": flat(part["exp_avg"] for part in moments),
+        "squares": flat(part["exp_avg_sq"] for part in moments),
+    }
+
+
+def _check(lane: str, variant: str, size: Size, k: int) -> Equality:
+    return compare_sequences(*_Pair(lane, variant, size, k).sides(), length=max(2, SEQUENCE // k))
+
+
+def _batch_growth(lane: str, variant: str, size: Size, k: int) -> Growth:
+    """Per row, when the batch is 32 times as large: the fixed cost of an update spreads."""
+    larger = size.with_batch(32 * size.batch)
+    small, large = _Pair(lane, variant, size, k).calls()[1], _Pair(lane, variant, larger, k).calls()[1]
+    return Growth(small, large, 32.0, f"B {size.batch}", f"{larger.batch}")
+
+
+def _k_growth(lane: str, variant: str, size: Size, k: int) -> Growth:
+    """Per update, against one update per call."""
+    small, large = _Pair(lane, variant, size, 1).calls()[1], _Pair(lane, variant, size, k).calls()[1]
+    return Growth(small, large, float(k), "k 1", str(k))
+
+
+def polyak_cases(small: bool) -> list[Case]:
+    sizes = (SMALL,) if small else (SIZES[0], SIZES[-1])
+    return [
+        Case(
+            family="target-polyak",
+            lane=lane,
+            size="x".join(map(str, size.hidden)),
+            build=partial(_build_polyak, lane, size),
+            tolerance=1e-5,
+            is_default=size == SIZES[0],
+        )
+        for lane in LANES
+        for size in sizes
+    ]
+
+
+def _polyak_pair(lane: str, size: Size) -> _Pair:
+    """Online and target apart from each other, as after some training."""
+    pair = _Pair(lane, "dqn", size, 1)
+    moved = pair.learner.lane.parameters() + np.float32(0.1)
+    pair.learner.lane.load_parameters(moved)
+    copy_parameters(moved, pair.agent.online)
+    return pair
+
+
+def _build_polyak(lane: str, size: Size) -> Built:
+    pair = _polyak_pair(lane, size)
+    agent, learner = pair.agent, pair.learner
+
+    def growth() -> Growth:
+        widths = [(64, 64), (512, 512)]
+        small, large = (_polyak_pair(lane, Size(hidden, 1)).learner.lane for hidden in widths)
+        units = len(large.parameters()) / len(small.parameters())
+        return Growth(lambda: small.move_target(TAU), lambda: large.move_target(TAU), units, "64x64", "512x512")
+
+    return Built(
+        check=partial(_check_polyak, lane, size),
+        reference=lambda: soft_update(agent.target, agent.online, TAU),
+        fast=lambda: learner.lane.move_target(TAU),
+        growth=growth,
+    )
+
+
+def _check_polyak(lane: str, size: Size) -> Equality:
+    pair = _polyak_pair(lane, size)
+
+    def fast(j: int) -> Snapshot:
+        pair.learner.lane.move_target(TAU)
+        return {"target": pair.learner.state()["target"]}
+
+    def plain(j: int) -> Snapshot:
+        soft_update(pair.agent.target, pair.agent.online, TAU)
+        return {"target": flat(pair.agent.target.parameters())}
+
+    return compare_sequences(Side(fast, dict), Side(plain, dict))

@@ -1,0 +1,105 @@
+"""What a log row says, and that it costs one read from the device."""
+
+import numpy as np
+import pytest
+import torch
+
+from hotloop.core.errors import NumbersError
+from hotloop.core.schedules import Counters
+from hotloop.core.types import UpdateStats
+from hotloop.loop.metrics import WINDOW_EPISODES, Metrics
+
+
+def stats(*columns: tuple[float, float, float], numpy: bool = False) -> UpdateStats:
+    scalars = np.array(columns, np.float32).T
+    return UpdateStats(None, scalars if numpy else torch.from_numpy(scalars.copy()))
+
+
+def noted(*many: UpdateStats) -> Metrics:
+    metrics = Metrics()
+    for one in many:
+        metrics.note_updates(one)
+    return metrics
+
+
+@pytest.mark.parametrize("numpy", [False, True])
+def test_a_row_holds_means_over_every_update_since_the_last(numpy):
+    metrics = noted(stats((1, 10, 0), numpy=numpy), stats((2, 20, 0), (6, 60, 3), numpy=numpy))
+    row = metrics.row(Counters(env_steps=5, updates=3, episodes=1))
+    assert (row["loss"], row["q_mean"], row["gradient_norm"]) == (3.0, 30.0, 1.0)
+    assert (row["env_steps"], row["updates"], row["episodes"]) == (5, 3, 1)
+    assert metrics.row(Counters())["loss"] is None
+
+
+def test_nothing_yet_is_none():
+    row = Metrics().row(Counters())
+    assert {row[name] for name in ("mean_return", "mean_length", *UpdateStats.NAMES)} == {None}
+
+
+def test_returns_are_averaged_over_the_last_hundred_episodes():
+    metrics = Metrics()
+    metrics.note_episodes(np.full(50, 1_000.0), np.full(50, 9))
+    metrics.note_episodes(np.arange(100.0), np.full(100, 3))
+    row = metrics.row(Counters())
+    assert (row["mean_return"], row["mean_length"]) == (49.5, 3.0)
+    assert metrics.row(Counters())["mean_return"] == 49.5  # a window, not an interval
+    assert WINDOW_EPISODES == 100
+
+
+def test_one_read_from_the_device_per_row(monkeypatch):
+    reads = []
+    for name in ("cpu", "item", "tolist", "numpy", "__float__", "__bool__", "__array__"):
+        original = getattr(torch.Tensor, name)
+
+        def counted(self, *arguments, original=original, name=name, **options):
+            reads.append(name)
+            return original(self, *arguments, **options)
+
+        monkeypatch.setattr(torch.Tensor, name, counted)
+    metrics = noted(*(stats((1, 2, 3)) for _ in range(2_500)))
+    assert reads == []
+    assert metrics.row(Counters())["loss"] == 1.0
+    assert reads == ["cpu", "numpy"]  # one copy, then a view of it
+
+
+def test_many_small_calls_are_kept_compact_and_exact():
+    metrics = noted(*(stats((value, 0, 0)) for value in range(2_001)))
+    assert metrics.row(Counters())["loss"] == 1_000.0
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("position", range(3))
+def test_a_number_that_is_none_stops_the_run_and_is_named(bad, position):
+    column = [1.0, 1.0, 1.0]
+    column[position] = bad
+    metrics = noted(stats((1, 1, 1), tuple(column), (1, 1, 1)))
+    with pytest.raises(NumbersError, match=UpdateStats.NAMES[position]) as caught:
+        metrics.row(Counters(updates=3))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("numpy", [False, True])
+def test_a_restored_account_continues_exactly(numpy):
+    one = noted(stats((1, 2, 3), (5, 6, 7), numpy=numpy))
+    one.note_episodes(np.array([3.0, 4.0]), np.array([1, 2]))
+    saved = one.state()
+    other = Metrics()
+    other.load_state(saved)
+    for metrics in (one, other):
+        metrics.note_updates(stats((9, 9, 9), numpy=numpy))
+        metrics.note_episodes(np.array([5.0]), np.array([3]))
+    assert one.row(Counters()) == other.row(Counters())
+
+
+def test_restoring_replaces_what_was_there():
+    one, other = Metrics(), noted(stats((50, 50, 50)))
+    one.note_episodes(np.array([1.0]), np.array([1]))
+    other.note_episodes(np.array([100.0]), np.array([100]))
+    other.load_state(one.state())
+    assert other.row(Counters()) == one.row(Counters())
+
+
+def test_the_state_of_an_empty_account_loads():
+    metrics = Metrics()
+    metrics.load_state(Metrics().state())
+    assert metrics.row(Counters())["loss"] is None

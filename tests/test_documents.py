@@ -1,0 +1,44 @@
+"""What the documents promise runs: the README's example, the scripts in examples/, the commands and links."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hotloop.cli.main import VERBS
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_example_in_the_readme_runs(run_folder: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) == 6
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    mean_return, action = answer.stdout.split()
+    assert 0 < float(mean_return) <= 500
+    assert action in "01"
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_an_example_runs(script: Path, run_folder: Path) -> None:
+    subprocess.run([sys.executable, str(script)], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere_and_verbs_exist(document: Path) -> None:
+    text = document.read_text()
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if not target.startswith("http"):
+            assert (document.parent / target).exists(), target
+    for verb in re.findall(r"`hotloop ([a-z]+)", text) + re.findall(r"^hotloop ([a-z]+)", text, flags=re.MULTILINE):
+        assert verb in VERBS, verb
+
+
+def test_files_named_in_the_reading_order_exist() -> None:
+    for name in re.findall(r"`(src/hotloop/[a-z_/]+\.py)`", (ROOT / "README.md").read_text()):
+        assert (ROOT / name).is_file(), name
