@@ -107,7 +107,7 @@ def _tree_of(name: str) -> dict[str, Any]:
         tree = tomllib.loads(Path(name).read_text())
     except OSError as error:
         raise SettingsError(f"cannot read {name}: {error.strerror}", "give a preset's name or a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also what Python itself refuses, such as thousands of digits
         raise SettingsError(f"{name} is not valid TOML: {error}") from None
     if "trust" in tree:
         raise SettingsError(f"{name} sets `trust`, which a file cannot", "give `--trust` on the command line")

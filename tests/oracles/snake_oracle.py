@@ -33,6 +33,23 @@ def reachable(size: int, blocked: set[Cell], start: Cell) -> set[Cell]:
     return seen
 
 
+def reachable_many(blocked: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """`reachable` for boards [M, size, size] from cells [M, 2]: grow by one cell a round until nothing changes."""
+    count = len(blocked)
+    seen = np.zeros_like(blocked)
+    seen[np.arange(count), start[:, 1], start[:, 0]] = True
+    while True:
+        grown = seen.copy()
+        grown[:, 1:] |= seen[:, :-1]
+        grown[:, :-1] |= seen[:, 1:]
+        grown[:, :, 1:] |= seen[:, :, :-1]
+        grown[:, :, :-1] |= seen[:, :, 1:]
+        grown = (grown & ~blocked) | seen
+        if np.array_equal(grown, seen):
+            return seen
+        seen = grown
+
+
 def splitmix_tape(seed: int) -> Callable[[int], int]:
     """The food draws of an env with this seed: SplitMix64's top 53 bits as a fraction of the bound."""
     state = seed

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
-from hotloop.core.settings import Count, Ratio, exact_fraction
+from hotloop.core.settings import Count, Ratio, exact_fraction, require_finite
 from hotloop.envs.settings import EnvSettings
 from hotloop.nets.settings import NetworkSettings
 from hotloop.replay.settings import ReplaySettings
@@ -22,9 +22,9 @@ class OptimiserSettings:
     lr_schedule: Schedule = field(default_factory=Schedule)
     """What the learning rate is multiplied with over time."""
     beta1: float = 0.9
-    """Decay of the running mean of gradients, 0 to 1."""
+    """Decay of the running mean of gradients, at least 0 and below 1."""
     beta2: float = 0.999
-    """Decay of the running mean of squared gradients, 0 to 1."""
+    """Decay of the running mean of squared gradients, at least 0 and below 1."""
     epsilon: float = 1e-8
     """Added to the denominator, above 0."""
     max_gradient_norm: float = 10.0
@@ -33,6 +33,7 @@ class OptimiserSettings:
     """Batches whose gradients are averaged for one update, at least 1."""
 
     def __post_init__(self) -> None:
+        require_finite(self, "optimiser.")
         if self.lr <= 0 or self.epsilon <= 0:
             raise SettingsError(f"`optimiser.lr` ({self.lr}) and `optimiser.epsilon` ({self.epsilon}) must be above 0")
         if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
@@ -179,6 +180,19 @@ class DQNSettings:
             raise SettingsError(
                 "`loss` is `mse`, but C51 (`network.atoms` above 1) has a loss of its own", "leave `loss` at `huber`"
             )
+
+        self._check_bursts()
+
+    def _check_bursts(self) -> None:
+        """Updates on the same batch come in one call, so each burst must hold a whole number of batches."""
+        burst = exact_fraction(self.updates_per_env_step) * self.train_every
+        if self.updates_per_batch > 1 and (burst.denominator > 1 or burst % self.updates_per_batch):
+            raise SettingsError(
+                f"`updates_per_batch` is {self.updates_per_batch}, but a burst every {self.train_every} env steps has {burst} updates",
+                "choose `train_every` and `updates_per_env_step` so that their product is a multiple of it",
+            )
+        if self.learner.updates_per_call < self.updates_per_batch:
+            raise SettingsError(f"`learner.updates_per_call` must be at least `updates_per_batch` ({self.updates_per_batch})")
 
     @property
     def evaluation_every(self) -> int:

@@ -13,7 +13,7 @@ ALGORITHMS: dict[str, type[DQNSettings]] = {"dqn": DQNSettings}
 
 
 def settings_class(name: Any) -> type[DQNSettings]:
-    if name not in ALGORITHMS:
+    if not isinstance(name, str) or name not in ALGORITHMS:
         near = nearest(str(name), ALGORITHMS)
         known = ", ".join(f"`{known}`" for known in ALGORITHMS)
         raise SettingsError(f"`algorithm` is `{name}`, expected {known}", f"did you mean `{near}`?" if near else "")

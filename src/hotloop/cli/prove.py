@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.core.errors import SettingsError
 
 if TYPE_CHECKING:
     from hotloop.prove.case import Case
@@ -22,7 +23,8 @@ def run(words: list[str]) -> int:
         "Hold every fast path equal to a plain program that people write first, then time both interleaved in this\n"
         "process, on one thread. A case is named family/variant/lane/size; parts may be left out, a family runs all\n"
         "of it. Without names a small set runs, which takes a few minutes.\n"
-        "max error is relative to the largest number compared. Exit code 1: something is not equal.",
+        "error: |fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size\n"
+        "over that at a smaller one. Exit code 1: something is not equal.",
         "hotloop prove dqn-update/double/native/64x64-b32 replay-sample",
     )
     parser.add_argument("cases", nargs="*", metavar="CASE", help="a case, or the parts that several cases share")
@@ -31,10 +33,12 @@ def run(words: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each case (default 1)")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     arguments = parser.parse_args(words)
+    if arguments.seconds <= 0:
+        raise SettingsError(f"`--seconds` is {arguments.seconds}, expected above 0", "1 is enough on a quiet machine")
     _prepare()
-    from hotloop.prove.registry import build_registry
+    from hotloop.prove import registry as known
 
-    registry = build_registry()
+    registry = known.build_registry()
     cases = registry.select(arguments.cases, full=arguments.full or arguments.list)
     if arguments.list:
         _print_list(registry, cases, arguments.json)
@@ -43,10 +47,11 @@ def run(words: list[str]) -> int:
 
 
 def _prepare() -> None:
-    """One thread and flushed denormals for both programs; the variables count only before numpy and torch are loaded."""
+    """One thread and flushed denormals for both; the variables count only before numpy and torch are loaded."""
     for name in ONE_THREAD:
         os.environ.setdefault(name, "1")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else the memory profiler writes into the progress display
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else PyTorch's memory profiler writes into the progress display
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     import torch
 
     torch.set_num_threads(1)
@@ -95,13 +100,14 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
 def _report(rows: list[Row], as_json: bool) -> int:
     from rich.console import Console
 
-    from hotloop.prove.table import draw
+    from hotloop.prove.table import WIDTH, draw
 
     if as_json:
         print_json([row.as_data() for row in rows])
     else:
         console = Console(highlight=False)
-        console.print(draw(rows), width=max(console.width, 240), crop=False, soft_wrap=True)
+        console.width = max(console.width, WIDTH)  # a narrower terminal wraps; shortened numbers would mislead
+        console.print(draw(rows))
         unequal = sum(row.equal is False for row in rows)
         promised = sum(row.equal is not None for row in rows)
         print(f"\n{promised - unequal} of {promised} cases equal" + ("" if unequal == 0 else f", {unequal} NOT"))

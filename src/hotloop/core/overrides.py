@@ -58,6 +58,8 @@ def _put(tree: dict[str, Any], path: str, value: Any) -> None:
     *folders, last = path.split(".")
     for folder in folders:
         tree = tree.setdefault(folder, {})
+        if not isinstance(tree, dict):
+            raise SettingsError(f"`{folder}` got a value of its own and `{path}` too", "give one or the other")
     tree[last] = value
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import Count
+from hotloop.core.settings import Count, require_finite
 
 Unit = Literal["env_steps", "updates", "episodes"]
 
@@ -41,6 +41,7 @@ class Schedule:
     """What is counted: `env_steps`, `updates` or `episodes`."""
 
     def __post_init__(self) -> None:
+        require_finite(self, "a schedule's ")
         if self.over < 1 or self.every < 1:
             raise SettingsError(f"a schedule's `over` ({self.over}) and `every` ({self.every}) must be at least 1")
         if not 0.0 < self.factor <= 1.0:

@@ -7,11 +7,14 @@ nothing is adjusted silently.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
@@ -24,12 +27,17 @@ Ratio = Annotated[float | str, "ratio"]
 """A number that is kept exact: `0.25`, `8` or `1/32`."""
 
 Settings = TypeVar("Settings")
+_LARGEST_COUNT, _LARGEST_EXPONENT = 2**63, 300
 _SUFFIXES = {"k": 1_000, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
 def exact_fraction(value: float | str) -> Fraction:
     """The fraction a user meant: 0.03 is 3/100, not the nearest binary float."""
-    return Fraction(str(value))
+    above, _, below = str(value).partition("/")
+    try:
+        return _parse_decimal(above) / (_parse_decimal(below) if below else 1)
+    except (ValueError, ArithmeticError):
+        raise SettingsError(f"{value!r} is no ratio", "expected a number like 0.25 or 1/32") from None
 
 
 def build(cls: type[Settings], tree: Mapping[str, Any], *, source: str = "settings") -> Settings:
@@ -44,7 +52,7 @@ def _build(cls: Any, tree: Mapping[str, Any], root: Any, prefix: str, source: st
     values = {}
     for name, value in tree.items():
         if name not in hints:
-            raise unknown_key(root, prefix + name, source)
+            raise unknown_key(root, f"{prefix}{name}", source)
         if dataclasses.is_dataclass(hints[name]):
             values[name] = _build(hints[name], value, root, f"{prefix}{name}.", source)
         else:
@@ -69,7 +77,7 @@ def as_tree(settings: Any) -> dict[str, Any]:
         if dataclasses.is_dataclass(value):
             tree[field.name] = as_tree(value)
         else:
-            tree[field.name] = list(value) if isinstance(value, tuple) else value
+            tree[field.name] = list(value) if isinstance(value, tuple) else copy.copy(value)
     return tree
 
 
@@ -104,8 +112,25 @@ def leaf_types(cls: Any, prefix: str = "") -> dict[str, Any]:
     return leaves
 
 
+def _table_names(cls: Any, prefix: str = "") -> list[str]:
+    """Every path that is a table of settings rather than a setting."""
+    tables: list[str] = []
+    for name, hint in field_types(cls).items():
+        if dataclasses.is_dataclass(hint):
+            tables += [prefix + name, *_table_names(hint, f"{prefix}{name}.")]
+    return tables
+
+
+def require_finite(settings: Any, table: str) -> None:
+    """Refuse NaN and infinity in any number of `settings`: comparisons with bounds let NaN through."""
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise SettingsError(f"`{table}{field.name}` is {value}, expected a finite number")
+
+
 def unknown_key(root: Any, path: str, source: str) -> SettingsError:
-    near = nearest(path, leaf_types(root))
+    near = nearest(path, [*leaf_types(root), *_table_names(root)])
     hint = f"did you mean `{near}`? " if near else ""
     name = getattr(root, "algorithm", None)
     verb = f"`hotloop settings {name}`" if isinstance(name, str) else "`hotloop settings`"
@@ -113,22 +138,46 @@ def unknown_key(root: Any, path: str, source: str) -> SettingsError:
 
 
 def nearest(wrong: str, known: typing.Iterable[str]) -> str | None:
-    """The known name most like `wrong`; a path also matches by its last part."""
-    known = list(known)
-    close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
-    if close:
-        return close[0]
+    """The known name fewest typing mistakes away from `wrong`, if not too many; a path also matches by its last part."""
+    known, limit = list(known), max(1, len(wrong) // 4)
+    distances = {name: edits_between(wrong, name) for name in known if abs(len(name) - len(wrong)) <= limit}
+    best = min(distances, key=distances.__getitem__, default=None)
+    if best is not None and distances[best] <= limit:
+        return best
     by_last_part = {path.rsplit(".", 1)[-1]: path for path in known}
     close = difflib.get_close_matches(wrong.rsplit(".", 1)[-1], by_last_part, n=1, cutoff=0.6)
     return by_last_part[close[0]] if close else None
+
+
+def edits_between(first: str, second: str) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other."""
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, letter in enumerate(first, start=1):
+        last, before, row = before, row, [i]
+        for j, other in enumerate(second, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
 
 
 def convert(value: Any, hint: Any, path: str) -> Any:
     """`value` as the type `hint`, or an error that says what was expected."""
     try:
         return _convert(value, hint)
-    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise SettingsError(f"`{path}` is {value!r}, expected {type_name(hint)}", _value_hint(value, hint)) from None
+    except (ValueError, TypeError, ArithmeticError):
+        shown = _shortened(value)
+        raise SettingsError(f"`{path}` is {shown}, expected {type_name(hint)}", _value_hint(value, hint)) from None
+
+
+def _shortened(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer with more digits than Python prints
+        return "a number of thousands of digits"
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _convert(value: Any, hint: Any) -> Any:
@@ -140,7 +189,9 @@ def _convert(value: Any, hint: Any) -> Any:
     if origin is tuple:
         return _convert_sequence(value, typing.get_args(hint)[0])
     if origin is dict:
-        return {str(key): _plain(entry) for key, entry in dict(value).items()}
+        if not isinstance(value, Mapping):
+            raise TypeError
+        return {str(key): _plain(entry) for key, entry in value.items()}
     if hint is bool:
         return _parse_bool(value)
     return _number_or_text(value, hint)
@@ -151,7 +202,7 @@ def _number_or_text(value: Any, hint: Any) -> Any:
         raise TypeError
     if hint is int and (not isinstance(value, int)):
         raise TypeError
-    if hint is float and not isinstance(value, (int, float)):
+    if hint is float and not (isinstance(value, (int, float)) and math.isfinite(value)):
         raise TypeError
     return hint(value)
 
@@ -181,24 +232,35 @@ def _parse_bool(value: Any) -> bool:
 
 
 def parse_count(value: Any) -> int:
-    """`1e6`, `1_000_000`, `2M` and 1000000 are all counts; 1.5 is not."""
+    """`1e6`, `1_000_000`, `2M` and 1000000 are all counts; 1.5 is not, nor is anything beyond 64 bits."""
     if isinstance(value, bool):
         raise TypeError
     if isinstance(value, str):
         text = value.strip().replace("_", "")
         scale = _SUFFIXES.get(text[-1:], 1)
-        number = Fraction(text[:-1] if scale > 1 else text) * scale
+        number = _parse_decimal(text[:-1] if scale > 1 else text) * scale
     else:
         number = Fraction(value)
-    if number.denominator != 1:
+    if number.denominator != 1 or abs(number) >= _LARGEST_COUNT:
         raise ValueError
     return int(number)
+
+
+def _parse_decimal(text: str) -> Fraction:
+    """An exact number; refuses exponents whose digits would fill the memory."""
+    decimal = Decimal(text)
+    if not decimal.is_finite() or abs(decimal.adjusted()) > _LARGEST_EXPONENT:
+        raise ValueError
+    return Fraction(decimal)
 
 
 def _parse_ratio(value: Any) -> float | str:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise TypeError
-    fraction = exact_fraction(value)
+    try:
+        fraction = exact_fraction(value)
+    except SettingsError:
+        raise ValueError from None
     return value if isinstance(value, str) and "/" in value else float(fraction)
 
 

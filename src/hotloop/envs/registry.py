@@ -13,6 +13,7 @@ from hotloop.envs.settings import EnvSettings
 
 NATIVE: dict[str, str] = {
     "cartpole": "hotloop.envs.cartpole:CartPole",
+    "snake": "hotloop.envs.snake.env:Snake",
 }
 """Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,93 +13,136 @@ from torch import Tensor, nn
 from hotloop.core.errors import LaneError
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
 from hotloop.lanes.compiled_build import EAGER_HINT, Compiled, compile_function, require_compiler
-from hotloop.lanes.compiled_step import FunctionalNetwork, flatten_batch, make_step
+from hotloop.lanes.compiled_step import FunctionalNetwork, flatten_batch, flatten_obs, make_choice, make_step
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.spec import UpdateSpec
 from hotloop.nets.noisy import NoisyLinear
 
-UNROLLED = 8
-"""Updates in one long call: per update it costs two thirds of single calls; 16 gain little and compile twice as long."""
+UNROLLED = 4
+"""Updates in one long call, which takes a third off an update of a 64-64 network; 8 are no faster and take twice as
+long to compile."""
 
 
 class CompiledLane:
-    """Shares its state with an eager lane, which acts; only `update` differs."""
+    """Shares its state with an eager lane, which acts for any number of envs but `num_envs`."""
 
     name = "compiled"
 
     def __init__(
-        self, spec: UpdateSpec, network: nn.Module, device: str, seed: int, precision: str = "float32"
+        self,
+        spec: UpdateSpec,
+        network: nn.Module,
+        device: str,
+        seed: int,
+        precision: Literal["float32", "bfloat16"] = "float32",
+        num_envs: int = 0,
     ) -> None:
         _refuse(network)
-        self.eager = EagerLane(spec, network, device, seed)
-        require_compiler(self.eager.device)
+        require_compiler(torch.device(device))
         self.spec = spec
+        self.eager = EagerLane(spec, network, device, seed)
         self.network = FunctionalNetwork(self.eager.online.module, precision)
-        self._in_place = self.eager.device.type == "cpu"  # a CUDA graph would not see writes to its inputs
+        self._device = self.eager.device
+        self._in_place = self._device.type == "cpu"  # a CUDA graph would not see writes to its inputs
+        self._num_envs = num_envs
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
 
     def warm_up(self, batches: Batch, most_updates: int = 1) -> None:
-        """Compile all that updates of this shape need, `most_updates` of them at once; nothing else changes."""
-        fields = self._fields(batches)
-        for count in {1, UNROLLED} if max(most_updates, len(batches.reward)) >= UNROLLED else {1}:
-            self._function(count, fields, batches)
+        """Compile for batches of this shape, up to `most_updates` at once, and for acting; nothing else changes.
+
+        Without it the first call of each kind compiles: what is computed never depends on who compiled it when.
+        """
+        fields = self._tensors(flatten_batch(batches))
+        longest = max(most_updates, len(batches.reward))
+        for count in (1, UNROLLED) if longest >= UNROLLED else (1,):
+            self._step(count, fields, batches.obs)
+        if self._num_envs:
+            mask = [] if batches.next_action_mask is None else [batches.next_action_mask]
+            rows = [np.repeat(part[0, :1], self._num_envs, axis=0) for part in (*flatten_obs(batches.obs), *mask)]
+            self._choice(self._tensors(rows), batches.obs)
 
     def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
-        spec, k = self.spec, len(lr)
-        fields = self._fields(batches)
-        factors = torch.from_numpy(adam_factors(spec, lr, first_update)).to(self.eager.device)
-        stats = []
-        for start, count in chunks(k, first_update, spec.target_every):
-            part = slice(start, start + count)
-            run = self._function(count, fields, batches)
-            inputs = (factors[part], self._noise(count), *(field[part] for field in fields))
-            stats.append(self._run(run, inputs))
-            if spec.target_every and (first_update + part.stop) % spec.target_every == 0:
-                self.move_target(spec.target_tau)
+        k, every, stats = len(lr), self.spec.target_every, []
+        fields = self._tensors(flatten_batch(batches))
+        (factors,) = self._tensors([adam_factors(self.spec, lr, first_update)])
+        for start, count in chunks(k, first_update, every):
+            end = start + count
+            step = self._step(count, fields, batches.obs)
+            noise = self._noise(count, 2) if self.spec.noisy else self._silence(count, 2)
+            inputs = [factors, *fields] if count == k else [part[start:end] for part in (factors, *fields)]
+            stats.append(self._run(step, noise, *inputs))
+            if every and (first_update + end) % every == 0:
+                self.move_target(self.spec.target_tau)
         if len(stats) == 1:
             return UpdateStats(*stats[0])
         td_errors, scalars = zip(*stats, strict=True)
         return UpdateStats(torch.cat(td_errors), torch.cat(scalars, 1))
 
-    def _run(self, run: Compiled, inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+    def _run(self, step: Compiled, *inputs: Tensor) -> Sequence[Tensor]:
+        """One call: td_error [n, B] and scalars [3, n]."""
+        vectors = self._vectors()
+        outputs = step(*vectors, *inputs)
         if self._in_place:
-            td_error, scalars = run(*self._vectors(), *inputs)
-            return td_error, scalars
-        *new, td_error, scalars = run(*self._vectors(), *inputs)
-        for old, values in zip(self._vectors(), new, strict=False):
+            return outputs
+        *new, td_error, scalars = outputs
+        for old, values in zip(vectors, new, strict=False):  # the target, which comes last, has not moved
             old.copy_(values)
         return td_error.clone(), scalars.clone()
 
-    def _function(self, count: int, fields: list[Tensor], batches: Batch) -> Compiled:
-        """The machine code for `count` updates on fields like these, compiled when first asked for."""
-        key = (count, *((field.shape[1:], field.dtype) for field in fields))
-        if key not in self._compiled:
-            names = tuple(batches.obs) if isinstance(batches.obs, dict) else None
-            step = make_step(self.spec, self.network, names, self._in_place)
-            ones = [field[:1].expand(count, *field.shape[1:]) for field in fields]
-            factors = torch.ones(count, 2, device=self.eager.device)
-            noise = torch.zeros(count, 2, sum(self.network.noise_sizes), device=self.eager.device)
-            self._compiled[key] = compile_function(step, (*self._vectors(), factors, noise, *ones))
-        return self._compiled[key]
+    def _step(self, count: int, fields: list[Tensor], obs: Obs) -> Compiled:
+        """The machine code for `count` updates on fields like these."""
 
-    def _fields(self, batches: Batch) -> list[Tensor]:
-        device = self.eager.device
-        return [torch.from_numpy(array).to(device, non_blocking=True).contiguous() for array in flatten_batch(batches)]
+        def build() -> Compiled:
+            factors = torch.ones(count, 2, device=self._device)
+            rows = [field[:1].expand(count, *field.shape[1:]).contiguous() for field in fields]
+            example = (*self._vectors(), self._silence(count, 2), factors, *rows)
+            return compile_function(make_step(self.spec, self.network, obs, self._in_place), example)
 
-    def _noise(self, count: int) -> Tensor:
-        """Standard normal draws in the eager lane's order: per update the online network's layers, then the target's."""
-        sizes = self.network.noise_sizes
-        noise = torch.zeros(count, 2, sum(sizes), device=self.eager.device)
-        if self.spec.noisy:
-            for layer in noise.view(-1).split(sizes * 2 * count):
-                layer.normal_(generator=self.eager.generator)
+        return self._remember((count, *((field.shape[1:], field.dtype) for field in fields)), build)
+
+    def _choice(self, fields: list[Tensor], obs: Obs) -> Compiled:
+        """The machine code that acts on fields like these."""
+
+        def build() -> Compiled:
+            example = (self.eager.online.values, self._silence(), *fields)
+            return compile_function(make_choice(self.spec, self.network, obs), example)
+
+        return self._remember(("act", *((field.shape, field.dtype) for field in fields)), build)
+
+    def _remember(self, key: tuple[Any, ...], build: Callable[[], Compiled]) -> Compiled:
+        compiled = self._compiled.get(key)
+        if compiled is None:
+            compiled = self._compiled[key] = build()
+        return compiled
+
+    def _tensors(self, arrays: list[Array]) -> list[Tensor]:
+        """On the device, and contiguous: machine code takes the strides for granted."""
+        if self._in_place:
+            return [torch.from_numpy(array).contiguous() for array in arrays]
+        return [torch.from_numpy(array).contiguous().to(self._device, non_blocking=True) for array in arrays]
+
+    def _noise(self, *shape: int) -> Tensor:
+        """[*shape, S] standard normal draws in the eager lane's order: update by update, the online network's layers
+        before the target's, a draw of its own for each buffer (torch draws short and long vectors differently)."""
+        noise = self._silence(*shape)
+        for part in noise.view(-1).split(self.network.noise_sizes * int(np.prod(shape))):
+            part.normal_(generator=self.eager.generator)
         return noise
+
+    def _silence(self, *shape: int) -> Tensor:
+        return torch.zeros(*shape, sum(self.network.noise_sizes), device=self._device)
 
     def _vectors(self) -> tuple[Tensor, ...]:
         return (self.eager.online.values, *self.eager.moments, self.eager.target.values)
 
     def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:
-        return self.eager.greedy(obs, action_mask, noisy)
+        parts = flatten_obs(obs)
+        if len(parts[0]) != self._num_envs:
+            return self.eager.greedy(obs, action_mask, noisy)
+        fields = self._tensors(parts if action_mask is None else [*parts, action_mask])
+        noise = self._noise(1)[0] if noisy and self.spec.noisy else self._silence()
+        (action,) = self._choice(fields, obs)(self.eager.online.values, noise, *fields)
+        return action.cpu().numpy()
 
     def move_target(self, tau: float) -> None:
         self.eager.move_target(tau)
@@ -117,8 +161,8 @@ class CompiledLane:
 
 
 def chunks(k: int, first_update: int, target_every: int) -> Iterator[tuple[int, int]]:
-    """(start, count) of each call: long ones while they fit, single updates otherwise; the target may move only after
-    the last update of a call. A function of its arguments alone, or a resumed run would round differently."""
+    """(start, count) of each call: long ones while they fit, single updates otherwise; the target moves between calls
+    only. A function of its arguments alone: a resumed run must make the same calls."""
     start = 0
     while start < k:
         room = target_every - (first_update + start) % target_every if target_every else k
@@ -129,17 +173,19 @@ def chunks(k: int, first_update: int, target_every: int) -> Iterator[tuple[int, 
 
 def adam_factors(spec: UpdateSpec, lr: Array, first_update: int) -> Array:
     """[k, 2] float32: step length lr / (1 - beta1^t) and root of 1 - beta2^t, for updates t counted from 1."""
-    count = first_update + 1.0 + np.arange(len(lr))
-    return np.stack((lr / (1.0 - spec.beta1**count), np.sqrt(1.0 - spec.beta2**count)), 1).astype(np.float32)
+    pairs = [
+        (rate / (1.0 - spec.beta1**count), math.sqrt(1.0 - spec.beta2**count))
+        for count, rate in enumerate(lr.tolist(), first_update + 1)
+    ]
+    return np.array(pairs, np.float32)
 
 
 def _refuse(network: nn.Module) -> None:
-    """Modules whose forward is more than a function of parameters, observation and noise."""
+    """Name a module whose forward is more than a function of parameters, observation and noise."""
     for name, module in network.named_modules():
+        kind = f"`{name}` ({type(module).__name__})"
         if isinstance(module, nn.modules.dropout._DropoutNd):
-            raise LaneError(f"the compiled lane cannot draw the random numbers of `{name}` (dropout)", EAGER_HINT)
-        foreign = [] if isinstance(module, NoisyLinear) else [key for key, _ in module.named_buffers(recurse=False)]
-        if foreign:
-            raise LaneError(
-                f"the compiled lane does not support `{name}`, which keeps a buffer `{foreign[0]}`", EAGER_HINT
-            )
+            raise LaneError(f"the compiled lane cannot draw the random numbers of {kind}", EAGER_HINT)
+        buffers = [] if isinstance(module, NoisyLinear) else [key for key, _ in module.named_buffers(recurse=False)]
+        if buffers:
+            raise LaneError(f"the compiled lane cannot keep the buffer `{buffers[0]}` of {kind}", EAGER_HINT)

@@ -63,7 +63,7 @@ def _options(device: torch.device) -> dict[str, object]:
         options = {
             "cpp_wrapper": True,  # the calls between kernels in C++ too
             "cpp.threads": torch.get_num_threads(),  # baked into the code, and so made part of its key on disk
-            # Precompiled headers would lie in a folder of /tmp that others could have made, take 150 MB and gain nothing.
+            # They would lie in a folder of /tmp that others could have made, fill 150 MB and gain nothing.
             "cpp_cache_precompile_headers": False,
         }
     known = set(torch._inductor.list_options())

@@ -13,31 +13,38 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value
 
-from hotloop.core.types import Batch, map_obs
-from hotloop.lanes.objective import Network, Rows, objective
+from hotloop.core.types import Batch, Obs, map_obs
+from hotloop.lanes.objective import Network, Objective, Rows, objective
 from hotloop.lanes.spec import UpdateSpec
 from hotloop.maths import categorical, td
 from hotloop.maths.adam import clip_scale
 
+Function = Callable[..., tuple[Tensor, ...]]
 Vectors = tuple[Tensor, Tensor, Tensor]  # parameters, running mean, running square
 
 
+def flatten_obs(obs: Any) -> list[Any]:
+    return list(obs.values()) if isinstance(obs, dict) else [obs]
+
+
+def restore_obs(parts: Sequence[Tensor], like: Obs) -> Any:
+    """`parts` in the shape of `like`, an array or a dict; parts beyond it are ignored."""
+    return dict(zip(like, parts, strict=False)) if isinstance(like, dict) else parts[0]
+
+
 def flatten_batch(batches: Batch) -> list[Any]:
-    """The arrays of a batch that an update reads, in the order that `rows_of` expects."""
-    names = list(batches.obs) if isinstance(batches.obs, dict) else None
-    obs = [batches.obs] if names is None else [batches.obs[name] for name in names]
-    next_obs = [batches.next_obs] if names is None else [batches.next_obs[name] for name in names]
+    """The arrays of a batch that an update reads, in the order that `_rows` expects."""
+    rest = [batches.action, batches.reward, batches.discount, batches.weight]
     mask = [] if batches.next_action_mask is None else [batches.next_action_mask]
-    return [*obs, *next_obs, batches.action, batches.reward, batches.discount, batches.weight, *mask]
+    return [*flatten_obs(batches.obs), *flatten_obs(batches.next_obs), *rest, *mask]
 
 
-def rows_of(fields: Sequence[Tensor], names: tuple[str, ...] | None) -> Rows:
-    """`fields` put back in their places; `names` of the parts of a dict observation."""
-    parts = len(names or "1")
-    obs, next_obs = fields[:parts], fields[parts : 2 * parts]
+def _rows(fields: Sequence[Tensor], like: Obs) -> Rows:
+    """`fields` put back in their places; `like` is any observation of the same kind."""
+    parts = len(flatten_obs(like))
     action, reward, discount, weight, *mask = fields[2 * parts :]
-    first, second = (part[0] if names is None else dict(zip(names, part, strict=True)) for part in (obs, next_obs))
-    return Rows(first, action, reward, discount, second, weight, mask[0] if mask else None)
+    obs, next_obs = restore_obs(fields, like), restore_obs(fields[parts:], like)
+    return Rows(obs, action, reward, discount, next_obs, weight, mask[0] if mask else None)
 
 
 class FunctionalNetwork:
@@ -69,44 +76,42 @@ def _split(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
     return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
 
-def make_step(
-    spec: UpdateSpec, network: FunctionalNetwork, names: tuple[str, ...] | None, in_place: bool
-) -> Callable[..., tuple[Tensor, ...]]:
-    """n updates as a function of the parameters, moments and target [P], the Adam factors [n, 2] of each update, noise
-    [n, 2, S] and the batch's fields [n, B, ...]. It writes to the vectors, or returns new ones before the statistics
+def make_step(spec: UpdateSpec, network: FunctionalNetwork, like: Obs, in_place: bool) -> Function:
+    """n updates as a function of the parameters, moments and target [P], noise [n, 2, S], the Adam factors [n, 2] of
+    each update and the batch's fields [n, B, ...]. It writes to the vectors, or returns new ones before the statistics
     td_error [n, B] and scalars [3, n]. The target stays as it is: who calls moves it in between.
     """
 
     def step(
-        values: Tensor, mean: Tensor, square: Tensor, target: Tensor, factors: Tensor, noise: Tensor, *fields: Tensor
+        values: Tensor, mean: Tensor, square: Tensor, target: Tensor, noise: Tensor, factors: Tensor, *fields: Tensor
     ) -> tuple[Tensor, ...]:
-        vectors, stats = (values, mean, square), []
-        targets = _target_networks(spec, network, target, noise, rows_of(fields, names).next_obs)
+        vectors, td_errors, scalars = (values, mean, square), [], []
+        targets = _target_networks(spec, network, target, noise, _rows(fields, like).next_obs)
         for j, target_network in enumerate(targets):
-            rows = rows_of([field[j] for field in fields], names)
-            gradient, td_error, scalars = _gradient(spec, network, vectors[0], target_network, noise[j, 0], rows)
+            rows = _rows([field[j] for field in fields], like)
+            gradient, outcome = _gradient(spec, network, vectors[0], target_network, noise[j, 0], rows)
             vectors, norm = _optimise(spec, vectors, gradient, factors[j])
-            stats.append((td_error, torch.stack((*scalars, norm))))
-        td_errors, scalars_of = (torch.stack(part, dim) for dim, part in enumerate(zip(*stats, strict=True)))
+            td_errors.append(outcome.td_error)
+            scalars.append(torch.stack((outcome.loss, outcome.q_mean, norm)))
+        stats = torch.stack(td_errors), torch.stack(scalars, 1)
         if not in_place:
-            return *vectors, td_errors, scalars_of
+            return *vectors, *stats
         for old, new in zip((values, mean, square), vectors, strict=True):
             old.copy_(new)
-        return td_errors, scalars_of
+        return stats
 
     return step
 
 
-def make_choice(spec: UpdateSpec, network: FunctionalNetwork, names: tuple[str, ...] | None) -> Callable[..., Tensor]:
+def make_choice(spec: UpdateSpec, network: FunctionalNetwork, like: Obs) -> Function:
     """The best action [N] as a function of parameters [P], noise [S], the observation's parts [N, ...] and a mask."""
 
-    def choose(values: Tensor, noise: Tensor, *fields: Tensor) -> Tensor:
-        parts = len(names or "1")
-        obs = fields[0] if names is None else dict(zip(names, fields, strict=False))
-        q = network.forward(network.split(values), noise)(obs)
+    def choose(values: Tensor, noise: Tensor, *fields: Tensor) -> tuple[Tensor]:
+        parts = len(flatten_obs(like))
+        q = network.forward(network.split(values), noise)(restore_obs(fields, like))
         if spec.atoms > 1:
             q = categorical.expected_q(q, categorical.make_support(spec.v_min, spec.v_max, spec.atoms, q.device))
-        return td.mask_actions(q, fields[parts] if len(fields) > parts else None).argmax(-1)
+        return (td.mask_actions(q, fields[parts] if len(fields) > parts else None).argmax(-1),)
 
     return choose
 
@@ -125,18 +130,16 @@ def _target_networks(
 
 def _gradient(
     spec: UpdateSpec, network: FunctionalNetwork, values: Tensor, target_network: Network, noise: Tensor, rows: Rows
-) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
-    """The gradient [P], TD errors [B], and loss and mean Q.
+) -> tuple[Tensor, Objective]:
+    """The gradient [P] of the loss. The parts of an accumulated update are of one size: the mean over all its rows is
+    the mean of their means."""
 
-    All parts of an accumulated update are of one size, so that the mean over all rows is the mean of their means.
-    """
-
-    def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, Objective]:
         outcome = objective(spec, network.forward(parameters, noise), target_network, rows)
-        return outcome.loss, (outcome.td_error, outcome.q_mean)
+        return outcome.loss, outcome
 
-    gradients, (value, (td_error, q_mean)) = grad_and_value(loss, has_aux=True)(network.split(values))
-    return torch.cat([part.reshape(-1) for part in gradients.values()]), td_error, (value, q_mean)
+    gradients, (_, outcome) = grad_and_value(loss, has_aux=True)(network.split(values))
+    return torch.cat([part.reshape(-1) for part in gradients.values()]), outcome
 
 
 def _optimise(spec: UpdateSpec, vectors: Vectors, gradient: Tensor, factors: Tensor) -> tuple[Vectors, Tensor]:

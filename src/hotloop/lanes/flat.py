@@ -31,11 +31,14 @@ class FlatParameters:
 
     def is_attached(self) -> bool:
         """Whether the module's parameters still are the views they should be."""
-        address = self.values.data_ptr()
+        offset = 0
         for parameter in self.module.parameters():
-            if parameter.data_ptr() != address or parameter.grad is None:
+            gradient = parameter.grad
+            if gradient is None or gradient.data_ptr() != self.gradient.data_ptr() + offset:
                 return False
-            address += parameter.numel() * parameter.element_size()
+            if parameter.data_ptr() != self.values.data_ptr() + offset:
+                return False
+            offset += parameter.numel() * parameter.element_size()
         return True
 
     def to(self, device: torch.device | str) -> FlatParameters:

@@ -42,33 +42,41 @@ class Metrics:
             "mean_return": _mean(self._returns),
             "mean_length": _mean(self._lengths),
         }
-        means = self._take_means()
-        for name, value in means.items():
-            if value is not None and not np.isfinite(value):
+        self.require_finite(counters)
+        return row | self._take_means()
+
+    def require_finite(self, counters: Counters) -> None:
+        """Stop where a loss, Q or gradient since the last row is not a number; asked before anything is saved."""
+        finite = np.isfinite(self._pending()).all(axis=1)
+        for name, good in zip(UpdateStats.NAMES, finite, strict=True):
+            if not good:
                 raise NumbersError(
-                    f"`{name}` became {value} between {counters.updates} updates and the log row before",
-                    "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; the last checkpoint is still finite",
+                    f"`{name}` became NaN or infinite in the last updates before update {counters.updates:,}",
+                    "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; nothing of it was saved",
                 )
-        return row | means
 
     def _take_means(self) -> dict[str, float | None]:
         if not self._scalars:
             return dict.fromkeys(UpdateStats.NAMES)
-        means = _to_host(_join(self._scalars)).mean(axis=1, dtype=np.float64)
+        means = self._pending().mean(axis=1, dtype=np.float64)
         self._scalars = []
         return {name: float(value) for name, value in zip(UpdateStats.NAMES, means, strict=True)}
 
+    def _pending(self) -> Array:
+        """What was noted since the last row, [3, n] on the host: read once, and kept there."""
+        if not self._scalars:
+            return np.empty((len(UpdateStats.NAMES), 0), np.float32)
+        host = _to_host(_join(self._scalars))
+        self._scalars = [host]
+        return host
+
     def state(self) -> dict[str, Any]:
-        pending = _to_host(_join(self._scalars)) if self._scalars else np.empty((len(UpdateStats.NAMES), 0), np.float32)
-        return {
-            "returns": np.array(self._returns),
-            "lengths": np.array(self._lengths, dtype=np.int64),
-            "pending": pending,
-        }
+        lengths = np.array(self._lengths, dtype=np.int64)
+        return {"returns": np.array(self._returns), "lengths": lengths, "pending": self._pending()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        self._returns.extend(state["returns"].tolist())
-        self._lengths.extend(state["lengths"].tolist())
+        self._returns = deque(state["returns"].tolist(), maxlen=WINDOW_EPISODES)
+        self._lengths = deque(state["lengths"].tolist(), maxlen=WINDOW_EPISODES)
         self._scalars = [state["pending"]] if state["pending"].shape[1] else []
 
 

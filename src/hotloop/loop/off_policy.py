@@ -7,8 +7,10 @@ from contextlib import ExitStack
 from copy import copy
 from typing import Any, Protocol
 
+import numpy as np
+
 from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.core.errors import HotloopError
+from hotloop.core.errors import HotloopError, NumbersError
 from hotloop.core.types import Array
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.cadence import crossed
@@ -105,6 +107,7 @@ def _evaluate(session: Session, journal: Journal) -> None:
 
 
 def _checkpoint(session: Session, journal: Journal) -> None:
+    _require_finite(session)
     if not session.collector.envs.saves_state:
         session.recreate_envs()  # in every run, so that a resumed one does the same
     journal.save()
@@ -112,13 +115,22 @@ def _checkpoint(session: Session, journal: Journal) -> None:
 
 def _save_on_stop(session: Session, journal: Journal, timer: PhaseTimer) -> None:
     """Save at once where the envs can; otherwise the last scheduled checkpoint is where the run resumes."""
+    _require_finite(session)
     if session.collector.envs.saves_state:
         with timer.phase("checkpoint"):
             journal.save()
 
 
+def _require_finite(session: Session) -> None:
+    """Nothing that is not a number is saved or judged."""
+    session.metrics.require_finite(session.counters)
+    if not np.isfinite(session.learner.lane.parameters()).all():
+        raise NumbersError("the network's weights became NaN or infinite", "a smaller `optimiser.lr` helps")
+
+
 def _finish(session: Session, journal: Journal, timer: PhaseTimer, progress: Progress) -> dict[str, Any]:
     """Judge the best weights and the last ones on fresh episodes, leave a last checkpoint and the result."""
+    _require_finite(session)
     episodes = session.settings.evaluation.final_episodes
     with timer.phase("evaluate"):
         if session.best.judged_at != session.counters.env_steps:

@@ -126,7 +126,8 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
 
 
 def _update_plan(settings: DQNSettings, replay: Replay) -> UpdatePlan:
-    max_per_call = min(settings.learner.updates_per_call, replay.max_batches_per_sample * settings.updates_per_batch)
+    repeat = settings.updates_per_batch
+    max_per_call = min(settings.learner.updates_per_call // repeat, replay.max_batches_per_sample) * repeat
     ratio = exact_fraction(settings.updates_per_env_step)
     return UpdatePlan(ratio, settings.train_every, settings.warmup_env_steps, max_per_call)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.settings import require_finite
 
 Activation = Literal["relu", "tanh", "selu", "leaky_relu"]
 
@@ -35,6 +36,7 @@ class NetworkSettings:
     """Return of the highest atom, above `v_min`."""
 
     def __post_init__(self) -> None:
+        require_finite(self, "network.")
         if any(width < 1 for width in self.hidden):
             raise SettingsError(f"`network.hidden` is {list(self.hidden)}, expected widths of at least 1")
         if self.atoms < 1:

@@ -18,10 +18,13 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 
 
 def as_vector(obs: Tensor | dict[str, Tensor]) -> Tensor:
-    """Any observation as [B, F] floats: parts of a dict side by side, bytes scaled to 0..1."""
+    """Any observation as [B, F] floats: parts of a dict side by side in the order of their names, bytes scaled to 0..1.
+
+    Not in the dict's own order: that is lost in a file, and a loaded agent would see its inputs permuted.
+    """
     if isinstance(obs, dict):
-        return torch.cat([as_vector(part) for part in obs.values()], dim=-1)
-    return as_floats(obs).flatten(1)
+        return torch.cat([as_vector(obs[name]) for name in sorted(obs)], dim=-1)
+    return as_floats(obs).reshape(len(obs), -1)
 
 
 def as_floats(obs: Tensor) -> Tensor:

@@ -44,7 +44,7 @@ class Case:
     lane: str = ""
     kind: Kind = "exact"
     tolerance: float = 0.0
-    """Largest allowed difference, relative to the largest number of the array compared; 0: bit for bit."""
+    """Largest allowed |fast - reference| / |reference|, per step made; 0: not a bit may differ."""
     is_default: bool = False
     """In the small set that runs when nothing is named."""
 

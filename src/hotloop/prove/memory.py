@@ -59,7 +59,7 @@ def _tensors(call: Call) -> tuple[int, int]:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
         call()
     held = peak = count = 0
-    for event in recorded.profiler.kineto_results.events():  # type: ignore[union-attr]
+    for event in recorded.profiler.kineto_results.events():
         if event.name() == "[memory]":
             held += event.nbytes()
             peak = max(peak, held)
@@ -89,7 +89,7 @@ def _objects(call: Call) -> int:
 
 @functools.cache
 def _counting_allocator() -> tuple[_Allocator, _Allocator, np.ndarray, tuple[Any, ...]]:
-    """Python's own allocator and one that counts before it asks the same; machine code, since counting must not allocate.
+    """Python's own allocator and one that counts, then asks the same; machine code, since counting must not allocate.
 
     The allocator ignores its context pointer, which is where the counter's address travels.
     """

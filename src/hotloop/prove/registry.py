@@ -1,4 +1,4 @@
-"""All cases by name. A name is family/variant/lane/size; parts may be left out: `dqn-update/native` is every native one."""
+"""All cases by name: family/variant/lane/size, where parts may be left out (`dqn-update/native`: all native ones)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import nearest
 from hotloop.prove.case import Case
-from hotloop.prove.cases import acting, loop, loss, replay, update
+from hotloop.prove.cases import acting, loop, loss, n_step, prioritised, replay, update
 from hotloop.prove.cases.learners import LANES, lane_problem
 
 FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
@@ -21,8 +21,8 @@ FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
     "epsilon-act": (acting.epsilon_cases, "exploring and greedy actions"),
     "replay-add": (replay.add_cases, "storing one transition of each of N envs"),
     "replay-sample": (replay.sample_cases, "drawing k batches of B transitions"),
-    "replay-prioritised": (replay.prioritised_cases, "drawing a batch by priority and setting its new priorities"),
-    "n-step": (replay.n_step_cases, "summing n rewards, then storing"),
+    "replay-prioritised": (prioritised.prioritised_cases, "drawing a batch by priority and setting its new priorities"),
+    "n-step": (n_step.n_step_cases, "summing n rewards, then storing"),
     "loop-cartpole": (loop.loop_cases, "the whole training loop"),
 }
 """Family -> what makes its cases (at small sizes, if asked), and what it is about."""

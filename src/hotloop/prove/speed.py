@@ -73,7 +73,7 @@ def _sample(call: Call, count: int, clock: Clock) -> float:
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Two of the sorted values between which the true median lies with 95 %: each value falls below it with even odds."""
+    """The two sorted values between which the true median lies with 95 %: each falls below it with even odds."""
     ordered, count = sorted(values), len(values)
     outside = 0.0
     for skipped in range(count // 2):

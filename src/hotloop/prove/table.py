@@ -58,24 +58,34 @@ def _both(cost: Cost, name: str) -> dict[str, int]:
     return {"fast": getattr(cost.fast_memory, name), "reference": getattr(cost.reference_memory, name)}
 
 
-HEADINGS = ("case", "equal", "max error", "tolerance", "plain µs", "fast µs", "speed-up", "95 %") + (
-    "peak kB plain/fast",
-    "allocations",
-    "growth",
-)
+HEADINGS = {
+    "case": "left",
+    "equal": "left",
+    "error": "right",
+    "allowed": "right",
+    "plain µs": "right",
+    "fast µs": "right",
+    "speed-up": "right",
+    "95 %": "right",
+    "peak kB plain | fast": "right",
+    "allocations": "right",
+    "growth": "left",
+}
+WIDTH = 190
+"""Columns that all of it takes."""
 
 
 def draw(rows: Sequence[Row]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("case", "growth") else "right", no_wrap=True)
+    for heading, justify in HEADINGS.items():
+        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*_cells(row), style="bold red" if row.equal is False else None)
     return table
 
 
 def _cells(row: Row) -> list[str]:
-    equal = {True: "yes", False: "NO", None: "not promised"}[row.equal]
+    equal = {True: "yes", False: "NO", None: "differs"}[row.equal]
     cells = [row.case.name, equal, f"{row.equality.max_error:.1e}", f"{row.case.tolerance:.0e}"]
     if row.cost is None:
         return [*cells, *["-"] * (len(HEADINGS) - len(cells))]
@@ -87,7 +97,7 @@ def _cells(row: Row) -> list[str]:
         f"{speed.second_seconds * 1e6:,.1f}",
         f"{speed.ratio:.2f}x",
         f"{speed.low:.2f}-{speed.high:.2f}",
-        f"{plain.peak_bytes / 1000:,.1f}/{fast.peak_bytes / 1000:,.1f}",
-        f"{plain.allocations:,}/{fast.allocations:,}",
+        f"{plain.peak_bytes / 1000:,.1f} | {fast.peak_bytes / 1000:,.1f}",
+        f"{plain.allocations:,} | {fast.allocations:,}",
         f"x{growth['factor']:.2f} from {growth['from']} to {growth['to']}" if growth else "-",
     ]

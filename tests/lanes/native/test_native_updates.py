@@ -8,6 +8,7 @@ import torch
 from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 from torch.testing import assert_close
 
+from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
 from hotloop.lanes.native.updater import NativeBatch, NativeUpdater
 
@@ -116,3 +117,19 @@ def test_fifty_updates_stay_with_pytorch(head, double, huber, masked):
     pair = Pair(layout(activation="tanh", **HEADS[head]), constants, rows=8)
     pair.check(*pair.run(25, masked), tolerance=2e-4)
     pair.check(*pair.run(25, masked, first_update=25), tolerance=2e-4)
+
+
+@pytest.mark.parametrize("hidden", [(), (3,), (20, 16)])
+@pytest.mark.parametrize("head", HEADS)
+def test_result_does_not_depend_on_what_the_workspace_held(head, hidden):
+    sizes = layout(hidden=hidden, activation="gelu", **HEADS[head])
+    clean, dirty = (Pair(sizes, UpdateConstants(double=True), rows=7) for _ in range(2))
+    numbers, _, workspace = dirty.updater._plan
+    kept = {place: workspace[place] for place in range(numbers[plan.ZEROS], numbers[plan.INPUT])}  # zeros and ones
+    workspace[:] = np.nan
+    workspace[list(kept)] = list(kept.values())
+    batches = clean.batches(3, masked=True)
+    for pair in (clean, dirty):
+        pair.updater.update(pair.parameters, pair.target, pair.moments, batches, np.full(3, 0.01), 0)
+    np.testing.assert_array_equal(clean.parameters, dirty.parameters)
+    assert np.isfinite(clean.parameters).all()

@@ -16,7 +16,7 @@ LARGEST_PACKED = 10  # 10 rows of 11 bits fit into 128; 11 rows of 12 do not
 
 
 @lean_kernel
-def count_bits(word: int) -> int:
+def count_bits(word: np.uint64) -> np.int64:
     """How many bits are set (LLVM makes one instruction of this)."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))

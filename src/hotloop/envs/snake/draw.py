@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hotloop.core.types import Array
-from hotloop.envs.snake.layout import FOOD, HEAD, LENGTH, NO_CELL
+from hotloop.envs.snake.layout_kernels import FOOD, HEAD, LENGTH, NO_CELL
 
 EMPTY, CHEQUER, TAIL, NECK, FACE, APPLE = (
     (24, 28, 36),

@@ -12,7 +12,7 @@ import numpy as np
 from hotloop.core.errors import EnvError
 from hotloop.core.settings import build
 from hotloop.core.types import Array, ArraySpec, DiscreteActions, EnvStep
-from hotloop.envs.snake.layout import empty_games, rules_of, saved_arrays
+from hotloop.envs.snake.layout_kernels import empty_games, rules_of, saved_arrays
 from hotloop.envs.snake.settings import SnakeSettings
 from hotloop.envs.snake.step_kernels import reset_all, step_all
 

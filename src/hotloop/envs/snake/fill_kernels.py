@@ -69,14 +69,14 @@ def fill_rows(board: Array, occupied: Array, row: int, start: int, reached: Arra
 
 
 @lean_kernel
-def gain(free: int, reached: int, beside: int) -> int:
+def gain(free: np.uint64, reached: np.uint64, beside: np.uint64) -> np.uint64:
     """What of a row is reached, given the row beside it."""
     gained = beside & free & ~reached
     return reached if gained == np.uint64(0) else reached | whole_runs(gained, free)
 
 
 @lean_kernel
-def whole_runs(seed: int, free: int) -> int:
+def whole_runs(seed: np.uint64, free: np.uint64) -> np.uint64:
     """The runs of `free` bits that hold a bit of `seed` (which must be free).
 
     Upwards by the carry of an addition, which ripples from a seed to the end of its run; carries do not go down, so

@@ -49,9 +49,10 @@ class SnakeEnv(gymnasium.Env[Array, Any]):
         if not self.action_space.contains(action):
             raise EnvError(f"action {action!r} is not in {self.action_space}", "0 is the first action")
         step = self._snake.step(np.array([action], np.int64))
+        obs: Any = step.obs
         terminated, truncated = bool(step.terminated[0]), bool(step.truncated[0])
         info = {name: values[0].item() for name, values in step.episode_stats.items()}
-        return step.obs[0], float(step.reward[0]), terminated, truncated, info if terminated or truncated else {}
+        return obs[0], float(step.reward[0]), terminated, truncated, info if terminated or truncated else {}
 
     def render(self) -> Any:
         return _rendered(self._snake, 0, self.render_mode)
@@ -85,13 +86,14 @@ class SnakeVectorEnv(VectorEnv[Array, Any, Array]):
 
     def step(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         step = self._snake.step(np.ascontiguousarray(actions, np.int64))
+        obs: Any = step.obs
         done = step.terminated | step.truncated
         info: dict[str, Any] = {}
         if done.any():
-            stats = {name: values for name, values in step.episode_stats.items()}
+            stats = step.episode_stats
             info = {"final_obs": _as_objects(step.final_obs, done), "_final_obs": done}
             info |= {"final_info": stats | {f"_{name}": done for name in stats}, "_final_info": done}
-        return step.obs, step.reward, step.terminated, step.truncated, info
+        return obs, step.reward, step.terminated, step.truncated, info
 
     def render(self) -> tuple[Any, ...]:
         return tuple(_rendered(self._snake, index, self.render_mode) for index in range(self.num_envs))
@@ -101,9 +103,7 @@ def register() -> None:
     """Make the id known to Gymnasium; again does nothing."""
     if ENV_ID not in gymnasium.registry:
         here = __name__
-        gymnasium.register(
-            ENV_ID, entry_point=f"{here}:SnakeEnv", vector_entry_point=f"{here}:SnakeVectorEnv"
-        )
+        gymnasium.register(ENV_ID, entry_point=f"{here}:SnakeEnv", vector_entry_point=f"{here}:SnakeVectorEnv")
 
 
 def _spaces(snake: Snake) -> tuple[spaces.Box, spaces.Discrete]:
@@ -119,7 +119,7 @@ def _seed(snake: Snake, seeds: list[int | None], generator: np.random.Generator)
     snake.set_state({**snake.get_state(), "generator": streams})
 
 
-def _as_objects(obs: Array, done: Array) -> Array:
+def _as_objects(obs: Any, done: Array) -> Array:
     """Rows where done as Gymnasium's own vector envs hand them over: an object per env, None elsewhere."""
     rows = np.full(len(done), None, dtype=object)
     for index in np.flatnonzero(done):

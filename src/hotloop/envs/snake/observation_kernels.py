@@ -7,7 +7,7 @@ import numpy as np
 from hotloop.core.types import Array
 from hotloop.envs.snake.board_kernels import has_bit
 from hotloop.envs.snake.fill_kernels import fill
-from hotloop.envs.snake.layout import (
+from hotloop.envs.snake.layout_kernels import (
     BASIC10,
     DIRECTION,
     ENHANCED,

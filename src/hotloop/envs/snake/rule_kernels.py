@@ -7,7 +7,7 @@ import numpy as np
 from hotloop.core.kernels import next_below
 from hotloop.core.types import Array
 from hotloop.envs.snake.board_kernels import flip_bit, has_bit, nth_free_bit
-from hotloop.envs.snake.layout import DIRECTION, FOOD, HEAD, HUNGRY, LENGTH, NO_CELL, STEPS, Rules
+from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, HUNGRY, LENGTH, NO_CELL, STEPS, Rules
 from hotloop.envs.snake.lean_kernels import lean_kernel
 
 ALIVE, WON, HIT_WALL, HIT_BODY = range(4)
@@ -25,7 +25,7 @@ def step_down(direction: int) -> int:
 
 
 @lean_kernel
-def tail_cell(body: Array, game: Array, env: int) -> int:
+def tail_cell(body: Array, game: Array, env: int) -> np.int64:
     slot = game[env, HEAD] - game[env, LENGTH] + 1
     return np.int64(body[env, slot if slot >= 0 else slot + body.shape[1]])
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hotloop.core.types import Array
-from hotloop.envs.snake.layout import HUNGRY, LENGTH, STEPS, Rules
+from hotloop.envs.snake.layout_kernels import HUNGRY, LENGTH, STEPS, Rules
 from hotloop.envs.snake.lean_kernels import lean_kernel
 from hotloop.envs.snake.observation_kernels import observe
 from hotloop.envs.snake.rule_kernels import ALIVE, HIT_BODY, HIT_WALL, WON, move, start_game
 
 
 @lean_kernel
-def reset_all(games: tuple[Array, ...], numbers: tuple[float, ...], obs: Array) -> None:
+def reset_all(games: tuple[Array, ...], numbers: tuple[Any, ...], obs: Array) -> None:
     rules = Rules(*numbers)
     body, occupied, game, generator, board, reached, room = games
     for env in range(obs.shape[0]):
@@ -21,7 +23,7 @@ def reset_all(games: tuple[Array, ...], numbers: tuple[float, ...], obs: Array) 
 @lean_kernel
 def step_all(
     games: tuple[Array, ...],  # the fields of `Games` and of `Rules` as plain tuples: a named one costs a
-    numbers: tuple[float, ...],  # microsecond more per call
+    numbers: tuple[Any, ...],  # microsecond more per call
     action: Array,  # [N] int64
     obs: Array,  # [N, F], and so on down: written
     final_obs: Array,  # [N, F], only where any game ended

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
-from hotloop.lanes.native.unit_kernels import index, unit, vector
+from hotloop.lanes.native.unit_kernels import index, intrinsic, unit, vector
 
-Float = np.float32
+Float: Any = np.float32
 NONE, RELU, TANH, SELU, LEAKY_RELU, GELU = range(6)
 CODES = {"relu": RELU, "tanh": TANH, "selu": SELU, "leaky_relu": LEAKY_RELU, "gelu": GELU}
 LEAK = Float(0.01)

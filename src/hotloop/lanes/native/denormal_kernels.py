@@ -12,7 +12,8 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from hotloop.lanes.native.unit_kernels import intrinsic
 
 _ON_X86 = platform.machine().lower() in {"x86_64", "amd64"}
 FLUSH = 0x8040 if _ON_X86 else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hotloop.core.kernels import inline_kernel
@@ -10,7 +12,7 @@ from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.activation_kernels import exp
 from hotloop.lanes.native.unit_kernels import index, real_vector, unit, vector, whole
 
-Float = np.float32
+Float: Any = np.float32
 LOWEST = Float(-np.inf)
 
 

@@ -112,8 +112,8 @@ def _layer_gradient(numbers: Array, row: int, work: Array, gradient: Array, uppe
     fan_in, fan_out, rows = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT], numbers[plan.ROWS]
     weight, zeros = (gradient, numbers[row + plan.WEIGHT], fan_in), (work, numbers[plan.ZEROS])
     (upper_data, upper_at, upper_stride), (inputs_data, inputs_at, inputs_stride) = upper, inputs
-    if fan_in <= NARROW and numbers[plan.TORSO] > 0:
-        across = (work, numbers[plan.VALUES_EVEN], fan_out)  # free by now
+    if fan_in <= NARROW and row == plan.TABLE and numbers[plan.TORSO] > 0:
+        across = (work, numbers[plan.VALUES_EVEN], fan_out)  # free by now, and [widest, at least LANES]
         left = (inputs_data, inputs_at, 1, inputs_stride)
         multiply(across, left, upper, zeros, (fan_in, fan_out, rows), NO_FLOOR, 0)
         transpose(weight, across, fan_in, fan_out)

@@ -13,13 +13,14 @@ from typing import Any
 
 import numba
 from llvmlite import binding, ir
-from numba import types
+from numba import extending, types
 from numba.core import cgutils, imputils
-from numba.extending import intrinsic
 from numba.np import arrayobj
 
 _waiting: list[tuple[str, Any, Callable[..., Any]]] = []
 _held: list[Any] = []
+
+intrinsic: Any = extending.intrinsic  # its own type says that calls pass the typing context
 
 vector = types.float32[::1]
 whole = types.int64[::1]
@@ -92,6 +93,6 @@ def prepare_units() -> None:
     """Compile, or load from the cache, every unit known so far: seconds once, then milliseconds."""
     while _waiting:
         name, signature, function = _waiting.pop(0)
-        compiled = numba.cfunc(signature, nopython=True, cache=True, error_model="numpy")(function)
+        compiled = numba.cfunc(signature, cache=True, error_model="numpy")(function)
         binding.add_symbol(name, compiled.address)
         _held.append(compiled)  # its code goes with it

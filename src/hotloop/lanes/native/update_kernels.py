@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from hotloop.lanes.native.matrix_kernels import sum_of_squares, transpose
 from hotloop.lanes.native.network_kernels import backward, forward
 from hotloop.lanes.native.unit_kernels import flat
 
-Float = np.float32
+Float: Any = np.float32
 Vectors = tuple[Array, Array, Array]
 """Parameters, target, gradient."""
 Batches = tuple[Array, Array, tuple[Array, Array, Array, Array, Array], Array]

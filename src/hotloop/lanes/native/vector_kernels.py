@@ -10,6 +10,7 @@ Matrices are float32 with element (i, j) at `offset + i * stride + j` of a flat 
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 from llvmlite import binding, ir
@@ -20,8 +21,8 @@ from hotloop.lanes.native.unit_kernels import fixed_intrinsic
 _features = binding.get_host_cpu_features()
 LANES = 16 if _features.get("avx512f") else 8 if _features.get("avx") else 4
 """Floats in one vector register; IR wider than the machine would be split and spill."""
-TILE_ROWS = 6 if LANES == 8 else 8
-"""AVX has 16 registers: 6 x 2 accumulators; AVX-512 and Neon have 32: 8 x 2."""
+TILE_ROWS = 8 if LANES == 16 or platform.machine().lower() in {"aarch64", "arm64"} else 6
+"""Two accumulators for each: AVX-512 and Neon have 32 vector registers, older x86 has 16."""
 PANEL = 2 * LANES
 """Columns of a full tile."""
 

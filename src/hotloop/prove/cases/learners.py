@@ -17,9 +17,7 @@ from hotloop.core.types import Array, ArraySpec, Batch
 from hotloop.nets.settings import NetworkSettings
 from hotloop.prove.reference.dqn_update import DQNAgent
 
-Variant = Literal[
-    "dqn", "double", "dueling", "c51", "prioritised", "n-step", "mse", "masked", "double-dueling-c51-prioritised-n-step"
-]
+Variant = Literal["dqn", "double", "dueling", "c51", "prioritised", "n-step", "mse", "masked", "rainbow"]
 LANES = ("eager", "compiled", "native")
 OBS_SIZE = 4
 NUM_ACTIONS = 2
@@ -63,7 +61,7 @@ def _lane_problem(lane: str) -> str:
 
 
 def make_settings(lane: str, variant: str, size: Size, **changes: Any) -> DQNSettings:
-    whole = "-" in variant and variant.startswith("double")
+    whole = variant == "rainbow"  # all of them at once, but for noisy layers
     distributional = variant == "c51" or whole
     return DQNSettings(
         batch_size=size.batch,
@@ -135,9 +133,9 @@ def make_batches(variant: str, batch: int, k: int = 1, seed: int = 0) -> tuple[B
     """The same k batches twice: as the lanes take them, and as k dicts of tensors for `DQNAgent.update`."""
     rng = np.random.default_rng(seed)
     shape, actions = (k, batch), num_actions(variant)
-    weighted = variant == "prioritised" or variant.startswith("double-")
+    weighted = variant in ("prioritised", "rainbow")
     done = rng.random(shape) < 0.1
-    steps = N_STEP if "n-step" in variant else 1
+    steps = N_STEP if variant in ("n-step", "rainbow") else 1
     ours = Batch(
         obs=rng.normal(size=(*shape, OBS_SIZE)).astype(np.float32),
         action=rng.integers(actions, size=shape),

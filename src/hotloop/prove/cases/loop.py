@@ -43,7 +43,7 @@ ENVS = {"gymnasium": "CartPole-v1", "native-env": "cartpole"}
 TOLERANCE = 1e-3
 """Of the parameters after 500 updates whose batches come from their own actions; transitions must agree throughout."""
 CHECKED_ENV_STEPS = 600
-TIMED_ENV_STEPS = 1_500
+TIMED_ENV_STEPS = 600
 WARM_UP = 100
 """Env steps."""
 
@@ -192,5 +192,5 @@ class _StartsLike(gymnasium.Wrapper):
     def reset(self, **options: Any) -> tuple[Array, dict[str, Any]]:
         _, info = self.env.reset(**options)
         obs, _ = self._source.reset()
-        self.unwrapped.state = self._source.get_state()["body"][0]
+        self.unwrapped.state = self._source.get_state()["body"][0]  # type: ignore[attr-defined]
         return obs[0], info

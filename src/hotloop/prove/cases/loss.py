@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.algos.dqn import DQNLearner, update_spec
+from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import ArraySpec
 from hotloop.prove.case import Built, Case, Growth, Kind
 from hotloop.prove.cases.learners import (
@@ -25,7 +25,6 @@ from hotloop.prove.cases.learners import (
     OBS_SIZE,
     SMALL,
     Size,
-    copy_parameters,
     flat,
     make_batches,
     make_settings,
@@ -100,9 +99,9 @@ def _build_q_loss(variant: str, lane: str, size: Size) -> Built:
     networks = _Networks(size)
 
     def growth() -> Growth:
-        larger = size.with_batch(32 * size.batch)
+        larger = size.with_batch(8 * size.batch)
         large = _lane_call(lane, _Networks(larger), larger)
-        return Growth(_lane_call(lane, networks, size), large, 32.0, f"B {size.batch}", f"{larger.batch}")
+        return Growth(_lane_call(lane, networks, size), large, 8.0, f"B {size.batch}", f"{larger.batch}")
 
     return Built(
         check=partial(_check_q_loss, lane, size),

@@ -46,13 +46,13 @@ class QNetwork(nn.Module):
 
 class ReplayBuffer:
     def __init__(self, capacity):
-        self.buffer = deque(maxlen=capacity)
+        self.buffer: deque = deque(maxlen=capacity)
 
     def add(self, *transition):
         self.buffer.append(transition)
 
     def sample(self, batch_size, rng):
-        obs, action, reward, next_obs, done = zip(*rng.sample(self.buffer, batch_size))
+        obs, action, reward, next_obs, done = zip(*rng.sample(self.buffer, batch_size), strict=True)
         return (
             torch.tensor(np.array(obs)),
             torch.tensor(action),

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 def mlp(sizes):
     layers = []
-    for size_in, size_out in zip(sizes[:-1], sizes[1:]):
+    for size_in, size_out in zip(sizes[:-1], sizes[1:], strict=True):
         layers += [nn.Linear(size_in, size_out), nn.ReLU()]
     return nn.Sequential(*layers)
 

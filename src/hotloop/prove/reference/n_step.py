@@ -8,7 +8,7 @@ class NStepBuffer:
 
     def __init__(self, n, gamma):
         self.n, self.gamma = n, gamma
-        self.steps = deque()
+        self.steps: deque = deque()
 
     def add(self, obs, action, reward, next_obs, terminated, truncated):
         self.steps.append((obs, action, reward))

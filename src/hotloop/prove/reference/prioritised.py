@@ -60,7 +60,7 @@ class PrioritisedReplay:
         priorities = np.array([self.tree[i] for i in indices])
         weights = (len(self.transitions) * priorities / self.tree.total) ** -beta
         weights = (weights / weights.max()).astype(np.float32)
-        obs, action, reward, next_obs, done = zip(*[self.transitions[i] for i in indices])
+        obs, action, reward, next_obs, done = zip(*[self.transitions[i] for i in indices], strict=True)
         batch = (
             np.stack(obs),
             np.array(action, dtype=np.int64),
@@ -71,7 +71,7 @@ class PrioritisedReplay:
         return batch, weights, indices
 
     def update_priorities(self, indices, errors):
-        for index, error in zip(indices, errors):
+        for index, error in zip(indices, errors, strict=True):
             priority = (abs(float(error)) + self.epsilon) ** self.alpha
             self.tree.set(index, priority)
             self.max_priority = max(self.max_priority, priority)

@@ -8,7 +8,7 @@ import numpy as np
 
 class ReplayBuffer:
     def __init__(self, capacity):
-        self.buffer = deque(maxlen=capacity)
+        self.buffer: deque = deque(maxlen=capacity)
 
     def add(self, obs, action, reward, next_obs, done):
         self.buffer.append((obs, action, reward, next_obs, done))
@@ -23,7 +23,7 @@ class ReplayBuffer:
 
     @staticmethod
     def collate(transitions):
-        obs, action, reward, next_obs, done = zip(*transitions)
+        obs, action, reward, next_obs, done = zip(*transitions, strict=True)
         return (
             np.stack(obs),
             np.array(action, dtype=np.int64),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class SnakeGames:
         self.max_steps = max_steps
         self.snakes: list[list[tuple[int, int]]] = [[] for _ in range(num_games)]
         self.directions = np.zeros(num_games, dtype=np.int64)
-        self.foods: list[tuple[int, int] | None] = [None] * num_games
+        self.foods: list[Any] = [None] * num_games
         self.steps = np.zeros(num_games, dtype=np.int64)
         self.scores = np.zeros(num_games, dtype=np.int64)
 
@@ -112,10 +113,7 @@ class SnakeGames:
         x, y = position
         if x < 0 or x >= self.grid_size or y < 0 or y >= self.grid_size:
             return True
-        for segment in self.snakes[game]:
-            if segment == position:
-                return True
-        return False
+        return position in self.snakes[game]
 
     def next_position(self, game: int, direction: int) -> tuple[int, int]:
         x, y = self.snakes[game][0]

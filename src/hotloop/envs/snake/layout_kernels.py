@@ -1,4 +1,7 @@
-"""What the kernels are handed: the games as arrays, the rules as numbers."""
+"""What the kernels are handed: the games as arrays, the rules as numbers.
+
+Its constants are compiled into them, hence the file's name: it is part of what the cache of machine code is keyed by.
+"""
 
 from __future__ import annotations
 

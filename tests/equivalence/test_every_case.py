@@ -1,0 +1,60 @@
+"""Every case of `hotloop prove`, at small sizes and without a clock: fast and plain must compute the same."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hotloop.prove.case import Case
+from hotloop.prove.registry import FAMILIES, build_registry
+
+CASES = build_registry(small=True).cases
+
+
+@pytest.fixture(autouse=True)
+def _as_in_prove():
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    yield
+    torch.set_flush_denormal(False)
+
+
+def _parameters() -> list[object]:
+    """Compiling takes many seconds for each case: one of them always, the rest with the slow tests."""
+    quick = next((case.name for case in CASES if case.lane == "compiled" and case.family == "dqn-update"), "")
+    return [
+        pytest.param(
+            case,
+            id=case.name,
+            marks=pytest.mark.slow if case.lane == "compiled" and case.name != quick else (),
+        )
+        for case in CASES
+    ]
+
+
+@pytest.mark.parametrize("case", _parameters())
+def test_fast_and_plain_compute_the_same(case: Case):
+    equality = case.build().check()
+    if case.kind == "exact":
+        assert equality.max_error <= case.tolerance, equality.where
+    else:
+        assert equality.max_error > 0, "a case that changes nothing should be exact"
+
+
+def test_every_family_has_cases():
+    assert {case.family for case in CASES} == set(FAMILIES)
+
+
+def test_case_names_are_unique():
+    names = [case.name for case in build_registry().cases]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.lane != "compiled"], ids=lambda case: case.name)
+def test_both_forms_can_be_called_again_and_again(case: Case):
+    if case.family == "loop-cartpole":
+        pytest.skip("a whole run each time: the check above already makes one of each")
+    built = case.build()
+    for call in (built.reference, built.fast):
+        for _ in range(3):
+            call()
