@@ -64,7 +64,7 @@ def is_right(suggested: str, key: str, typo: str) -> bool:
 @pytest.fixture(autouse=True)
 def quick_nearest(monkeypatch):
     """The same answers, each worked out once: the two ways in ask for the same paths."""
-    cached = functools.cache(lambda wrong: _NEAREST(wrong, KEYS))
+    cached = functools.cache(lambda wrong: _NEAREST(wrong, [*KEYS, *TABLES]))
     monkeypatch.setattr(loader, "nearest", lambda wrong, known: cached(wrong))
 
 

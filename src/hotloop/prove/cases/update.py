@@ -116,7 +116,7 @@ class _Pair:
 
     def fast_step(self, j: int) -> Snapshot:
         stats = self._fast(self._batches[j % DIFFERENT_BATCHES][0])
-        values = {"loss": np.array(stats.scalars[0]), "td_error": np.array(stats.td_error)}
+        values = {"loss": np.asarray(stats.scalars[0]), "td_error": np.asarray(stats.td_error)}
         return {**values, **_state(j, self.learner.state())}
 
     def plain_step(self, j: int) -> Snapshot:
