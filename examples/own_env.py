@@ -1,4 +1,7 @@
-"""An environment of your own: check it, then train on it. Also: hotloop train cartpole-dqn --env.id own_env.py:Corridor"""
+"""An environment of your own, trained from Python.
+
+From the command line: hotloop train cartpole-dqn --env.id own_env.py:Corridor
+"""
 
 import gymnasium
 import numpy as np
@@ -29,8 +32,6 @@ class Corridor(gymnasium.Env):
 if __name__ == "__main__":
     import hotloop
 
-    settings = hotloop.preset(
-        "cartpole-dqn", total_env_steps=20_000, env={"id": f"{__file__}:Corridor", "num_envs": 4}
-    )
+    settings = hotloop.preset("cartpole-dqn", total_env_steps=20_000, env={"id": f"{__file__}:Corridor", "num_envs": 4})
     result = hotloop.train(settings)
     print(f"mean return {result['evaluation']['mean_return']:.2f}; the best possible is 0.91")

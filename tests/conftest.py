@@ -1,4 +1,4 @@
-"""Shared by all tests: the repository's root on the path (for `tests.oracles`), one thread, runs in a folder of their own."""
+"""Shared by all tests: the root on the path (for `tests.oracles`), one thread, runs in a folder of their own."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from hotloop.core.settings import as_tree, build, merge
 from hotloop.envs.registry import make_envs, refuse_untrusted
 from hotloop.loop import off_policy
 from hotloop.loop.agent import Agent, load_agent
-from hotloop.loop.journal import LANE
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, summarise
+from hotloop.loop.journal import LANE
 from hotloop.presets import preset_tree
 from hotloop.runs.directory import Run
 

@@ -12,10 +12,20 @@ import pytest
 
 from hotloop.cli.main import VERBS, main
 
-TINY = (
-    "--total-env-steps 400 --warmup-env-steps 100 --batch-size 8 --network.hidden 8 "
-    "--evaluation.episodes 2 --evaluation.final-episodes 3"
-).split()
+TINY = [
+    "--total-env-steps",
+    "400",
+    "--warmup-env-steps",
+    "100",
+    "--batch-size",
+    "8",
+    "--network.hidden",
+    "8",
+    "--evaluation.episodes",
+    "2",
+    "--evaluation.final-episodes",
+    "3",
+]
 RESULT_KEYS = {
     "run",
     "env_steps",

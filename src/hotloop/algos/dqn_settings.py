@@ -1,4 +1,4 @@
-"""Every setting of the DQN family. Variants are settings: double, dueling, n-step, prioritised, C51, noisy combine freely."""
+"""Every setting of the DQN family. Double, dueling, n-step, prioritised, C51 and noisy combine freely."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class DQNSettings:
     total_episodes: Count = 0
     """The run also ends after so many finished episodes; 0: no such limit."""
     updates_per_env_step: Ratio = 1.0
-    """Optimiser updates per transition, kept as an exact fraction (`0.25`, `1/32`); its meaning does not change with num_envs."""
+    """Optimiser updates per transition, kept as an exact fraction (`0.25`, `1/32`), whatever the number of envs."""
     train_every: Count = 1
     """Updates come in bursts every so many env steps, at least 1; their number stays the same."""
     updates_per_batch: int = 1
@@ -188,11 +188,14 @@ class DQNSettings:
         burst = exact_fraction(self.updates_per_env_step) * self.train_every
         if self.updates_per_batch > 1 and (burst.denominator > 1 or burst % self.updates_per_batch):
             raise SettingsError(
-                f"`updates_per_batch` is {self.updates_per_batch}, but a burst every {self.train_every} env steps has {burst} updates",
+                f"`updates_per_batch` is {self.updates_per_batch}, but there are {burst} updates every "
+                f"{self.train_every} env steps",
                 "choose `train_every` and `updates_per_env_step` so that their product is a multiple of it",
             )
         if self.learner.updates_per_call < self.updates_per_batch:
-            raise SettingsError(f"`learner.updates_per_call` must be at least `updates_per_batch` ({self.updates_per_batch})")
+            raise SettingsError(
+                f"`learner.updates_per_call` must be at least `updates_per_batch` ({self.updates_per_batch})"
+            )
 
     @property
     def evaluation_every(self) -> int:

@@ -76,7 +76,7 @@ def _read(path: str, values: list[str], hint: Any) -> Any:
 
 
 def _read_one(path: str, text: str, hint: Any) -> Any:
-    """`text` as the nearest plain value of the kind `hint` wants; what does not fit is left for the loader to refuse."""
+    """`text` as the nearest plain value of the kind `hint` wants; the loader refuses what does not fit."""
     if hint is bool:
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else text
     if hint is str or hint is Count or typing.get_origin(hint) in (Annotated, typing.Literal):

@@ -23,10 +23,10 @@ class Counters:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """`constant`: start. `linear`: start to end over `over` units. `decay`: start x factor^(units // every), not below end."""
+    """`constant`: start. `linear`: start to end over `over` units. `decay`: start x factor^(units // every), at least end."""
 
     kind: Literal["constant", "linear", "decay"] = "constant"
-    """How the value moves: `constant`, `linear` (start to end over `over`) or `decay` (times `factor` every `every`)."""
+    """How it moves: `constant`, `linear` (start to end over `over`) or `decay` (times `factor` every `every`)."""
     start: float = 1.0
     """Value at the beginning."""
     end: float = 0.0

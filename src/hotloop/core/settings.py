@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import difflib
+import functools
 import math
 import types
 import typing
@@ -60,6 +61,7 @@ def _build(cls: Any, tree: Mapping[str, Any], root: Any, prefix: str, source: st
     return cls(**values)
 
 
+@functools.cache
 def field_types(cls: Any) -> dict[str, Any]:
     """Field name -> resolved type, `Annotated` kept."""
     return {
@@ -138,9 +140,9 @@ def unknown_key(root: Any, path: str, source: str) -> SettingsError:
 
 
 def nearest(wrong: str, known: typing.Iterable[str]) -> str | None:
-    """The known name fewest typing mistakes away from `wrong`, if not too many; a path also matches by its last part."""
+    """The known name fewest typing mistakes away, if not too many; a path also matches by its last part."""
     known, limit = list(known), max(1, len(wrong) // 4)
-    distances = {name: edits_between(wrong, name) for name in known if abs(len(name) - len(wrong)) <= limit}
+    distances = {name: edits_between(wrong, name, limit) for name in known}
     best = min(distances, key=distances.__getitem__, default=None)
     if best is not None and distances[best] <= limit:
         return best
@@ -149,8 +151,10 @@ def nearest(wrong: str, known: typing.Iterable[str]) -> str | None:
     return by_last_part[close[0]] if close else None
 
 
-def edits_between(first: str, second: str) -> int:
-    """Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other."""
+def edits_between(first: str, second: str, limit: int) -> int:
+    """Insertions, deletions, substitutions and swaps that turn one word into the other, if at most `limit`."""
+    if abs(len(first) - len(second)) > limit:
+        return limit + 1
     before: list[int] = []
     row = list(range(len(second) + 1))
     for i, letter in enumerate(first, start=1):
@@ -160,6 +164,8 @@ def edits_between(first: str, second: str) -> int:
             if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
                 cost = min(cost, last[j - 2] + 1)
             row.append(cost)
+        if min(row) > limit:
+            return limit + 1
     return row[-1]
 
 

@@ -25,7 +25,7 @@ class NetworkSettings:
     dueling: bool = False
     """Split the head into a state value and action advantages (Wang et al. 2016)."""
     noisy: bool = False
-    """Learned noise on every linear layer (Fortunato et al. 2018); set `exploration.start` to 0 to explore by it alone."""
+    """Learned noise on every linear layer (Fortunato et al. 2018); with `exploration.start` 0 it alone explores."""
     noisy_sigma: float = 0.5
     """Initial size of that noise, above 0."""
     atoms: int = 1
