@@ -37,7 +37,7 @@ def update_spec(settings: DQNSettings) -> UpdateSpec:
 
 
 class DQNLearner:
-    """Learns: `update` makes k sequential optimiser steps, `follow` moves a target that counts env steps or episodes."""
+    """Learns: `update` makes k sequential optimiser steps, `follow` moves a target that counts other units."""
 
     def __init__(self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int) -> None:
         self.settings = settings

@@ -86,14 +86,14 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
         console.print(f"{lane} lane not available: {reason}", highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     rows = []
-    with Progress(*columns, console=console) as progress:
+    with Progress(*columns, console=console, auto_refresh=False) as progress:  # no thread beside what is timed
         task = progress.add_task("", total=len(cases))
         for case in cases:
-            progress.update(task, description=case.name)
+            progress.update(task, description=case.name, refresh=True)
             rows.append(prove(case, arguments.seconds))
             if rows[-1].equal is False:
                 progress.console.print(f"[red]not equal[/red] {case.name}: {rows[-1].equality.where}", highlight=False)
-            progress.advance(task)
+            progress.update(task, advance=1, refresh=True)
     return rows
 
 

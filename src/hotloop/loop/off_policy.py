@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,7 +63,7 @@ def _loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSigna
     settings, counters = session.settings, session.counters
     collector, policy, replay, learner = session.collector, session.policy, session.replay, session.learner
     while not session.finished and not stop.requested:
-        before = copy(counters)
+        before = counters.copy()
         obs, action, step = collector.advance(policy)  # phases act, env; counts env steps and episodes
         with timer.phase("store"):
             replay.add(obs, action, step)

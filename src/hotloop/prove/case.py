@@ -31,6 +31,8 @@ class Built:
     reference: Call
     fast: Call
     growth: Callable[[], Growth] | None = None
+    brief: tuple[Call, Call] | None = None
+    """Shorter forms of both, where a whole call is too long to watch every allocation of."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 One sample repeats a call until it lasts a few milliseconds; samples alternate A B, B A, A B ...; each neighbouring
 pair gives one ratio. The answer is their median, with the interval that order statistics give it: no assumption
-about the noise, and outliers of a busy machine move it little.
+about the noise, and outliers of a busy machine move it little. The clock is the processor time of this process:
+both programs run on one thread and wait for nothing, so on a quiet machine it is the time on the wall, and on a shared
+one it leaves out what others took.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ class Speed:
     second_seconds: float
 
 
-def measure(first: Call, second: Call, seconds: float, clock: Clock = time.perf_counter) -> Speed:
+def measure(first: Call, second: Call, seconds: float, clock: Clock = time.process_time) -> Speed:
     """The time of `first` over that of `second`, in about `seconds` (more where seven pairs need longer)."""
     counts = (_warm_up(first, clock), _warm_up(second, clock))
     gc.collect()

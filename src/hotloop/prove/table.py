@@ -71,8 +71,8 @@ HEADINGS = {
     "allocations": "right",
     "growth": "left",
 }
-WIDTH = 190
-"""Columns that all of it takes."""
+WIDTH = 240
+"""Characters that all of it may take."""
 
 
 def draw(rows: Sequence[Row]) -> Table:

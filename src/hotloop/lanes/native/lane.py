@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from hotloop.core.errors import NumbersError
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
 from hotloop.lanes.flat import FlatParameters
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
@@ -47,7 +48,12 @@ class NativeLane:
             batches.weight,
             batches.next_action_mask,
         )
-        _, td_error, scalars = self._updater.update(self.online, self.target, self.moments, fields, lr, first_update)
+        made, td_error, scalars = self._updater.update(self.online, self.target, self.moments, fields, lr, first_update)
+        if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
+            raise NumbersError(
+                f"the loss or gradient of update {first_update + made + 1:,} is NaN or infinite",
+                "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; the weights are as before it",
+            )
         return UpdateStats(td_error, scalars)
 
     def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:

@@ -116,7 +116,7 @@ def _project_row(
     v_min, v_max = constants[plan.V_MIN], constants[plan.V_MAX]
     delta = (v_max - v_min) / (atoms - 1)
     reward, discount = move
-    share, per_delta = Float(1.0) / total, 1.0 / delta  # divisions in the inner loop would be half of its time
+    share, per_delta = Float(1.0) / total, 1.0 / delta
     for z in range(atoms):
         mass = work[next_p + z * stride] * share
         position = (min(max(reward + discount * (v_min + z * delta), v_min), v_max) - v_min) * per_delta

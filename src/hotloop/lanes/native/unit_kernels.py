@@ -1,8 +1,9 @@
 """Kernels that are compiled once each and called by name from other kernels.
 
-Numba copies a callee's code into every caller's library and optimises it again there; eight calls deep, that is most
-of the compile time. A *unit* is compiled (and cached) for itself; callers only carry its name, which LLVM resolves
-when it loads them. So units must be in place before a kernel that uses them is compiled or loaded: `prepare_units`.
+Numba copies a callee's code into every caller's library and optimises it again there: with ordinary kernels in place
+of units the lane took 32 s of processor time to compile instead of 14, and ran no faster. A *unit* is compiled (and
+cached) for itself; callers only carry its name, which LLVM resolves when it loads them. So units must be in place
+before a kernel that uses them is compiled or loaded: `prepare_units`.
 """
 
 from __future__ import annotations

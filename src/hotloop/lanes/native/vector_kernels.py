@@ -1,9 +1,9 @@
 """Vector instructions for the native lane, written as LLVM IR: matrix tiles, transposes, dot products.
 
-LLVM does not register-block a triple loop by itself: plain loops reach a quarter of the speed of a matrix library.
-So the inner tiles are emitted here with explicit vectors and accumulators. On one AVX-512 core an unpacked tile of
-8 rows x 32 columns ran at 98-114 GFLOP/s for all our shapes, beside 64-110 of OpenBLAS and 63-99 of MKL through
-their C interfaces. Each block is one LLVM function of its own, marked `noinline`: emitted once, whoever calls it.
+LLVM does not register-block a triple loop by itself, so the inner tiles are emitted here with explicit vectors and
+accumulators. On one AVX-512 core an unpacked tile of 8 rows x 32 columns ran at 95-114 GFLOP/s on products of 32 to 256
+a side, OpenBLAS at 64-110 and MKL at 64-99 through their C interfaces (separate runs). With a side of 2 or 4 it is
+20-60. Each block is one LLVM function of its own, marked `noinline`: emitted once per library, whoever calls it.
 
 Matrices are float32 with element (i, j) at `offset + i * stride + j` of a flat array.
 """

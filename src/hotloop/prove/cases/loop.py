@@ -125,7 +125,7 @@ def _train(settings: DQNSettings) -> Session:
 
 
 def _build(variant: str, lane: str) -> Built:
-    settings = _settings(variant, lane, TIMED_ENV_STEPS)
+    settings, brief = _settings(variant, lane, TIMED_ENV_STEPS), _settings(variant, lane, WARM_UP + 50)
 
     def growth() -> Growth:
         """Per update, when the run is four times as long."""
@@ -137,7 +137,8 @@ def _build(variant: str, lane: str) -> Built:
         check=partial(_check, variant, lane),
         reference=lambda: dqn_cartpole.train(_config(settings)),
         fast=lambda: _train(settings),
-        growth=growth,
+        growth=growth if lane == "native" else None,  # minutes on the others
+        brief=(lambda: dqn_cartpole.train(_config(brief)), lambda: _train(brief)),
     )
 
 
