@@ -1,6 +1,6 @@
 """How much faster: both programs interleaved in one process, since a machine's speed drifts while it is measured.
 
-One sample repeats a call until it lasts a few milliseconds; samples alternate A B, B A, A B ...; each neighbouring
+One sample repeats a call for about ten milliseconds; samples alternate A B, B A, A B ...; each neighbouring
 pair gives one ratio. The answer is their median, with the interval that order statistics give it: no assumption
 about the noise, and outliers of a busy machine move it little. The clock is the processor time of this process:
 both programs run on one thread and wait for nothing, so on a quiet machine it is the time on the wall, and on a shared
@@ -20,7 +20,9 @@ from typing import Any
 Call = Callable[[], Any]
 Clock = Callable[[], float]
 
-SAMPLE_SECONDS = 0.005
+SAMPLE_SECONDS = 0.01
+UNCOUNTED = 2
+"""One call goes uncounted for so many counted ones: right after another program, an update may cost half more."""
 WARM_UP_SECONDS = 0.1
 MIN_PAIRS = 7
 MAX_PAIRS = 301
@@ -67,7 +69,9 @@ def _warm_up(call: Call, clock: Clock) -> int:
 
 
 def _sample(call: Call, count: int, clock: Clock) -> float:
-    """Seconds per call."""
+    """Seconds per call, after a few that are not counted: the other program left the caches to itself."""
+    for _ in range(count // UNCOUNTED):
+        call()
     start = clock()
     for _ in range(count):
         call()

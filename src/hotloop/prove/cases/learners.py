@@ -46,18 +46,14 @@ class Size:
 SMALL = Size((8, 8), 4)
 
 
+@functools.cache
 def lane_problem(lane: str) -> str:
     """Why `lane` cannot run here; empty where it can."""
-    return _lane_problem(lane)
-
-
-@functools.cache
-def _lane_problem(lane: str) -> str:
     try:
         found = make_learner(lane, "dqn", SMALL).lane.name
     except (HotloopError, ImportError) as error:
         return str(error)
-    return "" if found == lane else f"it is not built yet: {found} took its place"
+    return "" if found == lane else f"the learner was asked for it and built {found} instead"
 
 
 def make_settings(lane: str, variant: str, size: Size, **changes: Any) -> DQNSettings:

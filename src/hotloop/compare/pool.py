@@ -1,0 +1,116 @@
+"""Trains jobs in processes of their own, so many at once; one that fails does not stop the others."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from hotloop.compare.jobs import Job
+from hotloop.runs.files import explained, make_folder
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_POLL_SECONDS, _PATIENCE_SECONDS = 0.1, 40.0
+_ERROR_LENGTH = 2_000
+Watch = Callable[[], None]
+
+
+def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch) -> None:
+    """Run all that wait; `watch` is called ten times a second. Jobs carry their status and error afterwards.
+
+    Ctrl-C or SIGTERM ends the children, which save a checkpoint first, and comes out as KeyboardInterrupt.
+    """
+    waiting = [job for job in jobs if job.status == "waiting"]
+    running: dict[subprocess.Popen[bytes], Job] = {}
+    with _terminate_as_interrupt():
+        try:
+            while waiting or running:
+                while waiting and len(running) < workers:
+                    job = waiting.pop(0)
+                    running[_start(job)] = job
+                time.sleep(_POLL_SECONDS)
+                for process in [process for process in running if process.poll() is not None]:
+                    _finish(running.pop(process), process.returncode)
+                watch()
+        finally:
+            _end(list(running))
+
+
+def _start(job: Job) -> subprocess.Popen[bytes]:
+    """A group of its own: Ctrl-C reaches the child once, through us, and not as the second one that stops at once."""
+    make_folder(job.log.parent)
+    environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
+    with explained("write", job.log), job.log.open("wb") as log:
+        process = subprocess.Popen(
+            job.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env=environment,
+            process_group=0,
+        )
+    job.status = "running"
+    return process
+
+
+def _finish(job: Job, code: int) -> None:
+    said = _tail(job.log)
+    if code == 0:
+        job.status = "finished"
+    else:
+        job.status, job.error = "failed", said or _ending(code)
+    if not said:
+        with contextlib.suppress(OSError):
+            job.log.unlink()
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return f"ended by signal {-code} ({signal.Signals(-code).name}) without a word"
+    return f"ended with exit code {code} without a word"
+
+
+def _tail(log: Path) -> str:
+    """The end of what a process said: an error stands last."""
+    try:
+        text = log.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+    return text if len(text) <= _ERROR_LENGTH else "..." + text[-_ERROR_LENGTH:]
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ask politely, wait, then insist; a second Ctrl-C insists at once."""
+    try:
+        for process in processes:
+            process.terminate()
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+@contextlib.contextmanager
+def _terminate_as_interrupt() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,1 @@
+"""Looking at what an agent does: in the terminal, as a video, as pictures."""
