@@ -61,6 +61,7 @@ OUT_OF_RANGE = {
     "target.every": [0],
     "target.unit": ["steps"],
     "learner.lane": ["warp"],
+    "learner.precision": ["float16"],
     "learner.updates_per_call": [0],
     "evaluation.every": [-1],
     "evaluation.episodes": [0],

@@ -37,6 +37,7 @@ RESULT_KEYS = {
     "evaluation",
     "final_evaluation",
     "lane",
+    "precision",
     "digest",
 }
 

@@ -109,6 +109,7 @@ NOT_IN_THE_RESULT = {
     "checkpoint.every": "below",
     "checkpoint.keep": "below",
     "learner.lane": "tests/lanes",
+    "learner.precision": "below",
     "threads": "below",
     "env.dict_obs": "tests/envs/test_env_spaces.py",
     "learner.updates_per_call": "below",
@@ -163,13 +164,19 @@ def test_updates_per_call_changes_how_many_are_made_at_once_and_nothing_else(tmp
     assert one == many
 
 
+def test_half_precision_is_another_result_and_says_so(tmp_path: Path) -> None:
+    exact = outcome(tmp_path / "exact", BASE)
+    half = outcome(tmp_path / "half", merge(BASE, {"learner": {"precision": "bfloat16"}}))
+    assert half["digest"] != exact["digest"]
+    assert "not exact" in (tmp_path / "half" / "lane.json").read_text()
+
+
 def test_threads_are_set_as_asked(tmp_path: Path) -> None:
     before = torch.get_num_threads()
-    try:
-        outcome(tmp_path / "run", merge(BASE, {"threads": 2}))
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+    outcome(tmp_path / "run", merge(BASE, {"threads": 2}))
+    start = next(iter(read_events(tmp_path / "run" / "events.jsonl")))
+    assert start["machine"]["torch_threads"] == 2
+    assert torch.get_num_threads() == before
 
 
 def test_the_base_is_built_from_valid_settings() -> None:

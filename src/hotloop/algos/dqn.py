@@ -55,8 +55,14 @@ class DQNLearner:
             rows=self.rows_per_update,
             device=settings.device,
             seed=derive_seed(settings.seed, "noise"),
+            precision=settings.learner.precision,
+            num_envs=settings.env.num_envs,
             planned_updates=int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step)),
         )
+
+    def prepare(self, example: Batch, most_updates: int) -> None:
+        """Let the lane compile what it will need for batches shaped like `example`."""
+        self.lane.prepare(example, most_updates)
 
     def update(self, batches: Batch, counters: Counters) -> UpdateStats:
         return self.lane.update(batches, self.learning_rates(counters, len(batches.reward)), counters.updates)

@@ -9,6 +9,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
 from hotloop.core.settings import Count, Ratio, exact_fraction, require_finite
 from hotloop.envs.settings import EnvSettings
+from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import NetworkSettings
 from hotloop.replay.settings import ReplaySettings
 
@@ -64,9 +65,11 @@ class TargetSettings:
 class LearnerSettings:
     """How updates are executed; never what they compute."""
 
-    lane: Literal["auto", "eager", "native"] = "auto"
-    """`eager`: plain PyTorch. `native`: one machine-code call for multilayer networks on a CPU. `auto` chooses by rule
-    and says why."""
+    lane: Literal["auto", "eager", "compiled", "native"] = "auto"
+    """`eager`: plain PyTorch. `compiled`: torch.compile. `native`: one machine-code call for multilayer networks on a
+    CPU. `auto` chooses by rule and says why."""
+    precision: Precision = "float32"
+    """`float32`, or `bfloat16` for the networks' products (eager and compiled lanes): not exact, and said so."""
     updates_per_call: int = 64
     """At most so many sequential updates are handed to the lane at once, at least 1."""
 

@@ -14,7 +14,7 @@ from hotloop.compare.ticks import nice_ticks, short_number
 from hotloop.core.types import Array
 
 WIDTH, PLOT_HEIGHT = 480, 230
-_LEFT, _RIGHT, _LETTER, _LEGEND_ROW = 46, 16, 6.4, 18
+_LEFT, _RIGHT, _LETTER, _LEGEND_ROW = 46, 16, 6.8, 18
 _LONGEST_LABEL = 60
 # Okabe & Ito's colours, told apart by colour-blind readers too, darkened or lightened to stand out from either ground.
 _ON_LIGHT = ("#0072b2", "#d55e00", "#00855f", "#b4508a", "#8a6d00", "#2f9fd8", "#444444")
@@ -30,6 +30,7 @@ class Frame:
     subtitle: str
     x_label: str
     threshold: float | None = None
+    x_note: str = ""
     x_scale: float = 1.0  # the curves' x are divided by it: 60 shows seconds as minutes
 
 
@@ -37,7 +38,7 @@ def draw_chart(curves: Sequence[Curve], frame: Frame) -> str:
     """The text of an SVG file."""
     legend, top = _legend(curves)
     plot = _Plot(curves, frame, top)
-    height = plot.bottom + 44
+    height = plot.bottom + (58 if frame.x_note else 44)
     body = [
         f'<rect class="page" width="{WIDTH}" height="{height}" rx="6"/>',
         _text(12, 22, frame.title, "title"),
@@ -47,7 +48,8 @@ def draw_chart(curves: Sequence[Curve], frame: Frame) -> str:
         plot.threshold(),
         *[plot.band(curve, number) for number, curve in enumerate(curves)],
         *[plot.line(curve, number) for number, curve in enumerate(curves)],
-        _text((_LEFT + WIDTH - _RIGHT) / 2, height - 10, frame.x_label, "small middle"),
+        _text(WIDTH / 2, plot.bottom + 34, frame.x_label, "middle"),
+        _text(WIDTH / 2, plot.bottom + 49, frame.x_note, "small middle") if frame.x_note else "",
     ]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH * 3 // 2}" '

@@ -59,29 +59,32 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
 
 
 def _finish(job: Job, code: int) -> None:
-    said = _tail(job.log)
+    said = _read(job.log)
     if code == 0:
         job.status = "finished"
     else:
-        job.status, job.error = "failed", said or _ending(code)
+        job.status, job.error = "failed", _reason(said, code, job.log)
     if not said:
         with contextlib.suppress(OSError):
             job.log.unlink()
 
 
-def _ending(code: int) -> str:
-    if code < 0:
-        return f"ended by signal {-code} ({signal.Signals(-code).name}) without a word"
-    return f"ended with exit code {code} without a word"
+def _reason(said: str, code: int, log: Path) -> str:
+    """A user's mistake is told in full; of a traceback the last line says what it was, the log has the rest."""
+    if not said:
+        ending = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"ended by {ending} without a word"
+    if "Traceback (most recent call last)" in said:
+        return f"{said.splitlines()[-1]} (all of it in {log})"
+    said = said[said.find("error: ") + len("error: ") :] if "error: " in said else said
+    return said if len(said) <= _ERROR_LENGTH else "..." + said[-_ERROR_LENGTH:]
 
 
-def _tail(log: Path) -> str:
-    """The end of what a process said: an error stands last."""
+def _read(log: Path) -> str:
     try:
-        text = log.read_text(errors="replace").strip()
+        return log.read_text(errors="replace").strip()
     except OSError:
         return ""
-    return text if len(text) <= _ERROR_LENGTH else "..." + text[-_ERROR_LENGTH:]
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -59,7 +59,7 @@ class CompareProgress:
         if self._live is not None:
             self._live.update(self._drawn(), refresh=True)
         else:
-            self._say("; ".join(self._line(label) for label in self._labels()))
+            self._say(escape("; ".join(self._line(label) for label in self._labels())))
 
     def _tell_endings(self) -> None:
         for job in self._jobs:

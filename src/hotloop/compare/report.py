@@ -88,14 +88,22 @@ def draw(comparison: Comparison, against: Against) -> str:
     found = [learning_curve(summary.label, summary.runs, against) for summary in comparison.summaries]
     curves = [curve for curve in found if curve is not None]
     name = question.measure.replace("_", " ")
-    seeds = f"mean of {question.seeds} seeds, band: 95 % bootstrap interval" if question.seeds > 1 else "one seed"
+    title, subtitle = f"{name.capitalize()} against ", _over_seeds(comparison.summaries)
     if against == "env_steps":
-        frame = Frame(f"{name.capitalize()} against env steps", seeds, "env steps", question.threshold)
-    else:
-        unit, scale = time_unit(max((float(curve.x[-1]) for curve in curves), default=0.0))
-        x_label = f"{unit} of training ({NOT_COUNTED})"
-        frame = Frame(f"{name.capitalize()} against training time", seeds, x_label, question.threshold, scale)
+        return draw_chart(curves, Frame(title + "env steps", subtitle, "env steps", question.threshold))
+    unit, scale = time_unit(max((float(curve.x[-1]) for curve in curves), default=0.0))
+    x_label = f"{unit} of training"
+    frame = Frame(title + "training time", subtitle, x_label, question.threshold, NOT_COUNTED, scale)
     return draw_chart(curves, frame)
+
+
+def _over_seeds(summaries: Sequence[ArmSummary]) -> str:
+    counts = sorted({len(summary.runs) for summary in summaries if summary.runs})
+    if counts in ([], [1]):
+        return "one seed"
+    return (
+        f"mean of {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} seeds, band: 95 % bootstrap interval"
+    )
 
 
 def page(comparison: Comparison) -> str:

@@ -8,7 +8,7 @@ from torch import nn
 
 from hotloop.core.errors import LaneError
 from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.spec import Lane, UpdateSpec
+from hotloop.lanes.spec import Lane, Precision, UpdateSpec
 from hotloop.nets.build import MLPLayout
 
 UPDATES_THAT_REPAY_COMPILING = 200_000
@@ -24,6 +24,8 @@ class LaneJob:
     rows: int  # of one update
     device: str
     seed: int  # of the noise
+    precision: Precision
+    num_envs: int  # the number of rows to act on
     planned_updates: int
 
 
@@ -37,26 +39,49 @@ def choose_lane(asked: str, job: LaneJob) -> LaneChoice:
     """The lane asked for, or the rule's choice for `auto`; a lane that cannot do the job refuses by name."""
     if asked == "auto":
         return _rule(job)
-    if asked == "native" and (problem := native_problem(job)):
-        raise LaneError(f"the native lane cannot train this: {problem}", "use `--learner.lane auto`")
-    return LaneChoice(asked, "as asked")
+    problem = {"native": native_problem, "compiled": compiled_problem}.get(asked, lambda job: "")(job)
+    if problem:
+        raise LaneError(f"the {asked} lane cannot train this: {problem}", "`--learner.lane auto` chooses one that can")
+    return LaneChoice(asked, "as asked" + _exactness(job))
 
 
 def _rule(job: LaneJob) -> LaneChoice:
     problem = native_problem(job)
     if not problem:
         return LaneChoice("native", "a multilayer network on a CPU")
-    return LaneChoice("eager", f"native: {problem}")
+    why = f"native: {problem}"
+    if job.planned_updates < UPDATES_THAT_REPAY_COMPILING:
+        too_few = f"{why}; compiled: {job.planned_updates:,} updates would not repay its compile time"
+        return LaneChoice("eager", too_few + _exactness(job))
+    problem = compiled_problem(job)
+    if problem:
+        return LaneChoice("eager", f"{why}; compiled: {problem}" + _exactness(job))
+    return LaneChoice("compiled", why + _exactness(job))
+
+
+def _exactness(job: LaneJob) -> str:
+    return "" if job.precision == "float32" else f"; {job.precision}: not exact"
 
 
 def native_problem(job: LaneJob) -> str:
     """Why the native lane cannot do this job; empty where it can."""
     if job.device != "cpu":
         return f"it runs on `cpu`, not `{job.device}`"
+    if job.precision != "float32":
+        return f"it computes in float32, not {job.precision}"
     if job.spec.noisy:
         return "it has no noisy layers"
     if job.layout is None:
         return "the network is not a plain multilayer network on float observations"
+    return ""
+
+
+def compiled_problem(job: LaneJob) -> str:
+    """Why the compiled lane cannot do this job; empty where it can."""
+    from hotloop.lanes.compiled_build import compiler_available
+
+    if job.device == "cpu" and not compiler_available():
+        return "it needs a C++ compiler, and none was found"
     return ""
 
 
@@ -66,4 +91,8 @@ def build_lane(choice: LaneChoice, job: LaneJob, network: nn.Module) -> Lane:
 
         assert job.layout is not None
         return NativeLane(job.spec, network, job.layout, job.rows)
-    return EagerLane(job.spec, network, job.device, job.seed)
+    if choice.name == "compiled":
+        from hotloop.lanes.compiled import CompiledLane
+
+        return CompiledLane(job.spec, network, job.device, job.seed, job.precision, job.num_envs)
+    return EagerLane(job.spec, network, job.device, job.seed, job.precision)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from hotloop.core.types import Array, Batch, Obs, UpdateStats, map_obs
 from hotloop.lanes.flat import FlatParameters
 from hotloop.lanes.objective import Rows, map_rows, objective
-from hotloop.lanes.spec import UpdateSpec
+from hotloop.lanes.spec import Precision, UpdateSpec
 from hotloop.maths import categorical, td
 from hotloop.maths.adam import adam_step, clip_scale
 from hotloop.nets.noisy import resample_noise, silence_noise
@@ -23,14 +23,20 @@ class EagerLane:
 
     name = "eager"
 
-    def __init__(self, spec: UpdateSpec, network: nn.Module, device: str, seed: int) -> None:
+    def __init__(
+        self, spec: UpdateSpec, network: nn.Module, device: str, seed: int, precision: Precision = "float32"
+    ) -> None:
         self.spec = spec
+        self._half = precision == "bfloat16"
         self.device = torch.device(device)
         self.online = FlatParameters(network.to(self.device))
         self.target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
         self.moments = (torch.zeros_like(self.online.values), torch.zeros_like(self.online.values))
         self.generator = torch.Generator(self.device).manual_seed(seed % 2**63)
         self.support = categorical.make_support(spec.v_min, spec.v_max, spec.atoms, self.device)
+
+    def prepare(self, example: Batch, most_updates: int) -> None:
+        pass
 
     def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
         k, num_rows = batches.reward.shape
@@ -50,7 +56,8 @@ class EagerLane:
         self.online.gradient.zero_()
         td_errors, totals = [], torch.zeros(2, device=self.device)
         for part in _split(rows, spec.accumulate):
-            outcome = objective(spec, self.online.module, self.target.module, part)
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self._half):
+                outcome = objective(spec, self.online.module, self.target.module, part)
             (outcome.loss / spec.accumulate).backward()
             td_errors.append(outcome.td_error)
             totals += torch.stack((outcome.loss.detach(), outcome.q_mean)) / spec.accumulate

@@ -7,6 +7,8 @@ from typing import Any, Literal, Protocol
 
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
 
+Precision = Literal["float32", "bfloat16"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateSpec:
@@ -31,6 +33,10 @@ class Lane(Protocol):
     """Executes updates on parameters it shares with an ordinary `nn.Module`."""
 
     name: str
+
+    def prepare(self, example: Batch, most_updates: int) -> None:
+        """Compile for batches shaped like `example`, up to `most_updates` at once; changes no state."""
+        ...
 
     def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
         """len(lr) sequential updates, one per batch; `first_update` updates were made before."""

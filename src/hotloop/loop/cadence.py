@@ -18,7 +18,7 @@ class UpdatePlan:
         self._numerator, self._denominator = ratio.numerator, ratio.denominator
         self._train_every = train_every
         self._warmup = warmup_env_steps
-        self._max_per_call = max_per_call
+        self.max_per_call = max_per_call
 
     def owed(self, env_steps: int) -> int:
         """Updates owed after so many env steps, had there been no warm-up."""
@@ -30,6 +30,6 @@ class UpdatePlan:
             return
         left = self.owed(after) - self.owed(max(before, self._warmup))
         while left > 0:
-            k = min(left, self._max_per_call)
+            k = min(left, self.max_per_call)
             yield k
             left -= k

@@ -77,6 +77,7 @@ class Journal:
             "evaluation": evaluation,
             "final_evaluation": final_evaluation,
             "lane": self._session.learner.lane.name,
+            "precision": self._session.settings.learner.precision,
             "digest": state_digest,
         }
         self._run.write_json(

@@ -15,6 +15,7 @@ from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.cadence import crossed
 from hotloop.loop.compile_phase import compile_phase
 from hotloop.loop.journal import Journal
+from hotloop.loop.machine import machine_for
 from hotloop.loop.session import Session, build_session
 from hotloop.loop.stopping import StopSignals
 from hotloop.runs.directory import Run
@@ -43,7 +44,8 @@ def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progres
     settings leaves nothing behind.
     """
     timer = PhaseTimer()
-    with compile_phase(timer, progress.say), StopSignals() as stop, ExitStack() as cleanup:
+    with ExitStack() as cleanup, compile_phase(timer, progress.say), StopSignals() as stop:
+        cleanup.enter_context(machine_for(settings.threads))
         with timer.phase("start-up"):
             session = build_session(settings, timer)
             cleanup.callback(session.close)

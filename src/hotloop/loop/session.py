@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+import numpy as np
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.policies import EpsilonGreedy, Greedy
-from hotloop.core.errors import SettingsError
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import exact_fraction
-from hotloop.core.types import VecEnv
+from hotloop.core.types import Batch, ObsSpec, VecEnv, map_obs
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.envs.registry import make_envs
 from hotloop.loop.cadence import UpdatePlan
 from hotloop.loop.collector import Collector
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, Best, play_episodes, summarise
+from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.replay.buffer import Replay, Returns
 
@@ -96,7 +96,7 @@ def make_run_envs(settings: DQNSettings, num_envs: int, *stream: str | int) -> V
 
 def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     """All parts of a run at its start, every stream derived from the one seed."""
-    prepare_torch(settings)
+    require_device(settings.device)
     counters, metrics = Counters(), Metrics()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
     num_actions = envs.action_spec.count
@@ -110,6 +110,11 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
         derive_seed(settings.seed, "replay"),
         num_actions if envs.has_action_mask else None,
     )
+    plan = _update_plan(settings, replay)
+    with timer.phase("compile"):
+        masked_actions = num_actions if envs.has_action_mask else None
+        example = example_batch(envs.obs_spec, learner.rows_per_update, masked_actions)
+        learner.prepare(example, plan.max_per_call)
     return Session(
         settings=settings,
         counters=counters,
@@ -121,7 +126,22 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
         learner=learner,
         metrics=metrics,
         best=Best(),
-        plan=_update_plan(settings, replay),
+        plan=plan,
+    )
+
+
+def example_batch(obs_spec: ObsSpec, rows: int, masked_actions: int | None) -> Batch:
+    """One batch of zeros in the shape that updates will see."""
+    scalars = np.zeros((1, rows), np.float32)
+    return Batch(
+        obs=map_obs(lambda spec: np.zeros((1, rows, *spec.shape), spec.dtype), obs_spec),
+        action=np.zeros((1, rows), np.int64),
+        reward=scalars,
+        discount=scalars,
+        next_obs=map_obs(lambda spec: np.zeros((1, rows, *spec.shape), spec.dtype), obs_spec),
+        weight=scalars,
+        index=np.zeros((1, rows), np.int64),
+        next_action_mask=None if masked_actions is None else np.ones((1, rows, masked_actions), bool),
     )
 
 
@@ -130,14 +150,3 @@ def _update_plan(settings: DQNSettings, replay: Replay) -> UpdatePlan:
     max_per_call = min(settings.learner.updates_per_call // repeat, replay.max_batches_per_sample) * repeat
     ratio = exact_fraction(settings.updates_per_env_step)
     return UpdatePlan(ratio, settings.train_every, settings.warmup_env_steps, max_per_call)
-
-
-def prepare_torch(settings: DQNSettings) -> None:
-    """Threads as asked; denormals flushed, since Adam's moments of dead units decay into them and slow everything."""
-    torch.set_num_threads(settings.threads)
-    torch.set_flush_denormal(True)
-    device = settings.device.split(":")[0]
-    if device not in ("cpu", "cuda"):
-        raise SettingsError(f"`device` is `{settings.device}`, expected `cpu`, `cuda` or `cuda:<number>`")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise SettingsError("`device` is `cuda`, but PyTorch sees no such device here", "use `--device cpu`")

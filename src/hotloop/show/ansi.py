@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Literal
@@ -29,6 +30,7 @@ def fitted(text: str, colours: Colours) -> str:
     return _MILLIONS.sub(lambda code: f"{code[1]};5;{nearest_256(int(code[2]), int(code[3]), int(code[4]))}", text)
 
 
+@functools.cache
 def nearest_256(red: int, green: int, blue: int) -> int:
     """The nearest of the 256 colours, in the cube or on the scale of greys."""
     levels = [min(range(6), key=lambda index: abs(_LEVELS[index] - part)) for part in (red, green, blue)]

@@ -86,7 +86,7 @@ def make_rendered(settings: EnvSettings, seed: int, trust: bool) -> Rendered:
     """One episode's env, in render mode `rgb_array`; a run of a vectorised id is shown on its single env."""
     if not trust:
         refuse_untrusted(settings.id)
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # else pygame greets on stdout
+    _hush_pygame()
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=r".*WARN: ")
@@ -111,6 +111,13 @@ def _make(settings: EnvSettings, options: dict[str, Any]) -> gymnasium.Env:
     if limit:
         options["max_episode_steps"] = limit
     return gymnasium.make(gymnasium_id, disable_env_checker=True, **options)
+
+
+def _hush_pygame() -> None:
+    """It greets on stdout, and complains where there is no display, of which drawing into memory has no need."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 def _translated(env_id: str, error: Exception) -> HotloopError:

@@ -34,6 +34,7 @@ class Player:
     def __init__(self, screen: Stage, pace: Pace, colours: Colours, now: Callable[[], float] = time.monotonic) -> None:
         self.seen: dict[int, Episode] = {}
         self._screen, self._pace, self._colours, self._now = screen, pace, colours, now
+        self._pressed: list[Key] = []
         self._due = now()
         self._drawn = float("-inf")
 
@@ -43,7 +44,7 @@ class Player:
         for episode in moments:
             self.seen[episode.number] = episode
             if episode.number == skipped:
-                if "quit" in self._screen.keys(0.0):
+                if self._key(0.0) == "quit":
                     break
                 continue
             if self._pace.paused or episode.end or self._now() - self._drawn >= 1 / DRAWS_PER_SECOND:
@@ -56,20 +57,26 @@ class Player:
 
     def _wait(self, episode: Episode, of: int) -> Key | None:
         """Until the next moment is due; the key, where one ends the waiting."""
-        seconds = LINGER_SECONDS if episode.end else self._pace.seconds
-        self._due = max(self._due, self._now() - MOST_BEHIND) + seconds
+        self._due = max(self._due, self._now() - MOST_BEHIND) + self._seconds(episode)
         while True:
-            left = self._due - self._now()
-            pressed = self._screen.keys(1.0 if self._pace.paused else max(left, 0.0))
-            for key in pressed:
+            key = self._key(1.0 if self._pace.paused else max(self._due - self._now(), 0.0))
+            if key is not None:
                 self._pace.press(key)
                 if key in ("quit", "next", "step"):
                     return key
-            if pressed:
                 self._draw(episode, of)
-                self._due = self._now() + (LINGER_SECONDS if episode.end else self._pace.seconds)
-            if not self._pace.paused and self._now() >= self._due:
+                self._due = self._now() + self._seconds(episode)
+            elif not self._pace.paused and self._now() >= self._due:
                 return None
+
+    def _seconds(self, episode: Episode) -> float:
+        return LINGER_SECONDS if episode.end else self._pace.seconds
+
+    def _key(self, timeout: float) -> Key | None:
+        """One at a time: of three steps pressed at once none is lost."""
+        if not self._pressed:
+            self._pressed = self._screen.keys(timeout)
+        return self._pressed.pop(0) if self._pressed else None
 
     def _draw(self, episode: Episode, of: int) -> None:
         columns, rows = self._screen.size()

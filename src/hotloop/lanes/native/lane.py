@@ -35,6 +35,9 @@ class NativeLane:
         self.target: Array = self._target.values.numpy()
         self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
 
+    def prepare(self, example: Batch, most_updates: int) -> None:
+        pass  # the kernels do not depend on shapes and are in place since the constructor
+
     def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
         k, rows = batches.reward.shape
         assert isinstance(batches.obs, np.ndarray)

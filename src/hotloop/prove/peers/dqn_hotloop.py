@@ -1,0 +1,61 @@
+"""DQN on CartPole through Gymnasium, by `hotloop.api.train`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from clocked_cartpole import (
+    ENV_ID,
+    HIDDEN,
+    LEARNING_STARTS,
+    MAX_GRADIENT_NORM,
+    SETTINGS,
+    WINDOW,
+    read_arguments,
+    report,
+)
+
+from hotloop import api
+from hotloop.algos.dqn_settings import (
+    CheckpointSettings,
+    DQNSettings,
+    EvaluationSettings,
+    OptimiserSettings,
+    TargetSettings,
+)
+from hotloop.core.schedules import Schedule
+from hotloop.envs.settings import EnvSettings
+from hotloop.nets.settings import NetworkSettings
+from hotloop.replay.settings import ReplaySettings
+
+
+def main() -> None:
+    arguments = read_arguments()
+    never = 2 * arguments.total
+    with tempfile.TemporaryDirectory() as folder:
+        settings = DQNSettings(
+            seed=arguments.seed,
+            total_env_steps=arguments.total,
+            updates_per_env_step=f"1/{arguments.update_every}",
+            warmup_env_steps=LEARNING_STARTS,
+            batch_size=SETTINGS["batch"],
+            gamma=SETTINGS["gamma"],
+            log_every=never,
+            run_dir=str(Path(folder) / "run"),
+            env=EnvSettings(id=ENV_ID),
+            network=NetworkSettings(hidden=HIDDEN),
+            replay=ReplaySettings(capacity=SETTINGS["capacity"]),
+            exploration=Schedule(start=SETTINGS["epsilon"]),
+            optimiser=OptimiserSettings(lr=SETTINGS["lr"], max_gradient_norm=MAX_GRADIENT_NORM),
+            target=TargetSettings(every=SETTINGS["target_every"], unit="env_steps"),
+            evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
+            checkpoint=CheckpointSettings(every=never),
+        )
+        result = api.train(settings)
+    assert len(WINDOW.readings) == 2
+    report("hotloop", result["updates"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""A run sets up its process, and leaves it as it was."""
+
+from __future__ import annotations
+
+import torch
+
+from hotloop.loop.machine import denormals_are_flushed, machine_for
+
+
+def test_denormals_are_flushed_while_a_run_trains_and_kept_afterwards() -> None:
+    assert not denormals_are_flushed()
+    with machine_for(threads=1):
+        assert denormals_are_flushed()
+        assert float(torch.tensor([1e-40]) * 1.0) == 0.0
+    assert not denormals_are_flushed()
