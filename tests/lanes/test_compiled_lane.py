@@ -19,6 +19,7 @@ from hotloop.core.errors import LaneError
 from hotloop.core.types import Array, ArraySpec, Batch, ObsSpec, UpdateStats, map_obs
 from hotloop.lanes import compiled_build
 from hotloop.lanes.compiled import CompiledLane, adam_factors, chunks
+from hotloop.lanes.compiled_step import flatten_obs, restore_obs
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.spec import Lane, UpdateSpec
 from hotloop.nets.build import build_q_network
@@ -77,7 +78,7 @@ def make_lanes(
 def warm() -> CompiledLane:
     _, lane = make_lanes(make_spec(), NetworkSettings(hidden=(16, 16)), num_envs=NUM_ENVS)
     before = copy.deepcopy(lane.state())
-    lane.warm_up(make_batch(1), most_updates=11)
+    lane.prepare(make_batch(1), most_updates=11)
     assert_same_state(lane.state(), before)
     return lane
 
@@ -132,6 +133,12 @@ def test_calls_are_long_while_they_fit_and_end_where_the_target_moves() -> None:
     assert list(chunks(3, 100, 1)) == [(0, 1), (1, 1), (2, 1)]
 
 
+def test_the_parts_of_a_dict_observation_go_by_name_not_by_order() -> None:
+    parts = flatten_obs({"b": 2, "a": 1})
+    assert parts == flatten_obs({"a": 1, "b": 2}) == [1, 2]
+    assert restore_obs(parts, like={"b": 0, "a": 0}) == {"a": 1, "b": 2}
+
+
 def test_adam_factors_undo_the_bias_of_the_first_updates() -> None:
     factors = adam_factors(make_spec(beta1=0.5, beta2=0.75), np.array([1.0, 3.0]), first_update=0)
     np.testing.assert_allclose(factors, [[2.0, 0.5], [4.0, 0.4375**0.5]])  # 3 / (1 - 0.25), root of 1 - 0.5625
@@ -163,7 +170,7 @@ def test_eleven_updates_at_once_equal_eleven_single_calls(lanes: tuple[EagerLane
         np.testing.assert_allclose(lane.state()[name], at_once[name], rtol=1e-5, atol=1e-6)
 
 
-def test_nothing_compiles_after_the_warm_up(lanes: tuple[EagerLane, CompiledLane]) -> None:
+def test_nothing_compiles_once_prepared(lanes: tuple[EagerLane, CompiledLane]) -> None:
     _, lane = lanes
     before, compiled = copy.deepcopy(torch._dynamo.utils.counters), dict(lane._compiled)
     for k, first_update in ((1, 0), (4, 1), (11, 5), (64, 10**9)):
@@ -226,7 +233,7 @@ def test_a_module_that_cannot_be_traced_is_refused_with_the_reason() -> None:
             return self.layer(obs) if obs.sum() > 0 else -self.layer(obs)
 
     with pytest.raises(LaneError, match="cannot compile"):
-        CompiledLane(make_spec(), Moody(), "cpu", 0).warm_up(make_batch(1))
+        CompiledLane(make_spec(), Moody(), "cpu", 0).prepare(make_batch(1), 1)
 
 
 def test_a_machine_without_a_compiler_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,7 +131,7 @@ class SnakeOracle:
         timeout = late and not died and not won
         stats = {
             "score": len(self.body) - self.start_length,
-            "won": won,
+            "win": won,
             "death_wall": died and self.in_wall(cell),
             "death_body": died and not self.in_wall(cell),
             "timeout": timeout,

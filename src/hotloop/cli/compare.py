@@ -127,8 +127,11 @@ def _print(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
     from hotloop.compare.table import as_rich
 
     console = Console(highlight=False)
-    console.width = max(console.width, 150)  # a narrower terminal wraps; shortened numbers would mislead
-    console.print(as_rich(comparison.summaries, arguments.measure, arguments.threshold))
+    table = as_rich(comparison.summaries, arguments.measure, arguments.threshold)
+    boundless = console.options.update(max_width=1_000)
+    # wrapped by the terminal where it must be; a shortened number would mislead
+    console.width = max(console.width, console.measure(table, options=boundless).maximum)
+    console.print(table)
     print(f"\n{notes(comparison)}")
     for job in comparison.failed:
         print(f"failed: {job.name}: {job.error}")

@@ -35,9 +35,12 @@ def parse_arm(text: str, common: Sequence[str], resolve: Resolve) -> Arm:
     """`[LABEL=]PRESET|FILE.toml [--any.setting VALUE ...]`; `common` overrides come first, so the arm's own win."""
     label, text = _split_label(text)
     try:
-        source, *own = shlex.split(text)
+        parts = shlex.split(text)
     except ValueError as error:
-        raise SettingsError(f"the arm `{text}` cannot be read: {error or 'it is empty'}", HINT) from None
+        raise SettingsError(f"the arm `{text}` cannot be read: {error}", HINT) from None
+    if not parts:
+        raise SettingsError(f"an arm is empty{f' after its label `{label}`' if label else ''}", HINT)
+    source, *own = parts
     label = label or " ".join([Path(source).name.removesuffix(".toml"), *own])
     words = (*common, *own)
     for word in words:

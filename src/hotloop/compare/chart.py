@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.compare.curves import Curve
-from hotloop.compare.ticks import nice_ticks, short_number
+from hotloop.compare.ticks import axis_range, nice_ticks, short_number
 from hotloop.core.types import Array
 
 WIDTH, PLOT_HEIGHT = 480, 230
@@ -70,16 +70,15 @@ class _Plot:
         ys = (
             np.concatenate([*parts, [] if frame.threshold is None else [frame.threshold]]) if parts else np.array([0.0])
         )
-        self._y_ticks = nice_ticks(float(ys.min()), float(ys.max()))
+        self._low, self._high = axis_range(float(ys.min()), float(ys.max()))
         self._x_end = float(xs.max()) or 1.0
-        self._x_ticks = [tick for tick in nice_ticks(0.0, self._x_end, at_most=7) if tick <= self._x_end]
+        self._y_ticks, self._x_ticks = nice_ticks(self._low, self._high), nice_ticks(0.0, self._x_end)
 
     def x(self, value: Any) -> Any:
         return _LEFT + value / self._x_end * (WIDTH - _LEFT - _RIGHT)
 
     def y(self, value: Any) -> Any:
-        low, high = self._y_ticks[0], self._y_ticks[-1]
-        return self.bottom - (value - low) / (high - low) * PLOT_HEIGHT
+        return self.bottom - (value - self._low) / (self._high - self._low) * PLOT_HEIGHT
 
     def axes(self) -> str:
         parts = []

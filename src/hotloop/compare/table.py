@@ -44,7 +44,7 @@ def as_markdown(summaries: Sequence[ArmSummary], measure: str, threshold: float 
 def as_rich(summaries: Sequence[ArmSummary], measure: str, threshold: float | None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for number, heading in enumerate(headings(measure, threshold)):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=number > 0)
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for summary in summaries:
         table.add_row(*[cell.replace("[", r"\[") for cell in cells_of(summary)])
     return table

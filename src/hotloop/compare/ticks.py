@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 
 
-def nice_ticks(low: float, high: float, at_most: int = 6) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten that lie around [low, high]: the first at or below, the last at or
-    above, so that they can be the ends of an axis."""
-    if high <= low:
-        reach = abs(low) * 0.1 or 1.0
-        low, high = low - reach, high + reach
+def axis_range(low: float, high: float) -> tuple[float, float]:
+    """A little more than [low, high], never empty; from zero where the data come near it from above."""
+    room = (high - low) * 0.04 or abs(low) * 0.1 or 1.0
+    start = 0.0 if 0 <= low <= high / 4 and high > 0 else low - room
+    return start, high + room
+
+
+def nice_ticks(low: float, high: float, at_most: int = 7) -> list[float]:
+    """The multiples of 1, 2 or 5 times a power of ten within [low, high], as many as `at_most` allows."""
     exponent = math.floor(math.log10((high - low) / at_most))
     for factor in (1, 2, 5, 10, 20):
         size = factor * 10.0**exponent
-        first, last = math.floor(low / size + 1e-9), math.ceil(high / size - 1e-9)
+        first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
         if last - first + 1 <= at_most:
             break
     return [round(place * size, 12) for place in range(first, last + 1)]

@@ -124,9 +124,8 @@ def _plain_text(body: Array) -> str:
     for step in range(height - 2):  # from the cart upwards
         share = (step + 0.5) / (height - 2)
         canvas[height - 3 - step][_column(start + share * (end - start))] = lean
-    left = _column(start - CART_HALF_WIDTH)
-    for offset, character in enumerate("[===]"):
-        canvas[-2][min(left + offset, width - 1)] = character
+    left = min(max(_column(start) - 2, 0), width - 5)
+    canvas[-2][left : left + 5] = "[===]"
     return "\n".join("".join(row).rstrip() for row in canvas)
 
 

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,12 +44,12 @@ def compile_function(function: Callable[..., tuple[Tensor, ...]], example: Seque
     """Machine code that computes `function` for tensors of exactly the shapes and dtypes of `example`, which is not
     changed. What the code returns on a GPU is overwritten by its next call."""
     device = example[0].device
-    example = [tensor.clone() for tensor in example]
+    inputs: list[Any] = [tensor.clone() for tensor in example]
     with torch.no_grad(), _cached_on_disk(), _without_torch_warnings():
         try:
-            graph = make_fx(function, tracing_mode="fake")(*example)
-            compiled = torch._inductor.compile(graph, example, options=_options(device))
-            compiled(*example)  # what is left to do at the first call
+            graph = make_fx(function, tracing_mode="fake")(*inputs)
+            compiled = torch._inductor.compile(graph, inputs, options=_options(device))
+            compiled(*inputs)  # what is left to do at the first call
         except Exception as error:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise LaneError(f"the compiled lane cannot compile this update: {reason}", EAGER_HINT) from error

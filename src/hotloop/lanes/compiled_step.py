@@ -24,12 +24,13 @@ Vectors = tuple[Tensor, Tensor, Tensor]  # parameters, running mean, running squ
 
 
 def flatten_obs(obs: Any) -> list[Any]:
-    return list(obs.values()) if isinstance(obs, dict) else [obs]
+    """The parts of an observation; those of a dict by name, in whatever order they came."""
+    return [obs[name] for name in sorted(obs)] if isinstance(obs, dict) else [obs]
 
 
 def restore_obs(parts: Sequence[Tensor], like: Obs) -> Any:
     """`parts` in the shape of `like`, an array or a dict; parts beyond it are ignored."""
-    return dict(zip(like, parts, strict=False)) if isinstance(like, dict) else parts[0]
+    return dict(zip(sorted(like), parts, strict=False)) if isinstance(like, dict) else parts[0]
 
 
 def flatten_batch(batches: Batch) -> list[Any]:
@@ -125,7 +126,11 @@ def _target_networks(
     if spec.noisy:
         return [network.forward(parameters, noise[j, 1]) for j in range(n)]
     everything = network.forward(parameters, noise[0, 1])(map_obs(lambda part: part.flatten(0, 1), next_obs))
-    return [lambda _obs, q=q: q for q in everything.unflatten(0, (n, -1))]
+    return [_already_known(q) for q in everything.unflatten(0, (n, -1))]
+
+
+def _already_known(q: Tensor) -> Network:
+    return lambda obs: q
 
 
 def _gradient(

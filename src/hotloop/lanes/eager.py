@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hotloop.core.types import Array, Batch, Obs, UpdateStats, map_obs
 from hotloop.lanes.flat import FlatParameters
-from hotloop.lanes.objective import Rows, map_rows, objective
+from hotloop.lanes.objective import Network, Rows, map_rows, objective
 from hotloop.lanes.spec import Precision, UpdateSpec
 from hotloop.maths import categorical, td
 from hotloop.maths.adam import adam_step, clip_scale
@@ -27,13 +27,23 @@ class EagerLane:
         self, spec: UpdateSpec, network: nn.Module, device: str, seed: int, precision: Precision = "float32"
     ) -> None:
         self.spec = spec
-        self._half = precision == "bfloat16"
         self.device = torch.device(device)
         self.online = FlatParameters(network.to(self.device))
         self.target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
+        networks = (self.online.module, self.target.module)
+        self._networks = networks if precision == "float32" else tuple(map(self._in_bfloat16, networks))
         self.moments = (torch.zeros_like(self.online.values), torch.zeros_like(self.online.values))
         self.generator = torch.Generator(self.device).manual_seed(seed % 2**63)
         self.support = categorical.make_support(spec.v_min, spec.v_max, spec.atoms, self.device)
+
+    def _in_bfloat16(self, module: nn.Module) -> Network:
+        """The network's products in bfloat16; everything after it, the loss included, in float32."""
+
+        def forward(obs: Tensor | dict[str, Tensor]) -> Tensor:
+            with torch.autocast(self.device.type, torch.bfloat16):
+                return module(obs).float()
+
+        return forward
 
     def prepare(self, example: Batch, most_updates: int) -> None:
         pass
@@ -56,8 +66,7 @@ class EagerLane:
         self.online.gradient.zero_()
         td_errors, totals = [], torch.zeros(2, device=self.device)
         for part in _split(rows, spec.accumulate):
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self._half):
-                outcome = objective(spec, self.online.module, self.target.module, part)
+            outcome = objective(spec, *self._networks, part)
             (outcome.loss / spec.accumulate).backward()
             td_errors.append(outcome.td_error)
             totals += torch.stack((outcome.loss.detach(), outcome.q_mean)) / spec.accumulate

@@ -48,11 +48,11 @@ def objective(spec: UpdateSpec, online: Network, target: Network, rows: Rows) ->
 
 def _scalar_rows(spec: UpdateSpec, online: Network, target: Network, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
     with torch.no_grad():
-        q_eval = target(rows.next_obs).float()  # [B, A]; a network under autocast answers in bfloat16
-        q_select = online(rows.next_obs).float() if spec.double else q_eval
+        q_eval = target(rows.next_obs)  # [B, A]
+        q_select = online(rows.next_obs) if spec.double else q_eval
         q_select = td.mask_actions(q_select, rows.next_action_mask)
         y = td.td_target(rows.reward, rows.discount, q_eval, q_select)
-    q = td.take(online(rows.obs).float(), rows.action)
+    q = td.take(online(rows.obs), rows.action)
     error = y - q
     row_loss = td.huber if spec.loss == "huber" else td.squared
     return row_loss(error), error.abs(), q
@@ -61,12 +61,12 @@ def _scalar_rows(spec: UpdateSpec, online: Network, target: Network, rows: Rows)
 def _categorical_rows(spec: UpdateSpec, online: Network, target: Network, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
     support = categorical.make_support(spec.v_min, spec.v_max, spec.atoms, rows.reward.device)
     with torch.no_grad():
-        next_logits = target(rows.next_obs).float()  # [B, A, Z]
-        select = online(rows.next_obs).float() if spec.double else next_logits
+        next_logits = target(rows.next_obs)  # [B, A, Z]
+        select = online(rows.next_obs) if spec.double else next_logits
         q_select = td.mask_actions(categorical.expected_q(select, support), rows.next_action_mask)
         best = q_select.argmax(-1)
         projected = categorical.project(rows.reward, rows.discount, take_atoms(next_logits, best).softmax(-1), support)
-    logits = take_atoms(online(rows.obs).float(), rows.action)  # [B, Z]
+    logits = take_atoms(online(rows.obs), rows.action)  # [B, Z]
     row_loss = categorical.cross_entropy(projected, logits)
     return row_loss, row_loss, logits.softmax(-1) @ support
 

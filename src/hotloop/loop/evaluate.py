@@ -19,7 +19,7 @@ def play_episodes(policy: Policy, envs: VecEnv, episodes: int) -> dict[str, Arra
     quota = np.full(envs.num_envs, episodes // envs.num_envs)
     quota[: episodes % envs.num_envs] += 1
     totals, lengths = np.zeros(envs.num_envs), np.zeros(envs.num_envs, dtype=np.int64)
-    finished: dict[str, list[float]] = {"return": [], "length": []}
+    finished: dict[str, list[Any]] = {"return": [], "length": []}
     obs, action_mask = envs.reset()
     while quota.any():
         step = envs.step(policy.act(obs, action_mask))
@@ -38,19 +38,26 @@ def play_episodes(policy: Policy, envs: VecEnv, episodes: int) -> dict[str, Arra
     return {name: np.array(values) for name, values in finished.items()}
 
 
-def _note(finished: dict[str, list[float]], episode: dict[str, Any]) -> None:
+def _note(finished: dict[str, list[Any]], episode: dict[str, Any]) -> None:
     for name, value in episode.items():
-        finished.setdefault(name, []).append(float(value))
+        finished.setdefault(name, []).append(value.item())
 
 
 def summarise(played: dict[str, Array]) -> dict[str, Any]:
-    """The object called `evaluation` in every JSON answer."""
+    """The object called `evaluation` in every JSON answer; a workload's own measures as mean and maximum, flags as rates."""
+    returns = played["return"]
     summary: dict[str, Any] = {
-        "episodes": len(played["return"]),
-        "mean_return": float(played["return"].mean()),
-        "std_return": float(played["return"].std()),
+        "episodes": len(returns),
+        "mean_return": float(returns.mean()),
+        "std_return": float(returns.std()),
+        "mean_length": float(played["length"].mean()),
     }
-    return summary | {f"mean_{name}": float(values.mean()) for name, values in played.items() if name != "return"}
+    for name, values in played.items():
+        if values.dtype == np.bool_:
+            summary[f"{name}_rate"] = float(values.mean())
+        elif name not in ("return", "length"):
+            summary |= {f"mean_{name}": float(values.mean()), f"max_{name}": values.max().item()}
+    return summary
 
 
 class Best:

@@ -54,14 +54,14 @@ def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progres
             cleanup.callback(journal.close)
             journal.begin()
         progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
-        _loop(session, journal, timer, stop, progress)
+        run_loop(session, journal, timer, stop, progress)
         if stop.requested:
             _save_on_stop(session, journal, timer)
             raise RunStopped(run, stop.requested, session.counters.env_steps)
         return _finish(session, journal, timer, progress)
 
 
-def _loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress) -> None:
+def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress) -> None:
     settings, counters = session.settings, session.counters
     collector, policy, replay, learner = session.collector, session.policy, session.replay, session.learner
     while not session.finished and not stop.requested:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.core.errors import SettingsError
+from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.types import Array, Policy
 from hotloop.show.play import play_episodes
 from hotloop.show.png import write_png
@@ -61,4 +61,8 @@ class FrameFolder:
 
     def add(self, frame: Array) -> None:
         self._count += 1
-        write_png(self._folder / f"{self._count:06d}.png", frame)
+        path = self._folder / f"{self._count:06d}.png"
+        try:
+            write_png(path, frame)
+        except OSError as error:
+            raise RunError(f"cannot write `{path}`: {error.strerror}", "give another folder") from None

@@ -53,7 +53,7 @@ class Screen:
                 signal.signal(number, handler)
 
     def draw(self, text: str) -> None:
-        self._write(BEGIN + "".join(f"{line}\x1b[K\r\n" for line in text.split("\n")) + END)
+        self._write(BEGIN + "".join(f"{line}\x1b[K\n" for line in text.split("\n")) + END)
 
     def size(self) -> tuple[int, int]:
         """Columns and rows."""

@@ -115,9 +115,9 @@ def test_a_board_filled_to_the_last_cell_is_won():
     """From the middle of a 6 x 6 board along the cycle: 33 foods, the last one worth as much as any."""
     options = {"board_size": 6, "observation": "enhanced", "actions": "absolute", "max_steps": 0, "start_length": 2}
     ended = play_both(options, 1, 1500, cycle_choice)
-    won = [episode for episode in ended if episode["won"]]
+    won = [episode for episode in ended if episode["win"]]
     assert won
     assert all(
-        episode == {"score": 34, "won": True, "death_wall": False, "death_body": False, "timeout": False}
+        episode == {"score": 34, "win": True, "death_wall": False, "death_body": False, "timeout": False}
         for episode in won
     )

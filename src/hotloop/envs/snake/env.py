@@ -16,7 +16,7 @@ from hotloop.envs.snake.layout_kernels import empty_games, rules_of, saved_array
 from hotloop.envs.snake.settings import SnakeSettings
 from hotloop.envs.snake.step_kernels import reset_all, step_all
 
-STATS = ("won", "death_wall", "death_body", "timeout")
+STATS = ("win", "death_wall", "death_body", "timeout")
 
 
 class Snake:

@@ -28,7 +28,7 @@ from hotloop.doctor.timer import PhaseTimer
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.gymnasium_envs import gymnasium_seeds
 from hotloop.envs.settings import EnvSettings
-from hotloop.loop.off_policy import _loop
+from hotloop.loop.off_policy import run_loop
 from hotloop.loop.session import Session, build_session
 from hotloop.loop.stopping import StopSignals
 from hotloop.nets.settings import NetworkSettings
@@ -119,7 +119,7 @@ def _train(settings: DQNSettings) -> Session:
     """The loop of `hotloop train` without its run directory."""
     timer, nowhere = PhaseTimer(), _Nowhere()
     session = build_session(settings, timer)
-    _loop(session, nowhere, timer, StopSignals(), nowhere)  # type: ignore[arg-type]
+    run_loop(session, nowhere, timer, StopSignals(), nowhere)  # type: ignore[arg-type]
     session.close()
     return session
 

@@ -51,6 +51,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=1_000, help="env steps before the clock starts")
     parser.add_argument("--env-steps", type=int, default=3_000, help="env steps that are timed")
     parser.add_argument("--update-every", type=int, default=1, help="env steps per update")
+    parser.add_argument("--native-env", action="store_true", help="the library's own CartPole")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     WINDOW.start, WINDOW.end = arguments.warm_up, arguments.warm_up + arguments.env_steps

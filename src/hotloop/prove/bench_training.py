@@ -1,0 +1,146 @@
+"""Whole training runs against other libraries: a process each, one thread each, taking turns.
+
+Every process times the same env steps by its processor time, after its start-up, compilation and first updates; each
+run of a library has one of ours just before it, and the two give one ratio. Every process stays on one core.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hotloop.prove import peers
+from hotloop.prove.bench_rows import PeerRow
+from hotloop.prove.peers.libraries import Library
+from hotloop.prove.speed import median_interval
+
+FOLDER = Path(peers.__file__).parent
+SCRIPTS = {
+    "stable-baselines3": "dqn_stable_baselines3.py",
+    "rlox": "dqn_rlox.py",
+    "tianshou": "dqn_tianshou.py",
+    "sbx-rl": "dqn_sbx.py",
+    "rejax": "dqn_rejax.py",
+}
+OWN_ENV = ("rejax",)
+"""Libraries that train on a CartPole of their own, without Gymnasium: ours then does so too."""
+TIMEOUT_SECONDS = 900
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "JAX_PLATFORMS": "cpu",
+}
+
+
+@dataclass(frozen=True)
+class Training:
+    """DQN on CartPole, hidden layers 64-64, batch 32, one update every so many env steps."""
+
+    update_every: int
+    warm_up: int
+    env_steps: int
+    native_env: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"dqn-cartpole{'-own-env' if self.native_env else ''}/update-every-{self.update_every}"
+
+    @property
+    def words(self) -> list[str]:
+        numbers = ["--update-every", self.update_every, "--warm-up", self.warm_up, "--env-steps", self.env_steps]
+        return [*map(str, numbers), *(["--native-env"] if self.native_env else [])]
+
+
+class ScriptFailedError(Exception):
+    """A library's own training did not end well; the last line it wrote."""
+
+
+Runner = Callable[[str, str, Training], dict[str, Any]]
+
+
+def run_script(python: str, script: str, training: Training) -> dict[str, Any]:
+    """Run one script of `peers/` by path; what its JSON line says."""
+    words = [python, str(FOLDER / script), *training.words]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
+    )
+    _keep_on_one_core(process.pid)
+    try:
+        output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise ScriptFailedError(f"not finished after {TIMEOUT_SECONDS} s") from None
+    finally:
+        process.kill()
+    if process.returncode or not output.strip():
+        raise ScriptFailedError((errors.strip() or "it said nothing").splitlines()[-1])
+    return dict(json.loads(output.strip().splitlines()[-1]))
+
+
+def _keep_on_one_core(pid: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # it may be over already
+            os.sched_setaffinity(pid, {max(os.sched_getaffinity(0))})
+
+
+def plan(libraries: Sequence[Library], warm_up: int, env_steps: int) -> list[tuple[Library, Training]]:
+    """What each library is compared on."""
+    made = []
+    for library in libraries:
+        if library.name in OWN_ENV:
+            made.append((library, Training(1, warm_up, env_steps, native_env=True)))
+        elif library.name in SCRIPTS:
+            made += [(library, Training(every, warm_up, env_steps)) for every in (1, 4)]
+    return sorted(made, key=lambda pair: pair[1].name)
+
+
+def compare_training(
+    planned: Sequence[tuple[Library, Training]], rounds: int, run: Runner = run_script
+) -> Iterator[tuple[str, PeerRow | str | None]]:
+    """After every pair of runs what was compared; with a library's last one its row, or the reason why it has none."""
+    rates: list[list[tuple[float, float]]] = [[] for _ in planned]
+    failed: dict[int, str] = {}
+    for turn in range(rounds):
+        for index, (library, training) in enumerate(planned):
+            about = f"{training.name} {library.name}"
+            if index not in failed:
+                try:
+                    rates[index].append(_pair(library, training, run))
+                except ScriptFailedError as error:
+                    failed[index] = f"{about} failed: {error}"
+            if turn < rounds - 1:
+                yield about, None
+            else:
+                yield about, failed.get(index) or _row(library, training, rates[index])
+
+
+def _pair(library: Library, training: Training, run: Runner) -> tuple[float, float]:
+    """Env steps per second of hotloop, then of the library."""
+    ours = run(sys.executable, "dqn_hotloop.py", training)
+    theirs = run(library.python, SCRIPTS[library.name], training)
+    return ours["env_steps"] / ours["seconds"], theirs["env_steps"] / theirs["seconds"]
+
+
+def _row(library: Library, training: Training, rates: Sequence[tuple[float, float]]) -> PeerRow:
+    ratios = [ours / theirs for ours, theirs in rates]
+    low, high = median_interval(ratios)
+    return PeerRow(
+        work=training.name,
+        library=library.name,
+        version=library.version,
+        unit="env steps/s",
+        theirs=median(theirs for _, theirs in rates),
+        hotloop=median(ours for ours, _ in rates),
+        ratio=median(ratios),
+        low=low,
+        high=high,
+    )
