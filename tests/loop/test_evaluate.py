@@ -61,7 +61,14 @@ def test_a_summary_by_hand():
     summary = summarise(
         {"return": np.array([1.0, 3.0]), "length": np.array([4.0, 6.0]), "apples": np.array([0.0, 1.0])}
     )
-    assert summary == {"episodes": 2, "mean_return": 2.0, "std_return": 1.0, "mean_length": 5.0, "mean_apples": 0.5, "max_apples": 1.0}
+    assert summary == {
+        "episodes": 2,
+        "mean_return": 2.0,
+        "std_return": 1.0,
+        "mean_length": 5.0,
+        "mean_apples": 0.5,
+        "max_apples": 1.0,
+    }
 
 
 def test_the_best_weights_are_kept_and_of_two_equal_ones_the_later():

@@ -16,6 +16,7 @@ VERBS = {
     "train": "train an agent from a preset or a TOML file",
     "resume": "continue a run that was stopped or killed, exactly",
     "evaluate": "play fresh episodes with a run's best agent",
+    "watch": "watch a run's best agent play: terminal, video or pictures",
     "prove": "hold every fast path equal to a plain program, then time both",
     "runs": "list the runs in a folder",
     "envs": "list environments, or check one against the contract",

@@ -44,7 +44,7 @@ def _note(finished: dict[str, list[Any]], episode: dict[str, Any]) -> None:
 
 
 def summarise(played: dict[str, Array]) -> dict[str, Any]:
-    """The object called `evaluation` in every JSON answer; a workload's own measures as mean and maximum, flags as rates."""
+    """The object called `evaluation` in every JSON answer: own measures as mean and maximum, flags as rates."""
     returns = played["return"]
     summary: dict[str, Any] = {
         "episodes": len(returns),
