@@ -17,6 +17,7 @@ VERBS = {
     "resume": "continue a run that was stopped or killed, exactly",
     "evaluate": "play fresh episodes with a run's best agent",
     "watch": "watch a run's best agent play: terminal, video or pictures",
+    "compare": "train arms x seeds in parallel and say what a change did to learning",
     "prove": "hold every fast path equal to a plain program, then time both",
     "runs": "list the runs in a folder",
     "envs": "list environments, or check one against the contract",

@@ -32,6 +32,8 @@ SCRIPTS = {
 }
 OWN_ENV = ("rejax",)
 """Libraries that train on a CartPole of their own, without Gymnasium: ours then does so too."""
+WARM_UP = 1_000
+"""Env steps before the clock starts, half of them with updates."""
 TIMEOUT_SECONDS = 900
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
