@@ -185,6 +185,12 @@ class DQNSettings:
             )
 
         self._check_bursts()
+        if self.warmup_env_steps < (self.n_step - 1) * self.env.num_envs:
+            raise SettingsError(
+                f"`warmup_env_steps` is {self.warmup_env_steps}, but {self.env.num_envs} envs store their first "
+                f"{self.n_step}-step transitions after {(self.n_step - 1) * self.env.num_envs} env steps",
+                "warm up for longer, or use fewer envs or a smaller `n_step`",
+            )
 
     def _check_bursts(self) -> None:
         """Updates on the same batch come in one call, so each burst must hold a whole number of batches."""

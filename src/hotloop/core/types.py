@@ -108,6 +108,10 @@ class UpdateStats:
 
     NAMES: ClassVar[tuple[str, ...]] = ("loss", "q_mean", "gradient_norm")
 
+    def td_error_on_host(self) -> Array:
+        """The new priorities as numpy: shared memory on a CPU, a copy that waits for any other device."""
+        return self.td_error if isinstance(self.td_error, np.ndarray) else self.td_error.cpu().numpy()
+
 
 class Policy(Protocol):
     """Acts."""

@@ -75,7 +75,8 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
                 batches = replay.sample(learner.rows_per_update, k, counters.env_steps, settings.updates_per_batch)
             with timer.phase("update"):
                 stats = learner.update(batches, counters)  # k sequential updates
-                replay.update_priorities(batches.index, stats.td_error)
+                if settings.replay.prioritised:  # the one thing that must be read after every update
+                    replay.update_priorities(batches.index, stats.td_error_on_host())
             session.metrics.note_updates(stats)
             counters.updates += k
         learner.follow(before, counters)
