@@ -25,7 +25,7 @@ def test_a_preset_trains(name: str, tmp_path: Path) -> None:
 
 
 def test_cartpole_slm_makes_exactly_the_updates_of_the_measured_case() -> None:
-    from hotloop.core.settings import exact_fraction
+    from hotloop.core.values import exact_fraction
     from hotloop.loop.cadence import UpdatePlan
 
     settings = hotloop.preset("cartpole-slm")

@@ -12,17 +12,8 @@ from hypothesis import strategies as st
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.registry import class_of, settings_class
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import (
-    Count,
-    Ratio,
-    as_tree,
-    build,
-    exact_fraction,
-    flatten,
-    leaf_types,
-    merge,
-    parse_count,
-)
+from hotloop.core.settings import as_tree, build, flatten, leaf_types, merge
+from hotloop.core.values import Count, Ratio, exact_fraction, parse_count
 
 
 @dataclass(frozen=True, kw_only=True)

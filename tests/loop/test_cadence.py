@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.core.settings import exact_fraction
+from hotloop.core.values import exact_fraction
 from hotloop.loop.cadence import UpdatePlan, crossed
 
 

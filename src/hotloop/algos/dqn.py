@@ -9,8 +9,8 @@ import numpy as np
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
-from hotloop.core.settings import exact_fraction
 from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats
+from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
 from hotloop.lanes.spec import UpdateSpec
 from hotloop.nets.build import MLPLayout, build_q_network, mlp_layout
@@ -58,6 +58,7 @@ class DQNLearner:
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
             planned_updates=int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step)),
+            traceable=settings.network.torso != "topology",
         )
 
     def prepare(self, example: Batch, most_updates: int) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
-from hotloop.core.settings import Count, Ratio, exact_fraction, require_finite
+from hotloop.core.values import Count, Ratio, exact_fraction, require_finite
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import NetworkSettings

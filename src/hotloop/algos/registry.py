@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import nearest
+from hotloop.core.suggest import nearest
 
 ALGORITHMS: dict[str, type[DQNSettings]] = {"dqn": DQNSettings}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import nearest
+from hotloop.core.suggest import nearest
 
 if TYPE_CHECKING:
     from hotloop.compare.arms import Arm

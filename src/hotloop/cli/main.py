@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from hotloop.core.errors import HotloopError, SettingsError
-from hotloop.core.settings import nearest
+from hotloop.core.suggest import nearest
 from hotloop.runs.schema import hotloop_version
 
 VERBS = {

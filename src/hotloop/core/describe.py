@@ -9,7 +9,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from hotloop.core.settings import field_types, type_name
+from hotloop.core.settings import field_types
+from hotloop.core.values import type_name
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import Count, leaf_types, type_name, unknown_key
+from hotloop.core.settings import leaf_types, unknown_key
+from hotloop.core.values import Count, type_name
 
 _TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
 

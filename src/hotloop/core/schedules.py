@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import Count, require_finite
+from hotloop.core.values import Count, require_finite
 
 Unit = Literal["env_steps", "updates", "episodes"]
 

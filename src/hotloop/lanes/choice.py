@@ -27,6 +27,7 @@ class LaneJob:
     precision: Precision
     num_envs: int  # the number of rows to act on
     planned_updates: int
+    traceable: bool = True  # False: the network calls machine code that a compiler cannot look into
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ def compiled_problem(job: LaneJob) -> str:
     """Why the compiled lane cannot do this job; empty where it can."""
     from hotloop.lanes.compiled_build import compiler_available
 
+    if not job.traceable:
+        return "the network is a graph of nodes, one compiled operation already"
     if job.device == "cpu" and not compiler_available():
         return "it needs a C++ compiler, and none was found"
     return ""

@@ -12,8 +12,8 @@ from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.policies import EpsilonGreedy, Greedy
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.schedules import Counters
-from hotloop.core.settings import exact_fraction
 from hotloop.core.types import Batch, ObsSpec, VecEnv, map_obs
+from hotloop.core.values import exact_fraction
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.envs.registry import make_envs
 from hotloop.loop.cadence import UpdatePlan

@@ -32,10 +32,19 @@ def build_q_network(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: i
     """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
+        if settings.torso == "topology":
+            return _build_topology(settings, obs_spec, num_actions)
         linear: Linear = partial(NoisyLinear, sigma=settings.noisy_sigma) if settings.noisy else nn.Linear
         torso = _build_torso(settings, obs_spec, linear)
         head = DuelingHead if settings.dueling else QHead
         return QNetwork(torso, head(torso.num_out, num_actions, settings.atoms, linear))
+
+
+def _build_topology(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int) -> QNetwork:
+    from hotloop.nets.topology.torso import OutputNodes, TopologyTorso  # compiled code that other networks do without
+
+    head = OutputNodes(num_actions, settings.atoms, settings.dueling)
+    return QNetwork(TopologyTorso(settings, num_features(obs_spec), head.num_in), head)
 
 
 def _build_torso(settings: NetworkSettings, obs_spec: ObsSpec, linear: Linear) -> MLP | CNN:
@@ -75,7 +84,12 @@ def mlp_layout(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int) -
     """The layout of the network that `build_q_network` makes, or None where it is not a plain multilayer network."""
     flat_floats = isinstance(obs_spec, ArraySpec) and obs_spec.dtype.kind == "f"
     image = isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3
-    if settings.noisy or settings.torso == "cnn" or (settings.torso == "auto" and image) or not flat_floats:
+    if (
+        settings.noisy
+        or settings.torso in ("cnn", "topology")
+        or (settings.torso == "auto" and image)
+        or not flat_floats
+    ):
         return None
     features = num_features(obs_spec)
     return MLPLayout(features, settings.hidden, settings.activation, settings.dueling, num_actions, settings.atoms)

@@ -19,8 +19,13 @@ class QHead(nn.Module):
         return self.output(features).unflatten(-1, self.shape)
 
 
+def dueling_q(value: Tensor, advantage: Tensor) -> Tensor:
+    """Q = V + A - mean_a A (Wang et al. 2016, equation 9), from [B, 1, Z] and [B, A, Z]."""
+    return value + advantage - advantage.mean(-2, keepdim=True)
+
+
 class DuelingHead(nn.Module):
-    """Q = V + A - mean_a A (Wang et al. 2016, equation 9), atom by atom where there are atoms."""
+    """A layer for the state's value and one for the advantages, atom by atom where there are atoms."""
 
     def __init__(self, num_in: int, num_actions: int, atoms: int, linear: Linear) -> None:
         super().__init__()
@@ -31,5 +36,5 @@ class DuelingHead(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         value = self.value(features).unsqueeze(-2)  # [B, 1, Z]
         advantage = self.advantage(features).unflatten(-1, self.shape)  # [B, A, Z]
-        q = value + advantage - advantage.mean(-2, keepdim=True)
+        q = dueling_q(value, advantage)
         return q if self.shape[1] > 1 else q.squeeze(-1)

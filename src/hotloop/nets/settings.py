@@ -2,22 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import require_finite
+from hotloop.core.values import require_finite
 
 Activation = Literal["relu", "tanh", "selu", "leaky_relu"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkSettings:
-    """Torso and head; every combination of dueling, noisy and atoms is allowed."""
+class TopologySettings:
+    """How a network with `network.torso = "topology"` is wired; its graph's output nodes are the Q-values."""
 
-    torso: Literal["auto", "mlp", "cnn"] = "auto"
+    generator: Literal["small_world", "dense", "dense_small_world"] = "small_world"
+    """`small_world`: a ring of `hidden` nodes with some edges rewired. `dense`: the layers of `network.hidden`.
+    `dense_small_world`: those layers, with some edges rewired past the next layer."""
+    hidden: int = 64
+    """Hidden nodes of a small world, at least 3."""
+    ring_degree: int = 8
+    """Each node of a small world feeds the next `ring_degree // 2`; at least 2 and below `hidden`. The first so many
+    nodes see the inputs, the last so many feed the outputs."""
+    rewiring: float = 0.1
+    """Probability that an edge gets a new target, 0 to 1."""
+    graph_seed: int = 47
+    """Which graph, 0 to 4294967295; apart from the run's `seed`, which draws its weights."""
+    activation: Literal["leaky_relu", "tanh"] = "leaky_relu"
+    """Of every node but the inputs: `leaky_relu` (slope 0.1) or `tanh`."""
+    activate_outputs: bool = True
+    """Whether the outputs have that activation too; with `tanh` they then stay between -1 and 1."""
+
+    def __post_init__(self) -> None:
+        require_finite(self, "network.topology.")
+        if not 2 <= self.ring_degree < self.hidden:
+            raise SettingsError(
+                f"`network.topology.ring_degree` is {self.ring_degree} with {self.hidden} `hidden` nodes",
+                "it must be at least 2 and below `network.topology.hidden`",
+            )
+        if not 0 <= self.rewiring <= 1:
+            raise SettingsError(f"`network.topology.rewiring` is {self.rewiring}, expected 0 to 1")
+        if not 0 <= self.graph_seed < 2**32:
+            raise SettingsError(f"`network.topology.graph_seed` is {self.graph_seed}, expected 0 to {2**32 - 1}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """Torso and head; every combination of dueling, noisy and atoms is allowed, but no noise in a `topology`."""
+
+    torso: Literal["auto", "mlp", "cnn", "topology"] = "auto"
     """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers;
-    `auto` takes `cnn` for observations of shape height x width x channels, `mlp` otherwise."""
+    `auto` takes `cnn` for observations of shape height x width x channels, `mlp` otherwise; `topology`: a graph of
+    single nodes, wired as `network.topology` says, is the whole network."""
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer, each at least 1."""
     activation: Activation = "relu"
@@ -34,6 +69,7 @@ class NetworkSettings:
     """Return of the lowest atom."""
     v_max: float = 200.0
     """Return of the highest atom, above `v_min`."""
+    topology: TopologySettings = field(default_factory=TopologySettings)
 
     def __post_init__(self) -> None:
         require_finite(self, "network.")
@@ -45,3 +81,8 @@ class NetworkSettings:
             raise SettingsError(f"`network.v_max` is {self.v_max}, expected above `network.v_min` ({self.v_min})")
         if self.noisy_sigma <= 0:
             raise SettingsError(f"`network.noisy_sigma` is {self.noisy_sigma}, expected above 0")
+        if self.torso == "topology" and self.noisy:
+            raise SettingsError(
+                "`network.noisy` needs linear layers, and `network.torso` is `topology`, which has none",
+                "explore with `exploration` instead: `--network.noisy false`",
+            )

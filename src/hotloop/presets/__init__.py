@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import nearest
+from hotloop.core.suggest import nearest
 
 
 def preset_names() -> list[str]:

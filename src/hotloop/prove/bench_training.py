@@ -73,16 +73,15 @@ Runner = Callable[[str, str, Training], dict[str, Any]]
 def run_script(python: str, script: str, training: Training) -> dict[str, Any]:
     """Run one script of `peers/` by path; what its JSON line says."""
     words = [python, str(FOLDER / script), *training.words]
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
-    )
-    _keep_on_one_core(process.pid)
-    try:
-        output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise ScriptFailedError(f"not finished after {TIMEOUT_SECONDS} s") from None
-    finally:
-        process.kill()
+    pipe, variables = subprocess.PIPE, {**os.environ, **ONE_THREAD}
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=variables) as process:
+        _keep_on_one_core(process.pid)
+        try:
+            output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise ScriptFailedError(f"not finished after {TIMEOUT_SECONDS} s") from None
+        finally:
+            process.kill()
     if process.returncode or not output.strip():
         raise ScriptFailedError((errors.strip() or "it said nothing").splitlines()[-1])
     return dict(json.loads(output.strip().splitlines()[-1]))

@@ -29,7 +29,7 @@ class Verdict:
     chosen: str
     reason: str
     cheapest: str
-    cost: float  # of the choice, as a multiple of the cheapest
+    cost: float | None  # of the choice, as a multiple of the cheapest; None where it cannot run at all
     agrees: bool
 
 
@@ -66,8 +66,8 @@ def judge(updates: int, chosen: str, reason: str, times: Mapping[str, LaneTime],
         for lane, entry in times.items()
     }
     cheapest = min(prices, key=lambda lane: prices[lane])
-    cost = prices[chosen] / prices[cheapest]
-    return Verdict(updates, chosen, reason, cheapest, cost, cost <= NEAR_ENOUGH)
+    cost = prices[chosen] / prices[cheapest] if chosen in prices else None
+    return Verdict(updates, chosen, reason, cheapest, cost, cost is not None and cost <= NEAR_ENOUGH)
 
 
 def draw_lanes(rows: Sequence[LaneRow]) -> Table:
@@ -101,6 +101,9 @@ def _time(row: LaneRow, lane: str) -> str:
 
 
 def _words(verdict: Verdict) -> str:
+    choice = f"{verdict.updates:,}: {verdict.chosen}"
     if verdict.agrees:
-        return f"{verdict.updates:,}: {verdict.chosen}"
-    return f"{verdict.updates:,}: {verdict.chosen}, but {verdict.cheapest} is {verdict.cost:.1f}x cheaper"
+        return choice
+    if verdict.cost is None:
+        return f"{choice}, which cannot run"
+    return f"{choice}, but {verdict.cheapest} is {verdict.cost:.1f}x cheaper"

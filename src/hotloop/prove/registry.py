@@ -6,9 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import nearest
+from hotloop.core.suggest import nearest
 from hotloop.prove.case import Case
-from hotloop.prove.cases import acting, loop, loss, n_step, prioritised, replay, update
+from hotloop.prove.cases import (
+    acting,
+    loop,
+    loss,
+    n_step,
+    prioritised,
+    replay,
+    snake_fill,
+    snake_loop,
+    snake_push,
+    snake_step,
+    topology,
+    update,
+)
 from hotloop.prove.cases.learners import LANES, lane_problem
 
 FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
@@ -24,6 +37,13 @@ FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
     "replay-prioritised": (prioritised.prioritised_cases, "drawing a batch by priority and setting its new priorities"),
     "n-step": (n_step.n_step_cases, "summing n rewards, then storing"),
     "loop-cartpole": (loop.loop_cases, "the whole training loop"),
+    "snake-step": (snake_step.snake_step_cases, "one step of N games of snake, with what the policy sees"),
+    "flood-fill": (snake_fill.flood_fill_cases, "which cells of a board can be reached"),
+    "replay-push": (snake_push.replay_push_cases, "storing the transitions of 256 games one by one, or in one call"),
+    "snake-loop": (snake_loop.snake_loop_cases, "the whole training loop on 256 games, U updates per vector step"),
+    "topology-forward": (topology.topology_forward_cases, "a network wired by a graph: its outputs"),
+    "topology-backward": (topology.topology_backward_cases, "its outputs and all gradients"),
+    "topology-update": (topology.topology_update_cases, "a DQN update of it"),
 }
 """Family -> what makes its cases (at small sizes, if asked), and what it is about."""
 

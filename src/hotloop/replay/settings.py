@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import Count
+from hotloop.core.values import Count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import Count
+from hotloop.core.values import Count
 
 Observation = Literal["basic", "basic10", "flood_fill", "selective", "enhanced", "grid"]
 Actions = Literal["auto", "relative", "absolute"]

@@ -49,14 +49,15 @@ def read_arguments() -> argparse.Namespace:
     """What every script is told; `total` is how many env steps it must make."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--warm-up", type=int, default=1_000, help="env steps before the clock starts")
-    parser.add_argument("--env-steps", type=int, default=3_000, help="env steps that are timed")
+    parser.add_argument("--env-steps", type=int, default=5_000, help="env steps that are timed")
     parser.add_argument("--update-every", type=int, default=1, help="env steps per update")
     parser.add_argument("--native-env", action="store_true", help="the library's own CartPole")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     WINDOW.start, WINDOW.end = arguments.warm_up, arguments.warm_up + arguments.env_steps
     arguments.total = WINDOW.end + arguments.update_every - WINDOW.end % arguments.update_every
-    gymnasium.register(ENV_ID, ClockedCartPole, max_episode_steps=500, disable_env_checker=True)
+    make: Any = ClockedCartPole
+    gymnasium.register(ENV_ID, make, max_episode_steps=500, disable_env_checker=True)
     return arguments
 
 

@@ -1,8 +1,9 @@
-"""DQN on CartPole, through Gymnasium or native, by `hotloop.api.train`."""
+"""DQN on CartPole, through Gymnasium or native, by what `hotloop train` calls."""
 
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from clocked_cartpole import (
     report,
 )
 
-from hotloop import api
 from hotloop.algos.dqn_settings import (
     CheckpointSettings,
     DQNSettings,
@@ -26,10 +26,21 @@ from hotloop.algos.dqn_settings import (
     TargetSettings,
 )
 from hotloop.core.schedules import Schedule
+from hotloop.core.settings import as_tree
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.settings import EnvSettings
+from hotloop.loop import off_policy
 from hotloop.nets.settings import NetworkSettings
 from hotloop.replay.settings import ReplaySettings
+from hotloop.runs.directory import Run
+
+
+class Quiet:
+    def show(self, *_: Any) -> None:
+        """Nothing."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
 
 
 def clock_native_env() -> str:
@@ -40,7 +51,7 @@ def clock_native_env() -> str:
         WINDOW.step_begins()
         return step(envs, action)
 
-    CartPole.step = clocked_step  # type: ignore[method-assign]
+    CartPole.step = clocked_step  # type: ignore[assignment,method-assign]
     return "cartpole"
 
 
@@ -57,7 +68,6 @@ def main() -> None:
             batch_size=SETTINGS["batch"],
             gamma=SETTINGS["gamma"],
             log_every=never,
-            run_dir=str(Path(folder) / "run"),
             env=EnvSettings(id=env_id),
             network=NetworkSettings(hidden=HIDDEN),
             replay=ReplaySettings(capacity=SETTINGS["capacity"]),
@@ -67,7 +77,8 @@ def main() -> None:
             evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
             checkpoint=CheckpointSettings(every=never),
         )
-        result = api.train(settings)
+        run = partial(Run.create, str(Path(folder) / "run"), "bench", as_tree(settings))
+        result = off_policy.train(settings, run, Quiet())
     report("hotloop", result["updates"])
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hotloop.core.errors import MissingExtraError, SettingsError
-from hotloop.core.settings import nearest
+from hotloop.core.suggest import nearest
 
 INSTALL = "pip install 'hotloop[peers]'"
 JAX = ("sbx-rl", "rejax")

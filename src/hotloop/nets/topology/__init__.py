@@ -1,0 +1,1 @@
+"""Networks wired like any directed acyclic graph. Start at `network.py`."""

@@ -1,0 +1,70 @@
+"""The whole graph as one operation of autograd, on a CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hotloop.core.types import Array
+from hotloop.nets.topology.graph import Topology, TopologyError
+from hotloop.nets.topology.topology_kernels import backward_kernel, forward_kernel
+
+DTYPES = {torch.float32: np.float32, torch.float64: np.float64}
+
+
+class Wiring:
+    """What the kernels need to know of a graph."""
+
+    def __init__(self, graph: Topology, codes: Array) -> None:
+        self.sizes = (len(graph.nodes), len(graph.inputs), len(graph.outputs))
+        self.arrays = (graph.starts, graph.sources, codes, graph.output_positions)
+
+    def __deepcopy__(self, memo: Any) -> Wiring:
+        return self  # nothing in it changes
+
+
+def fused_forward(obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> Tensor:
+    """[B, I] -> [B, O], differentiable once."""
+    if torch.is_grad_enabled() and (weight.requires_grad or bias.requires_grad or obs.requires_grad):
+        return _WholeGraph.apply(obs, weight, bias, wiring)
+    return compute(obs, weight, bias, wiring)[0]
+
+
+def compute(obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> tuple[Tensor, Array]:
+    """The outputs [B, O], and the values of all nodes [V, B] by position."""
+    arrays, (nodes, _, outputs), rows = (_array(obs), _array(weight), _array(bias)), wiring.sizes, len(obs)
+    values, out = np.empty((nodes, rows), arrays[1].dtype), np.empty((rows, outputs), arrays[1].dtype)
+    forward_kernel(*arrays, *wiring.arrays, values, out)
+    return torch.from_numpy(out), values
+
+
+def _array(tensor: Tensor) -> Array:
+    """The tensor's own memory where it is contiguous."""
+    return tensor.detach().contiguous().numpy()
+
+
+class _WholeGraph(torch.autograd.Function):
+    """All values stay with the graph until the backward: the slopes follow from them."""
+
+    @staticmethod
+    def forward(ctx: Any, obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> Tensor:
+        out, ctx.values = compute(obs, weight, bias, wiring)
+        ctx.wiring = wiring
+        ctx.save_for_backward(weight)  # a weight changed in between is then noticed
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, out_gradient: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():  # `create_graph`; torch's own decorator for this costs a third of the backward
+            raise TopologyError("machine code has no second derivative", "`fused=False` has one")
+        (weight,), wiring, values = ctx.saved_tensors, ctx.wiring, ctx.values
+        nodes, inputs, _ = wiring.sizes
+        of_nodes, of_weight = np.empty_like(values), np.empty(len(weight), values.dtype)
+        of_bias = np.empty(nodes - inputs, values.dtype)
+        arrays = (_array(weight), *wiring.arrays, values, _array(out_gradient))
+        backward_kernel(*arrays, of_nodes, of_weight, of_bias)
+        of_obs = torch.from_numpy(of_nodes[:inputs].T.copy()) if ctx.needs_input_grad[0] else None
+        return of_obs, torch.from_numpy(of_weight), torch.from_numpy(of_bias), None

@@ -1,0 +1,143 @@
+"""A network wired like any directed acyclic graph: one weight per edge, one bias per node that is no input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hotloop.nets.topology.convert import Given, read_networkx, write_networkx
+from hotloop.nets.topology.fused import DTYPES, Wiring, compute, fused_forward
+from hotloop.nets.topology.graph import Node, Topology, TopologyError
+from hotloop.nets.topology.plain import plain_forward, plain_values
+from hotloop.nets.topology.topology_kernels import CODES, LINEAR
+from hotloop.nets.topology.views import ParameterView, as_number, names_of, plain_name
+
+if TYPE_CHECKING:
+    import networkx
+
+INITIAL_SPREAD = 0.1
+Activation = Literal["leaky_relu", "tanh"]
+
+
+class TopologyNetwork(nn.Module):
+    """value(node) = act(bias(node) + sum of weight(edge) x value(source)), in topological order; [B, I] -> [B, O].
+
+    `graph` is a NetworkX DiGraph, or a `Topology` from our generators. Columns of the input and the output stand in the
+    order of `inputs` and `outputs`; without them, nodes without predecessors and without successors, ascending.
+    Weights and biases that the graph's edges and nodes carry (`weight`, `bias`) are taken, the others drawn from
+    Normal(0, 0.1).
+    """
+
+    def __init__(
+        self,
+        graph: networkx.DiGraph | Topology,
+        inputs: Sequence[Node] | None = None,
+        outputs: Sequence[Node] | None = None,
+        *,
+        activation: Activation = "leaky_relu",
+        activate_outputs: bool = True,
+        fused: bool = True,
+    ) -> None:
+        super().__init__()
+        if activation not in CODES:
+            raise TopologyError(f"`activation` is {activation!r}", f"one of {', '.join(CODES)}")
+        given: Given = ({}, {})
+        if not isinstance(graph, Topology):
+            graph, given = read_networkx(graph, inputs, outputs)
+        elif inputs is not None or outputs is not None:
+            raise TopologyError("a `Topology` has inputs and outputs already", "leave out `inputs` and `outputs`")
+        self.graph = graph
+        self.activation: Activation = activation
+        self.activate_outputs = activate_outputs
+        self.fused = fused
+        self.weight = nn.Parameter(torch.empty(graph.num_edges).normal_(0.0, INITIAL_SPREAD))
+        self.bias = nn.Parameter(torch.empty(len(graph.computed)).normal_(0.0, INITIAL_SPREAD))
+        codes = np.full(len(graph.computed), CODES[activation], np.uint8)
+        if not activate_outputs:
+            codes[graph.output_positions - len(graph.inputs)] = LINEAR
+        self._num_inputs = len(graph.inputs)
+        self._wiring = Wiring(graph, codes)
+        self._codes: list[int] = codes.tolist()
+        self.weights.update(given[0])
+        self.biases.update(given[1])
+
+    def forward(self, obs: Tensor) -> Tensor:
+        weight, bias = self.weight, self.bias
+        self._check(obs, weight)
+        rows = obs if obs.dim() == 2 else obs.reshape(-1, obs.shape[-1])
+        if self._uses_machine_code(weight):
+            out = fused_forward(rows, weight, bias, self._wiring)
+        else:
+            out = plain_forward(rows, weight, bias, self.graph, self._codes)
+        return out if obs.dim() == 2 else out.reshape(*obs.shape[:-1], out.shape[-1])
+
+    def _uses_machine_code(self, weight: Tensor) -> bool:
+        return self.fused and weight.is_cpu and weight.dtype in DTYPES and not torch.compiler.is_compiling()
+
+    def _check(self, obs: Tensor, weight: Tensor) -> None:
+        if obs.dim() == 0 or obs.shape[-1] != self._num_inputs:
+            raise TopologyError(f"the network has {self._num_inputs} inputs, but was given shape {list(obs.shape)}")
+        if obs.dtype != weight.dtype or obs.device != weight.device:
+            raise TopologyError(
+                f"the network computes in {weight.dtype} on {weight.device}, but was given {obs.dtype} on {obs.device}"
+            )
+
+    @torch.no_grad()
+    def activations(self, obs: Tensor) -> dict[Node, Tensor]:
+        """The value [B] of every node for observations [B, I], in topological order."""
+        weight, bias = self.weight, self.bias
+        self._check(obs, weight)
+        if self._uses_machine_code(weight):
+            rows = torch.from_numpy(compute(obs, weight, bias, self._wiring)[1]).unbind()
+        else:
+            rows = tuple(plain_values(obs, weight, bias, self.graph, self._codes))
+        return dict(zip(self.graph.nodes, rows, strict=True))
+
+    @property
+    def topological_order(self) -> tuple[Node, ...]:
+        return self.graph.nodes
+
+    @property
+    def weights(self) -> ParameterView:
+        """`weights[source, target]`, readable and writable."""
+        return ParameterView(self.weight, {edge: i for i, edge in enumerate(self.graph.edges())}, "weight")
+
+    @property
+    def biases(self) -> ParameterView:
+        """`biases[node]`, readable and writable; inputs have none."""
+        return ParameterView(self.bias, {node: i for i, node in enumerate(self.graph.computed)}, "bias")
+
+    def load_named(self, numbers: Mapping[str, Any]) -> None:
+        """Weights by "source_to_target" and biases by node id, all of them or none; a saved network of parameter
+        dictionaries (`weights.0_to_4`, `biases.4`) fits as it is."""
+        names = names_of(self.graph)
+        found = {plain_name(key): as_number(value) for key, value in numbers.items()}
+        for word, odd in (("unknown", found.keys() - names.keys()), ("missing", names.keys() - found.keys())):
+            if odd:
+                raise TopologyError(
+                    f"{len(odd)} of the numbers are {word}, `{min(odd)}` for one",
+                    f"the network needs {len(names)}: `source_to_target` for edges, `node` for biases",
+                )
+        with torch.no_grad():
+            for name, (kind, place) in names.items():
+                getattr(self, kind)[place] = found[name]
+
+    def named_numbers(self) -> dict[str, float]:
+        """What `load_named` takes."""
+        flat = {"weight": self.weight.tolist(), "bias": self.bias.tolist()}
+        return {name: flat[kind][place] for name, (kind, place) in names_of(self.graph).items()}
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """The graph with the current weights (`weight` of edges) and biases (`bias` of nodes)."""
+        return write_networkx(self.graph, self.weight.tolist(), self.bias.tolist())
+
+    def extra_repr(self) -> str:
+        graph = self.graph
+        return (
+            f"{len(graph.nodes)} nodes, {graph.num_edges} edges, {len(graph.inputs)} -> {len(graph.outputs)}, "
+            f"{self.activation}{'' if self.activate_outputs else ' but at the outputs'}"
+        )

@@ -1,0 +1,122 @@
+"""Flood fill: which cells can be reached. Bits of machine words against breadth-first search over sets.
+
+Compared cell by cell on random boards from empty to nearly full, half of them with long walls. Timed: one call fills
+from beside the head of many snakes of all lengths, boards given as each program keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from hotloop.core.types import Array
+from hotloop.envs.snake.board import board_of, pack, reachable, stride_of
+from hotloop.envs.snake.fill_kernels import fill_many
+from hotloop.prove.case import Built, Call, Case, Growth
+from hotloop.prove.equivalence import Equality, compare, worst
+from hotloop.prove.reference.snake_env import MOVES, SnakeGames
+
+Cell = tuple[int, int]
+
+BOARDS = {"10x10": 20_000, "20x20": 2_000, "64x64": 200, "10x10-million": 1_000_000}
+"""Name of a size -> boards compared."""
+TIMED_CELLS = 25_600
+"""Of all boards of one call: 256 boards of 10 x 10."""
+CHUNK = 5_000
+SEED = 13
+
+
+def flood_fill_cases(small: bool) -> list[Case]:
+    return [
+        Case(
+            family="flood-fill",
+            size=name,
+            build=partial(_build, int(name.split("x")[0]), count // 1_000 if small else count),
+            is_default=name == "10x10",
+        )
+        for name, count in BOARDS.items()
+    ]
+
+
+def _build(size: int, num_checked: int) -> Built:
+    plain, fast = timed_calls(size)
+
+    def growth() -> Growth:
+        """Per cell of the board."""
+        (_, few), (_, many) = timed_calls(10, num_boards=16), timed_calls(64, num_boards=16)
+        return Growth(few, many, 64**2 / 10**2, "10x10", "64x64")
+
+    return Built(partial(check, size, num_checked), plain, fast, growth if size == 10 else None)
+
+
+def timed_calls(size: int, num_boards: int = 0) -> tuple[Call, Call]:
+    count, rng = num_boards or TIMED_CELLS // size**2, np.random.default_rng(SEED)
+    snakes = [grow_snake(size, rng) for _ in range(count)]
+    games, boards = SnakeGames(1, lambda game, count: 0, grid_size=size), [(set(body), at) for body, at in snakes]
+
+    def plain() -> list[set[Cell]]:
+        return [games.flood_fill(blocked, start) for blocked, start in boards]
+
+    occupied, start = packed_boards(size, snakes)
+    reached, counts = np.empty_like(occupied), np.empty(count, np.int64)
+    return plain, lambda: fill_many(board_of(size), occupied, stride_of(size), start, reached, counts)
+
+
+def packed_boards(size: int, snakes: list[tuple[list[Cell], Cell]]) -> tuple[Array, Array]:
+    """As the env holds them: the bodies as bits, the cells to start from as numbers of bits."""
+    cells = np.zeros((len(snakes), size, size), np.bool_)
+    for index, (body, _) in enumerate(snakes):
+        for x, y in body:
+            cells[index, y, x] = True
+    return pack(cells), np.array([y * stride_of(size) + x for _, (x, y) in snakes], np.int64)
+
+
+def grow_snake(size: int, rng: np.random.Generator) -> tuple[list[Cell], Cell]:
+    """A body of up to half the board, a walk that does not cross itself, and a free cell beside its head."""
+    body, longest = [(size // 2, size // 2)], int(rng.integers(3, size * size // 2))
+    while ways := list(_free_beside(size, body)):
+        way = ways[rng.integers(len(ways))]
+        if len(body) == longest:
+            return body, way
+        body.append(way)
+    last = body.pop()  # it ran into a dead end: the last cell is free again
+    return body, last
+
+
+def _free_beside(size: int, body: list[Cell]) -> Iterator[Cell]:
+    x, y = body[-1]
+    for dx, dy in MOVES:
+        cell = (x + dx, y + dy)
+        if 0 <= cell[0] < size and 0 <= cell[1] < size and cell not in body:
+            yield cell
+
+
+def check(size: int, num_boards: int) -> Equality:
+    rng, left, found = np.random.default_rng(SEED), num_boards, []
+    while left > 0 or not found:
+        found.append(_check_boards(*random_boards(max(1, min(left, CHUNK)), size, rng)))
+        left -= CHUNK
+    return worst(found)
+
+
+def random_boards(count: int, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    blocked = rng.random((count, size, size)) < rng.choice([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.8], (count, 1, 1))
+    walls, gaps = rng.random((count, size, 1)) < 0.4, rng.random((count, size, size)) < 0.15
+    blocked[::2] |= walls[::2] & ~gaps[::2]
+    return blocked, rng.integers(0, size, (count, 2))
+
+
+def _check_boards(blocked: Array, start: Array) -> Equality:
+    size = blocked.shape[1]
+    games, expected = SnakeGames(1, lambda game, count: 0, grid_size=size), np.zeros_like(blocked)
+    counts = np.zeros(len(blocked), np.int64)
+    for index, (x, y) in enumerate(start.tolist()):
+        down, right = np.nonzero(blocked[index])
+        visited = games.flood_fill(set(zip(right.tolist(), down.tolist(), strict=True)), (x, y))
+        columns, rows = zip(*visited, strict=True)
+        expected[index, rows, columns] = True
+        counts[index] = len(visited)
+    our_counts, reached = reachable(blocked, start)
+    return compare([("cells counted", our_counts, counts), ("cells reached", reached, expected)])
