@@ -15,6 +15,8 @@ def print_result(result: dict[str, Any]) -> None:
         f"\n[bold]learned[/bold]  mean return {evaluation['mean_return']:.1f} ± {evaluation['std_return']:.1f} over "
         f"{evaluation['episodes']} fresh episodes (best weights; the last ones: {last['mean_return']:.1f})"
     )
+    if own := _own_measures(evaluation):
+        console.print(f"         {own}")
     console.print(
         f"[bold]made[/bold]     {result['env_steps']:,} env steps, {result['updates']:,} updates, "
         f"{result['episodes']:,} episodes in {result['seconds']:.1f} s: "
@@ -22,6 +24,12 @@ def print_result(result: dict[str, Any]) -> None:
     )
     console.print(_phase_table(result["phases"]))
     console.print(f"[bold]run[/bold]      {result['run']}", soft_wrap=True)
+
+
+def _own_measures(evaluation: dict[str, Any]) -> str:
+    """What the workload measures beside the return: scores, rates."""
+    names = [name for name in evaluation if name not in ("episodes", "mean_return", "std_return", "mean_length")]
+    return ", ".join(f"{name.replace('_', ' ')} {evaluation[name]:.4g}" for name in names)
 
 
 def _phase_table(phases: dict[str, dict[str, float]]) -> Table:

@@ -33,7 +33,7 @@ def flood_fill_cases(small: bool) -> list[Case]:
         Case(
             family="flood-fill",
             size=name,
-            build=partial(_build, int(name.split("x")[0]), count // 1_000 if small else count),
+            build=partial(_build, int(name.split("x")[0]), max(10, count // 1_000) if small else count),
             is_default=name == "10x10",
         )
         for name, count in BOARDS.items()
@@ -60,8 +60,14 @@ def timed_calls(size: int, num_boards: int = 0) -> tuple[Call, Call]:
         return [games.flood_fill(blocked, start) for blocked, start in boards]
 
     occupied, start = packed_boards(size, snakes)
-    reached, counts = np.empty_like(occupied), np.empty(count, np.int64)
-    return plain, lambda: fill_many(board_of(size), occupied, stride_of(size), start, reached, counts)
+    board, stride, reached = board_of(size), stride_of(size), np.empty_like(occupied)
+    counts = np.empty(count, np.int64)
+
+    def fast() -> Array:
+        fill_many(board, occupied, stride, start, reached, counts)
+        return counts
+
+    return plain, fast
 
 
 def packed_boards(size: int, snakes: list[tuple[list[Cell], Cell]]) -> tuple[Array, Array]:
@@ -94,11 +100,9 @@ def _free_beside(size: int, body: list[Cell]) -> Iterator[Cell]:
 
 
 def check(size: int, num_boards: int) -> Equality:
-    rng, left, found = np.random.default_rng(SEED), num_boards, []
-    while left > 0 or not found:
-        found.append(_check_boards(*random_boards(max(1, min(left, CHUNK)), size, rng)))
-        left -= CHUNK
-    return worst(found)
+    rng = np.random.default_rng(SEED)
+    chunks = [min(CHUNK, num_boards - first) for first in range(0, num_boards, CHUNK)]
+    return worst(_check_boards(*random_boards(count, size, rng)) for count in chunks)
 
 
 def random_boards(count: int, size: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -40,7 +40,7 @@ TOLERANCE = 1e-4
 CHECKED_UPDATES = 384
 """At most. Snakes see few different things, so that a unit whose input passes zero does so for many rows at once:
 from some 900 updates on, the plain program differs from itself by 1e-3 if its initial weights differ by 1e-7."""
-TIMED_STEPS = 4
+TIMED_STEPS = 2
 """Vector steps of one timed call."""
 STRETCH = 64
 """Vector steps after which our loop, being so much faster, goes back to where the plain program started."""
@@ -103,10 +103,8 @@ def _check(mode: str, updates: int, scale: Scale) -> Equality:
 
 def _compare(session: Session, agent: snake_dqn.DQN, buffer: snake_dqn.ReplayBuffer) -> Equality:
     counters = session.counters
-    ours, theirs = (
-        (counters.updates, counters.episodes, session.replay.size),
-        (agent.updates, agent.episodes, len(buffer)),
-    )
+    ours = counters.updates, counters.episodes, session.replay.size
+    theirs = agent.updates, agent.episodes, len(buffer)
     if ours != theirs:
         return Equality(float("inf"), f"updates, episodes and transitions {ours} against {theirs}")
     transitions = compare_rows(session.replay, buffer, counters.env_steps)
