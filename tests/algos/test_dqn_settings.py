@@ -32,6 +32,12 @@ OUT_OF_RANGE = {
     "network.atoms": [0, -1],
     "network.v_min": [200.0, 300.0, float("nan"), float("-inf")],
     "network.v_max": [0.0, -1.0, float("nan"), float("inf")],
+    "network.topology.generator": ["ring"],
+    "network.topology.hidden": [0, 8, -1],
+    "network.topology.ring_degree": [1, 64],
+    "network.topology.rewiring": [-0.1, 1.1, float("nan")],
+    "network.topology.graph_seed": [-1, 2**32],
+    "network.topology.activation": ["relu"],
     "replay.capacity": [0],
     "replay.alpha": [-0.1, 1.1],
     "replay.beta_start": [-0.1, 1.1],
@@ -76,6 +82,8 @@ AT_THE_EDGE = {
     "gamma": 1.0,
     "network.hidden": [],
     "network.atoms": 1,
+    "network.topology.rewiring": 1.0,
+    "network.topology.graph_seed": 0,
     "exploration.start": 0.0,
     "exploration.end": 1.0,
     "optimiser.beta1": 0.0,
@@ -86,7 +94,13 @@ AT_THE_EDGE = {
     "replay.alpha": 0.0,
 }
 NO_RANGE = {"double", "timeouts_are_terminal", "device", "run_dir", "trust", "env.batched", "env.options"}
-NO_RANGE |= {"network.dueling", "network.noisy", "replay.prioritised", "replay.combined"}
+NO_RANGE |= {
+    "network.dueling",
+    "network.noisy",
+    "network.topology.activate_outputs",
+    "replay.prioritised",
+    "replay.combined",
+}
 NO_RANGE |= {"optimiser.lr_schedule.kind", "optimiser.lr_schedule.unit"}
 
 
@@ -117,6 +131,11 @@ def test_the_edges_of_a_range_belong_to_it(path, value):
 def test_c51_has_a_loss_of_its_own():
     with pytest.raises(SettingsError, match="C51"):
         build(DQNSettings, {"loss": "mse", "network": {"atoms": 51}})
+
+
+def test_a_graph_of_nodes_has_no_linear_layers_to_put_noise_on():
+    with pytest.raises(SettingsError, match="noisy"):
+        build(DQNSettings, {"network": {"torso": "topology", "noisy": True}})
 
 
 @pytest.mark.parametrize(

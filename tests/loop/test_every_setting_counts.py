@@ -32,6 +32,7 @@ BASE: dict[str, Any] = {
     "optimiser": {"max_gradient_norm": 0.05},
 }
 DECAY = {"kind": "decay", "start": 0.9, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
+GRAPH = {"network": {"torso": "topology", "noisy": False, "topology": {"hidden": 8, "ring_degree": 4, "rewiring": 0.5}}}
 
 # A value unlike the default, and what must stand beside it for the setting to have a say.
 CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -65,6 +66,13 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "network.atoms": (7, {}),
     "network.v_min": (-2.0, {}),
     "network.v_max": (20.0, {}),
+    "network.topology.generator": ("dense", GRAPH),
+    "network.topology.hidden": (9, GRAPH),
+    "network.topology.ring_degree": (6, GRAPH),
+    "network.topology.rewiring": (0.8, GRAPH),
+    "network.topology.graph_seed": (3, GRAPH),
+    "network.topology.activation": ("tanh", GRAPH),
+    "network.topology.activate_outputs": (False, GRAPH),
     "replay.capacity": (100, {}),
     "replay.prioritised": (False, {}),
     "replay.alpha": (0.9, {}),

@@ -61,9 +61,8 @@ def test_a_grown_snake_does_not_cross_itself_and_has_a_way_to_go(size):
         body, start = grow_snake(size, np.random.default_rng(seed))
         assert len(set(body)) == len(body)
         assert start not in body
-        assert all(
-            abs(x - u) + abs(y - v) == 1 for (x, y), (u, v) in zip([*body, start], body[1:] + [start], strict=False)
-        )
+        path = [*body, start]
+        assert all(abs(x - u) + abs(y - v) == 1 for (x, y), (u, v) in zip(path[:-1], path[1:], strict=True))
 
 
 def test_random_boards_reach_from_empty_to_nearly_full():

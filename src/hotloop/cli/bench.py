@@ -31,7 +31,9 @@ def run(words: list[str]) -> int:
     parser.add_argument("what", choices=["lanes", "peers"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these; without names, all")
     parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each pair of calls (default 1)")
-    parser.add_argument("--rounds", type=int, default=3, help="training runs of each library (default 3)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="training runs of each (default 3; 6 for a 95 %% interval)"
+    )
     parser.add_argument("--env-steps", type=int, default=5_000, help="timed in each training run (default 5000)")
     parser.add_argument("--python-jax", default="", metavar="PYTHON", help="an interpreter that has sbx-rl and rejax")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -19,6 +19,7 @@ VERBS = {
     "watch": "watch a run's best agent play: terminal, video or pictures",
     "compare": "train arms x seeds in parallel and say what a change did to learning",
     "prove": "hold every fast path equal to a plain program, then time both",
+    "bench": "measure the lanes, or hotloop against other libraries",
     "runs": "list the runs in a folder",
     "envs": "list environments, or check one against the contract",
     "settings": "show every setting of an algorithm, or the text of a preset",

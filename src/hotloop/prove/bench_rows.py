@@ -11,7 +11,10 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class PeerRow:
-    """`ratio` above 1: hotloop is that many times faster; `low` and `high` enclose it with 95 %."""
+    """`ratio` above 1: hotloop is that many times faster; `low` and `high` enclose it with 95 %.
+
+    Fewer than six ratios cannot promise that (three: 75 %); they are then simply the lowest and the highest.
+    """
 
     work: str
     library: str
@@ -31,7 +34,7 @@ def draw_peers(rows: Sequence[PeerRow]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("work", no_wrap=True)
     table.add_column("library", no_wrap=True)
-    for heading in ("theirs", "hotloop", "unit", "ratio", "95 %"):
+    for heading in ("theirs", "hotloop", "unit", "ratio", "low-high"):
         table.add_column(heading, justify="left" if heading == "unit" else "right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row), style=None if row.ratio >= 1 else "bold red")

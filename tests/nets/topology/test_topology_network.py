@@ -258,6 +258,16 @@ def test_a_second_derivative_is_refused_by_machine_code_and_given_by_torch():
     assert torch.isfinite(torch.autograd.grad(first.sum(), obs)[0]).all()
 
 
+def test_torch_compile_sees_the_whole_network():
+    network = TopologyNetwork(GRAPHS["small world"])
+    traced = torch.compile(network, fullgraph=True, backend="eager")
+    obs = torch.randn(4, 3)
+    out = traced(obs)
+    assert_close(out, network(obs))
+    out.sum().backward()
+    assert network.weight.grad is not None
+
+
 def test_a_weight_changed_between_forward_and_backward_is_noticed():
     network = TopologyNetwork(diamond())
     out = network(torch.ones(1, 1))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from hotloop.nets.topology.convert import Given, read_networkx, write_networkx
 from hotloop.nets.topology.fused import DTYPES, Wiring, compute, fused_forward
 from hotloop.nets.topology.graph import Node, Topology, TopologyError
-from hotloop.nets.topology.plain import plain_forward, plain_values
+from hotloop.nets.topology.plain import Plan, plain_forward, plain_values
 from hotloop.nets.topology.topology_kernels import CODES, LINEAR
 from hotloop.nets.topology.views import ParameterView, as_number, names_of, plain_name
 
@@ -61,7 +61,7 @@ class TopologyNetwork(nn.Module):
             codes[graph.output_positions - len(graph.inputs)] = LINEAR
         self._num_inputs = len(graph.inputs)
         self._wiring = Wiring(graph, codes)
-        self._codes: list[int] = codes.tolist()
+        self._plan = Plan(graph, codes)
         self.weights.update(given[0])
         self.biases.update(given[1])
 
@@ -72,7 +72,7 @@ class TopologyNetwork(nn.Module):
         if self._uses_machine_code(weight):
             out = fused_forward(rows, weight, bias, self._wiring)
         else:
-            out = plain_forward(rows, weight, bias, self.graph, self._codes)
+            out = plain_forward(rows, weight, bias, self._plan)
         return out if obs.dim() == 2 else out.reshape(*obs.shape[:-1], out.shape[-1])
 
     def _uses_machine_code(self, weight: Tensor) -> bool:
@@ -94,7 +94,7 @@ class TopologyNetwork(nn.Module):
         if self._uses_machine_code(weight):
             rows = torch.from_numpy(compute(obs, weight, bias, self._wiring)[1]).unbind()
         else:
-            rows = tuple(plain_values(obs, weight, bias, self.graph, self._codes))
+            rows = tuple(plain_values(obs, weight, bias, self._plan))
         return dict(zip(self.graph.nodes, rows, strict=True))
 
     @property

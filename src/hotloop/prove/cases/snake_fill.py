@@ -80,15 +80,12 @@ def packed_boards(size: int, snakes: list[tuple[list[Cell], Cell]]) -> tuple[Arr
 
 
 def grow_snake(size: int, rng: np.random.Generator) -> tuple[list[Cell], Cell]:
-    """A body of up to half the board, a walk that does not cross itself, and a free cell beside its head."""
-    body, longest = [(size // 2, size // 2)], int(rng.integers(3, size * size // 2))
-    while ways := list(_free_beside(size, body)):
-        way = ways[rng.integers(len(ways))]
-        if len(body) == longest:
-            return body, way
-        body.append(way)
-    last = body.pop()  # it ran into a dead end: the last cell is free again
-    return body, last
+    """A body that does not cross itself, of up to half the board, and the free cell where its walk goes on."""
+    walk = [(size // 2, size // 2)]
+    while len(walk) < size * size // 2 and (ways := list(_free_beside(size, walk))):
+        walk.append(ways[rng.integers(len(ways))])
+    length = int(rng.integers(3, len(walk)))  # any of its moments: most walks end where there is no way out
+    return walk[:length], walk[length]
 
 
 def _free_beside(size: int, body: list[Cell]) -> Iterator[Cell]:

@@ -43,19 +43,21 @@ class Scale:
     """Vector steps of the run that is compared, at most."""
 
 
-def make_settings(mode: str, updates: int, scale: Scale, **options: Any) -> DQNSettings:
+def make_settings(mode: str, updates: int, scale: Scale, target_every: int = 125, **options: Any) -> DQNSettings:
+    """`target_every` counts vector steps: 32,000 transitions of 256 games."""
     return DQNSettings(
         total_env_steps=RUN_ENV_STEPS,
         updates_per_env_step=f"{updates}/{scale.num_games}",
         warmup_env_steps=WARM_UP * scale.num_games,
         batch_size=64,
         timeouts_are_terminal=True,
+        log_every=NEVER,  # the plain program logs nothing
         env=EnvSettings(id="snake", num_envs=scale.num_games, options={"observation": observation_of(mode), **options}),
         network=NetworkSettings(hidden=(128, 128)),
         replay=ReplaySettings(capacity=scale.capacity),
         exploration=Schedule(kind="decay", start=1.0, end=0.01, factor=0.995, unit="episodes"),
         optimiser=OptimiserSettings(lr=1e-3, max_gradient_norm=1.0),
-        target=TargetSettings(every=8 * scale.num_games, unit="env_steps"),
+        target=TargetSettings(every=target_every * scale.num_games, unit="env_steps"),
         evaluation=EvaluationSettings(every=NEVER),
         checkpoint=CheckpointSettings(every=NEVER),
     )
