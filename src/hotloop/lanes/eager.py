@@ -30,8 +30,9 @@ class EagerLane:
         self.device = torch.device(device)
         self.online = FlatParameters(network.to(self.device))
         self.target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
-        networks = (self.online.module, self.target.module)
-        self._networks = networks if precision == "float32" else tuple(map(self._in_bfloat16, networks))
+        as_asked = self._in_bfloat16 if precision == "bfloat16" else lambda module: module
+        self._online_network: Network = as_asked(self.online.module)
+        self._target_network: Network = as_asked(self.target.module)
         self.moments = (torch.zeros_like(self.online.values), torch.zeros_like(self.online.values))
         self.generator = torch.Generator(self.device).manual_seed(seed % 2**63)
         self.support = categorical.make_support(spec.v_min, spec.v_max, spec.atoms, self.device)
@@ -66,7 +67,7 @@ class EagerLane:
         self.online.gradient.zero_()
         td_errors, totals = [], torch.zeros(2, device=self.device)
         for part in _split(rows, spec.accumulate):
-            outcome = objective(spec, *self._networks, part)
+            outcome = objective(spec, self._online_network, self._target_network, part)
             (outcome.loss / spec.accumulate).backward()
             td_errors.append(outcome.td_error)
             totals += torch.stack((outcome.loss.detach(), outcome.q_mean)) / spec.accumulate

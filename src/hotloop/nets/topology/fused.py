@@ -43,7 +43,7 @@ def compute(obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> tuple[
 
 def _array(tensor: Tensor) -> Array:
     """The tensor's own memory where it is contiguous."""
-    return tensor.detach().contiguous().numpy()
+    return (tensor if tensor.is_contiguous() else tensor.contiguous()).detach().numpy()
 
 
 class _WholeGraph(torch.autograd.Function):

@@ -61,37 +61,41 @@ class TopologyNetwork(nn.Module):
             codes[graph.output_positions - len(graph.inputs)] = LINEAR
         self._num_inputs = len(graph.inputs)
         self._wiring = Wiring(graph, codes)
-        self._plan = Plan(graph, codes)
+        self._plan = Plan(graph, codes.tolist())
         self.weights.update(given[0])
         self.biases.update(given[1])
 
     def forward(self, obs: Tensor) -> Tensor:
         weight, bias = self.weight, self.bias
-        self._check(obs, weight)
-        rows = obs if obs.dim() == 2 else obs.reshape(-1, obs.shape[-1])
-        if self._uses_machine_code(weight):
-            out = fused_forward(rows, weight, bias, self._wiring)
-        else:
-            out = plain_forward(rows, weight, bias, self._plan)
-        return out if obs.dim() == 2 else out.reshape(*obs.shape[:-1], out.shape[-1])
+        if obs.dim() != 2:
+            return self._forward_any(obs)
+        if self._uses_machine_code(obs, weight):
+            return fused_forward(obs, weight, bias, self._wiring)
+        return plain_forward(obs, weight, bias, self._plan)
 
-    def _uses_machine_code(self, weight: Tensor) -> bool:
-        return self.fused and weight.is_cpu and weight.dtype in DTYPES and not torch.compiler.is_compiling()
+    def _forward_any(self, obs: Tensor) -> Tensor:
+        """One observation [I], or more leading axes than one."""
+        if obs.dim() == 0:
+            raise TopologyError(f"the network has {self._num_inputs} inputs, but was given a single number")
+        return self.forward(obs.reshape(-1, obs.shape[-1])).reshape(*obs.shape[:-1], len(self.graph.outputs))
 
-    def _check(self, obs: Tensor, weight: Tensor) -> None:
-        if obs.dim() == 0 or obs.shape[-1] != self._num_inputs:
+    def _uses_machine_code(self, obs: Tensor, weight: Tensor) -> bool:
+        """Whether it can; and a check of what was given, before machine code reads it."""
+        if obs.shape[-1] != self._num_inputs:
             raise TopologyError(f"the network has {self._num_inputs} inputs, but was given shape {list(obs.shape)}")
-        if obs.dtype != weight.dtype or obs.device != weight.device:
+        if obs.dtype != weight.dtype or obs.is_cpu != weight.is_cpu:
             raise TopologyError(
                 f"the network computes in {weight.dtype} on {weight.device}, but was given {obs.dtype} on {obs.device}"
             )
+        return self.fused and weight.is_cpu and weight.dtype in DTYPES and not torch.compiler.is_compiling()
 
     @torch.no_grad()
     def activations(self, obs: Tensor) -> dict[Node, Tensor]:
         """The value [B] of every node for observations [B, I], in topological order."""
+        if obs.dim() != 2:
+            raise TopologyError(f"`activations` takes observations [B, I], but was given shape {list(obs.shape)}")
         weight, bias = self.weight, self.bias
-        self._check(obs, weight)
-        if self._uses_machine_code(weight):
+        if self._uses_machine_code(obs, weight):
             rows = torch.from_numpy(compute(obs, weight, bias, self._wiring)[1]).unbind()
         else:
             rows = tuple(plain_values(obs, weight, bias, self._plan))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,11 +15,11 @@ from hotloop.nets.topology.topology_kernels import LEAK, LEAKY_RELU, TANH
 class Plan:
     """The graph as plain lists, which torch.compile can look into."""
 
-    def __init__(self, graph: Topology, codes: Sequence[int]) -> None:
+    def __init__(self, graph: Topology, codes: list[int]) -> None:
         starts, sources = graph.starts.tolist(), graph.sources.tolist()
         self.rows: list[list[int]] = [sources[start:end] for start, end in zip(starts, starts[1:], strict=False)]
         self.widths = [len(row) for row in self.rows]
-        self.codes = [int(code) for code in codes]
+        self.codes = codes
         self.outputs: list[int] = graph.output_positions.tolist()
 
     def __deepcopy__(self, memo: Any) -> Plan:

@@ -99,7 +99,7 @@ def _config(settings: DQNSettings, seed: int = 0) -> dqn_cartpole.Config:
     )
 
 
-class _Nowhere:
+class Nowhere:
     """Journal and progress of a run that leaves nothing behind."""
 
     def log(self, row: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ class _Nowhere:
 
 def _train(settings: DQNSettings) -> Session:
     """The loop of `hotloop train` without its run directory."""
-    timer, nowhere = PhaseTimer(), _Nowhere()
+    timer, nowhere = PhaseTimer(), Nowhere()
     session = build_session(settings, timer)
     run_loop(session, nowhere, timer, StopSignals(), nowhere)  # type: ignore[arg-type]
     session.close()

@@ -23,6 +23,7 @@ from hotloop.loop.session import Session, build_session
 from hotloop.loop.stopping import StopSignals
 from hotloop.nets.settings import NetworkSettings
 from hotloop.prove.cases.learners import copy_parameters
+from hotloop.prove.cases.loop import Nowhere
 from hotloop.prove.cases.snake_play import observation_of, plain_from
 from hotloop.prove.reference import snake_dqn
 from hotloop.replay.settings import ReplaySettings
@@ -81,21 +82,11 @@ def make_config(settings: DQNSettings, updates: int) -> snake_dqn.Config:
     )
 
 
-class _Nowhere:
-    """Journal and progress of a run that leaves nothing behind."""
-
-    def log(self, row: dict[str, Any]) -> None:
-        """Not written."""
-
-    def show(self, *_: Any) -> None:
-        """Not shown."""
-
-
 class Ours:
     """Our loop, run up to any point."""
 
     def __init__(self, settings: DQNSettings) -> None:
-        self._timer, self._stop, self._nowhere = PhaseTimer(), StopSignals(), _Nowhere()
+        self._timer, self._stop, self._nowhere = PhaseTimer(), StopSignals(), Nowhere()
         self.session = build_session(settings, self._timer)
         self._ending_at: dict[int, DQNSettings] = {}
 
