@@ -87,7 +87,8 @@ def evaluate(run_dir: str | Path, *, episodes: int = 100, seed: int = 0, trust: 
     num_envs = min(episodes, MAX_EVALUATION_ENVS)
     envs = make_envs(settings.env, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
     try:
-        return summarise(play_episodes(load_agent(run, settings), envs, episodes))
+        limit = settings.evaluation.max_episode_steps
+        return summarise(play_episodes(load_agent(run, settings), envs, episodes, limit))
     finally:
         envs.close()
 

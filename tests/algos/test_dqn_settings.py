@@ -71,6 +71,7 @@ OUT_OF_RANGE = {
     "learner.updates_per_call": [0],
     "evaluation.every": [-1],
     "evaluation.episodes": [0],
+    "evaluation.max_episode_steps": [0],
     "evaluation.final_episodes": [0],
     "checkpoint.every": [-1],
     "checkpoint.keep": [0],

@@ -108,6 +108,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "evaluation.every": (200, {}),
     "evaluation.episodes": (2, {}),
     "evaluation.final_episodes": (3, {}),
+    "evaluation.max_episode_steps": (5, {}),
 }
 
 # Settings that decide how or where, not what; each has a test elsewhere, named here.

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
-from hotloop.core.values import Count, Ratio, exact_fraction, require_finite
+from hotloop.core.values import Count, Ratio, exact_fraction, require_at_least, require_finite
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import NetworkSettings
@@ -88,12 +88,12 @@ class EvaluationSettings:
     """Episodes of each, at least 1."""
     final_episodes: int = 100
     """Fresh episodes on which the best and the last weights are judged at the end, at least 1."""
+    max_episode_steps: Count = 100_000
+    """An evaluation episode that has not ended by then is cut off and counts as far as it came, at least 1."""
 
     def __post_init__(self) -> None:
-        if self.episodes < 1 or self.final_episodes < 1 or self.every < 0:
-            raise SettingsError(
-                "`evaluation.episodes` and `evaluation.final_episodes` must be at least 1, `every` 0 or more"
-            )
+        require_at_least(1, self, "evaluation.", "episodes", "final_episodes", "max_episode_steps")
+        require_at_least(0, self, "evaluation.", "every")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +104,8 @@ class CheckpointSettings:
     """How many of the newest are kept, at least 1."""
 
     def __post_init__(self) -> None:
-        if self.keep < 1 or self.every < 0:
-            raise SettingsError(f"`checkpoint.keep` is {self.keep}, expected at least 1; `checkpoint.every` 0 or more")
+        require_at_least(1, self, "checkpoint.", "keep")
+        require_at_least(0, self, "checkpoint.", "every")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,20 +159,9 @@ class DQNSettings:
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
 
     def __post_init__(self) -> None:
-        for name in (
-            "total_env_steps",
-            "train_every",
-            "updates_per_batch",
-            "batch_size",
-            "n_step",
-            "log_every",
-            "threads",
-        ):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"`{name}` is {getattr(self, name)}, expected at least 1")
-        for name in ("total_episodes", "warmup_env_steps", "seed"):
-            if getattr(self, name) < 0:
-                raise SettingsError(f"`{name}` is {getattr(self, name)}, expected 0 or more")
+        at_least_one = ("train_every", "updates_per_batch", "batch_size", "n_step", "log_every", "threads")
+        require_at_least(1, self, "", "total_env_steps", *at_least_one)
+        require_at_least(0, self, "", "total_episodes", "warmup_env_steps", "seed")
         if not 0 <= self.gamma <= 1:
             raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
         if exact_fraction(self.updates_per_env_step) < 0:

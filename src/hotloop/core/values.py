@@ -41,6 +41,12 @@ def require_finite(settings: Any, table: str) -> None:
             raise SettingsError(f"`{table}{field.name}` is {value}, expected a finite number")
 
 
+def require_at_least(least: int, settings: Any, table: str, *names: str) -> None:
+    for name in names:
+        if getattr(settings, name) < least:
+            raise SettingsError(f"`{table}{name}` is {getattr(settings, name)}, expected at least {least}")
+
+
 def convert(value: Any, hint: Any, path: str) -> Any:
     """`value` as the type `hint`, or an error that says what was expected."""
     try:

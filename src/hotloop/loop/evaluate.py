@@ -9,12 +9,16 @@ import numpy as np
 from hotloop.core.types import Array, Policy, VecEnv
 
 MAX_EVALUATION_ENVS = 32
+MAX_EPISODE_STEPS = 100_000
 
 
-def play_episodes(policy: Policy, envs: VecEnv, episodes: int) -> dict[str, Array]:
+def play_episodes(
+    policy: Policy, envs: VecEnv, episodes: int, max_episode_steps: int = MAX_EPISODE_STEPS
+) -> dict[str, Array]:
     """Returns, lengths and the workload's own measures of `episodes` whole episodes.
 
-    Each env plays a quota fixed in advance: taking the first episodes to finish would favour short ones.
+    Each env plays a quota fixed in advance: taking the first episodes to finish would favour short ones. An episode
+    that does not end is cut off and counts as far as it came.
     """
     quota = np.full(envs.num_envs, episodes // envs.num_envs)
     quota[: episodes % envs.num_envs] += 1
@@ -26,7 +30,7 @@ def play_episodes(policy: Policy, envs: VecEnv, episodes: int) -> dict[str, Arra
         valid = np.ones(envs.num_envs, dtype=bool) if step.valid is None else step.valid
         totals += np.where(valid, step.reward, 0.0)
         lengths += valid
-        for i in np.flatnonzero((step.terminated | step.truncated) & valid):
+        for i in np.flatnonzero((step.terminated | step.truncated | (lengths >= max_episode_steps)) & valid):
             if quota[i] > 0:
                 quota[i] -= 1
                 _note(

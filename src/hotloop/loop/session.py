@@ -48,7 +48,8 @@ class Session:
         """Greedy episodes with the weights the learner has now, on envs of their own."""
         envs = make_run_envs(self.settings, min(episodes, MAX_EVALUATION_ENVS), "evaluate", *stream)
         try:
-            return summarise(play_episodes(Greedy(self.learner.lane), envs, episodes))
+            limit = self.settings.evaluation.max_episode_steps
+            return summarise(play_episodes(Greedy(self.learner.lane), envs, episodes, limit))
         finally:
             envs.close()
 
