@@ -151,6 +151,17 @@ def test_a_signal_saves_at_once_and_the_run_resumes_exactly(tmp_path: Path, numb
     assert rows(stopped.run_dir) == rows(whole["run"])
 
 
+def test_a_signal_ends_an_evaluation_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = hotloop.train(small(tmp_path, "whole"))
+    stopped = small(tmp_path, "stopped")
+    monkeypatch.setattr("hotloop.loop.stopping.GRACE_SECONDS", 0.0)
+    with pytest.raises(RunStopped):
+        hotloop.train(stopped, progress=Interrupt(150, signal.SIGTERM))  # asked as the run's last evaluation begins
+    monkeypatch.undo()
+    assert hotloop.resume(stopped.run_dir)["digest"] == whole["digest"]
+    assert rows(stopped.run_dir) == rows(whole["run"])
+
+
 @pytest.mark.parametrize("env_id", ["cartpole", "CartPole-v1"])
 def test_a_killed_run_resumes_bit_identical(tmp_path: Path, env_id: str) -> None:
     """SIGKILL at three moments that nobody chose; each resume is killed again until the last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,16 @@ MAX_EPISODE_STEPS = 100_000
 
 
 def play_episodes(
-    policy: Policy, envs: VecEnv, episodes: int, max_episode_steps: int = MAX_EPISODE_STEPS
+    policy: Policy,
+    envs: VecEnv,
+    episodes: int,
+    max_episode_steps: int = MAX_EPISODE_STEPS,
+    check: Callable[[], None] = lambda: None,
 ) -> dict[str, Array]:
     """Returns, lengths and the workload's own measures of `episodes` whole episodes.
 
     Each env plays a quota fixed in advance: taking the first episodes to finish would favour short ones. An episode
-    that does not end is cut off and counts as far as it came.
+    that does not end is cut off and counts as far as it came. `check` is called at every step and may raise.
     """
     quota = np.full(envs.num_envs, episodes // envs.num_envs)
     quota[: episodes % envs.num_envs] += 1
@@ -26,6 +31,7 @@ def play_episodes(
     finished: dict[str, list[Any]] = {"return": [], "length": []}
     obs, action_mask = envs.reset()
     while quota.any():
+        check()
         step = envs.step(policy.act(obs, action_mask))
         valid = np.ones(envs.num_envs, dtype=bool) if step.valid is None else step.valid
         totals += np.where(valid, step.reward, 0.0)

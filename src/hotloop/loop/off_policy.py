@@ -17,7 +17,7 @@ from hotloop.loop.compile_phase import compile_phase
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import machine_for
 from hotloop.loop.session import Session, build_session
-from hotloop.loop.stopping import StopSignals
+from hotloop.loop.stopping import Overdue, StopSignals
 from hotloop.runs.directory import Run
 
 
@@ -54,11 +54,14 @@ def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progres
             cleanup.callback(journal.close)
             journal.begin()
         progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
-        run_loop(session, journal, timer, stop, progress)
-        if stop.requested:
+        try:
+            run_loop(session, journal, timer, stop, progress)
+            if not stop.requested:
+                return _finish(session, journal, timer, stop, progress)
             _save_on_stop(session, journal, timer)
-            raise RunStopped(run, stop.requested, session.counters.env_steps)
-        return _finish(session, journal, timer, progress)
+        except Overdue:
+            progress.say("the evaluation under way was given up; the run resumes from its last checkpoint")
+        raise RunStopped(run, stop.requested, session.counters.env_steps)
 
 
 def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress) -> None:
@@ -87,7 +90,7 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
                 _log(session, journal, timer, progress)
         if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
             with timer.phase("evaluate"):
-                _evaluate(session, journal)
+                _evaluate(session, journal, stop)
         if crossed(before.env_steps, counters.env_steps, settings.checkpoint_every) and not session.finished:
             with timer.phase("checkpoint"):
                 _checkpoint(session, journal)
@@ -100,10 +103,10 @@ def _log(session: Session, journal: Journal, timer: PhaseTimer, progress: Progre
     progress.show(session, timer, row)
 
 
-def _evaluate(session: Session, journal: Journal) -> None:
+def _evaluate(session: Session, journal: Journal, stop: StopSignals) -> None:
     """Judge the present weights, and keep them if they are the best so far."""
     env_steps = session.counters.env_steps
-    evaluation = session.evaluate(session.settings.evaluation.episodes, env_steps)
+    evaluation = session.evaluate(session.settings.evaluation.episodes, stop.check, env_steps)
     session.best.offer(evaluation["mean_return"], env_steps, session.learner.lane.parameters())
     journal.log({"event": "evaluation", "env_steps": env_steps, **evaluation})
 
@@ -130,17 +133,19 @@ def _require_finite(session: Session) -> None:
         raise NumbersError("the network's weights became NaN or infinite", "a smaller `optimiser.lr` helps")
 
 
-def _finish(session: Session, journal: Journal, timer: PhaseTimer, progress: Progress) -> dict[str, Any]:
+def _finish(
+    session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
+) -> dict[str, Any]:
     """Judge the best weights and the last ones on fresh episodes, leave a last checkpoint and the result."""
     _require_finite(session)
     episodes = session.settings.evaluation.final_episodes
     with timer.phase("evaluate"):
         if session.best.judged_at != session.counters.env_steps:
-            _evaluate(session, journal)
-        final = session.evaluate(episodes, "final")
+            _evaluate(session, journal, stop)
+        final = session.evaluate(episodes, stop.check, "final")
         last: Array = session.learner.lane.parameters()
         session.learner.lane.load_parameters(session.best.parameters)
-        best = session.evaluate(episodes, "final")
+        best = session.evaluate(episodes, stop.check, "final")
         session.learner.lane.load_parameters(last)
     with timer.phase("checkpoint"):
         state_digest = journal.state_digest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,12 +45,12 @@ class Session:
         out_of_episodes = 0 < settings.total_episodes <= counters.episodes
         return counters.env_steps >= settings.total_env_steps or out_of_episodes
 
-    def evaluate(self, episodes: int, *stream: str | int) -> dict[str, Any]:
+    def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Greedy episodes with the weights the learner has now, on envs of their own."""
         envs = make_run_envs(self.settings, min(episodes, MAX_EVALUATION_ENVS), "evaluate", *stream)
         try:
             limit = self.settings.evaluation.max_episode_steps
-            return summarise(play_episodes(Greedy(self.learner.lane), envs, episodes, limit))
+            return summarise(play_episodes(Greedy(self.learner.lane), envs, episodes, limit, check))
         finally:
             envs.close()
 

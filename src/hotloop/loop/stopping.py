@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Any
+
+GRACE_SECONDS = 10.0
+"""How long an evaluation under way may still take after a signal."""
+
+
+class Overdue(Exception):
+    """An evaluation was given up because the run was asked to stop."""
 
 
 class StopSignals:
@@ -13,6 +21,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.requested = 0
+        self._deadline = float("inf")
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> StopSignals:
@@ -31,3 +40,9 @@ class StopSignals:
         if self.requested and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.requested = number
+        self._deadline = time.monotonic() + GRACE_SECONDS
+
+    def check(self) -> None:
+        """Called at every step of long work: raises once its grace is over."""
+        if self.requested and time.monotonic() > self._deadline:
+            raise Overdue
