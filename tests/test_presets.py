@@ -36,3 +36,21 @@ def test_cartpole_slm_makes_exactly_the_updates_of_the_measured_case() -> None:
     events = [call for call in calls if call]
     assert len(events) == 2_492
     assert sum(map(sum, events)) == 79_744
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "edges"),
+    [
+        ("topology-dqn", 70, 294),
+        ("topology-original", 70, 294),
+        ("topology-dqn-32", 38, 166),
+        ("topology-dqn-32-degree-9", 38, 172),
+        ("topology-dqn-128", 134, 1_345),
+        ("topology-dqn-264", 270, 5_310),
+    ],
+)
+def test_a_topology_preset_has_the_graph_of_its_table(name: str, nodes: int, edges: int) -> None:
+    from hotloop.nets.topology.torso import generate
+
+    graph = generate(hotloop.preset(name).network, 4, 2)
+    assert (len(graph.nodes), graph.num_edges) == (nodes, edges)

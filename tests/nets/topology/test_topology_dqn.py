@@ -86,7 +86,7 @@ def test_auto_takes_the_eager_lane_however_long_the_run():
     [
         {"double": True, "n_step": 3},
         {"network": {"dueling": True}},
-        {"network": {"atoms": 5, "v_max": 30.0}, "replay": {"prioritised": True}},
+        {"loss": "huber", "network": {"atoms": 5, "v_max": 30.0}, "replay": {"prioritised": True}},
         {"optimiser": {"accumulate": 2}, "target": {"every": 1, "tau": 0.01}},
     ],
 )

@@ -30,15 +30,20 @@ def fused_forward(obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> 
     """[B, I] -> [B, O], differentiable once."""
     if torch.is_grad_enabled() and (weight.requires_grad or bias.requires_grad or obs.requires_grad):
         return _WholeGraph.apply(obs, weight, bias, wiring)
-    return compute(obs, weight, bias, wiring)[0]
+    return compute(obs, _array(weight), bias, wiring)[0]
 
 
-def compute(obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> tuple[Tensor, Array]:
+def compute(obs: Tensor, weight: Array, bias: Tensor, wiring: Wiring) -> tuple[Tensor, Array]:
     """The outputs [B, O], and the values of all nodes [V, B] by position."""
-    arrays, (nodes, _, outputs), rows = (_array(obs), _array(weight), _array(bias)), wiring.sizes, len(obs)
-    values, out = np.empty((nodes, rows), arrays[1].dtype), np.empty((rows, outputs), arrays[1].dtype)
-    forward_kernel(*arrays, *wiring.arrays, values, out)
+    (nodes, _, outputs), rows, dtype = wiring.sizes, len(obs), weight.dtype
+    values, out = np.empty((nodes, rows), dtype), np.empty((rows, outputs), dtype)
+    forward_kernel(_array(obs), weight, _array(bias), *wiring.arrays, values, out)
     return torch.from_numpy(out), values
+
+
+def all_values(obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> Tensor:
+    """The values of all nodes [V, B]."""
+    return torch.from_numpy(compute(obs, _array(weight), bias, wiring)[1])
 
 
 def _array(tensor: Tensor) -> Array:
@@ -51,20 +56,21 @@ class _WholeGraph(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, obs: Tensor, weight: Tensor, bias: Tensor, wiring: Wiring) -> Tensor:
-        out, ctx.values = compute(obs, weight, bias, wiring)
-        ctx.wiring = wiring
-        ctx.save_for_backward(weight)  # a weight changed in between is then noticed
+        array = _array(weight)
+        out, values = compute(obs, array, bias, wiring)
+        ctx.kept = (array, wiring, values)
+        ctx.save_for_backward(weight)  # only so that a weight changed in between is noticed
         return out
 
     @staticmethod
     def backward(ctx: Any, out_gradient: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # `create_graph`; torch's own decorator for this costs a third of the backward
             raise TopologyError("machine code has no second derivative", "`fused=False` has one")
-        (weight,), wiring, values = ctx.saved_tensors, ctx.wiring, ctx.values
+        _ = ctx.saved_tensors
+        weight, wiring, values = ctx.kept
         nodes, inputs, _ = wiring.sizes
-        of_nodes, of_weight = np.empty_like(values), np.empty(len(weight), values.dtype)
+        of_nodes, of_weight = np.empty(values.shape, values.dtype), np.empty(len(weight), values.dtype)
         of_bias = np.empty(nodes - inputs, values.dtype)
-        arrays = (_array(weight), *wiring.arrays, values, _array(out_gradient))
-        backward_kernel(*arrays, of_nodes, of_weight, of_bias)
+        backward_kernel(weight, *wiring.arrays, values, _array(out_gradient), of_nodes, of_weight, of_bias)
         of_obs = torch.from_numpy(of_nodes[:inputs].T.copy()) if ctx.needs_input_grad[0] else None
         return of_obs, torch.from_numpy(of_weight), torch.from_numpy(of_bias), None

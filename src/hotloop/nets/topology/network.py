@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from hotloop.nets.topology.convert import Given, read_networkx, write_networkx
-from hotloop.nets.topology.fused import DTYPES, Wiring, compute, fused_forward
+from hotloop.nets.topology.fused import DTYPES, Wiring, all_values, fused_forward
 from hotloop.nets.topology.graph import Node, Topology, TopologyError
 from hotloop.nets.topology.plain import Plan, plain_forward, plain_values
 from hotloop.nets.topology.topology_kernels import CODES, LINEAR
@@ -96,7 +96,7 @@ class TopologyNetwork(nn.Module):
             raise TopologyError(f"`activations` takes observations [B, I], but was given shape {list(obs.shape)}")
         weight, bias = self.weight, self.bias
         if self._uses_machine_code(obs, weight):
-            rows = torch.from_numpy(compute(obs, weight, bias, self._wiring)[1]).unbind()
+            rows = all_values(obs, weight, bias, self._wiring).unbind()
         else:
             rows = tuple(plain_values(obs, weight, bias, self._plan))
         return dict(zip(self.graph.nodes, rows, strict=True))

@@ -43,7 +43,7 @@ class GraphSize:
 
     @property
     def name(self) -> str:
-        return f"{OBS_SIZE + self.hidden + NUM_ACTIONS}-nodes-b{self.batch}"
+        return f"{OBS_SIZE + self.hidden + NUM_ACTIONS}-nodes-k{self.ring_degree}-b{self.batch}"
 
     @property
     def settings(self) -> TopologySettings:
@@ -58,6 +58,7 @@ class GraphSize:
 SIZES = (
     GraphSize(64, 8, 0.1, 47),
     GraphSize(32, 9, 0.2, 47),
+    GraphSize(32, 8, 0.1, 43),
     GraphSize(128, 20, 0.2, 47),
     GraphSize(264, 40, 0.2, 47),
     GraphSize(64, 8, 0.1, 47, batch=256),
