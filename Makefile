@@ -18,7 +18,8 @@ help:
 	@echo "make clean   remove .venv and caches (runs/ stays)"
 
 demo: $(VENV)/.base
-	@$(RUN)/hotloop train cartpole-dqn --run-dir $(DEMO_RUN)
+	@$(RUN)/hotloop train snake-dqn --total-env-steps 500k --run-dir $(DEMO_RUN)
+	@echo "watch it play: $(RUN)/hotloop watch $$(ls -dt runs/demo-* | head -n 1)"
 
 test: $(VENV)/.test
 	@$(RUN)/python -m pytest -n 2 --dist loadgroup

@@ -173,7 +173,7 @@ def test_importing_the_registry_is_cheap():
 def test_bad_settings_are_refused(bad):
     with pytest.raises(SettingsError) as caught:
         EnvSettings(**bad)
-    assert f"`{next(iter(bad))}`" in caught.value.message
+    assert f"`env.{next(iter(bad))}`" in caught.value.message
 
 
 def test_an_option_that_is_no_plain_value_is_refused():

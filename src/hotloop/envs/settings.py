@@ -9,6 +9,7 @@ from hotloop.core.errors import SettingsError
 
 DictObs = Literal["flatten", "keep"]
 Option = str | int | float | bool
+MOST_ENVS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +19,7 @@ class EnvSettings:
     first) or `path/to/file.py:Class` (a class of your own)."""
 
     num_envs: int = 1
-    """Environments stepped together, 1 or more."""
+    """Environments stepped together, 1 to a million."""
 
     max_episode_steps: int = 0
     """Truncate an episode after so many of its own steps; 0 keeps the environment's own limit."""
@@ -34,15 +35,17 @@ class EnvSettings:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id.strip():
-            raise SettingsError(f"`id` is {self.id!r}; expected the name of an env", "`hotloop envs` lists them")
-        _require_count("num_envs", self.num_envs, lowest=1)
-        _require_count("max_episode_steps", self.max_episode_steps, lowest=0)
+            raise SettingsError(f"`env.id` is {self.id!r}; expected the name of an env", "`hotloop envs` lists them")
+        _require_count("env.num_envs", self.num_envs, lowest=1)
+        if self.num_envs > MOST_ENVS:
+            raise SettingsError(f"`env.num_envs` is {self.num_envs:,}; expected at most {MOST_ENVS:,}", "e.g. 4096")
+        _require_count("env.max_episode_steps", self.max_episode_steps, lowest=0)
         if self.dict_obs not in get_args(DictObs):
             raise SettingsError(
-                f"`dict_obs` is {self.dict_obs!r}; expected `flatten` or `keep`", "choose one of the two"
+                f"`env.dict_obs` is {self.dict_obs!r}; expected `flatten` or `keep`", "choose one of the two"
             )
         if not isinstance(self.batched, bool):
-            raise SettingsError(f"`batched` is {self.batched!r}; expected true or false", "choose one of the two")
+            raise SettingsError(f"`env.batched` is {self.batched!r}; expected true or false", "choose one of the two")
         for name, value in self.options.items():
             if not isinstance(value, Option):
                 raise SettingsError(
