@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
+    from hotloop.api import HotloopError as HotloopError
     from hotloop.api import evaluate as evaluate
     from hotloop.api import load as load
     from hotloop.api import preset as preset
     from hotloop.api import resume as resume
     from hotloop.api import train as train
 
-__all__ = ["DQNSettings", "evaluate", "load", "preset", "resume", "train"]
+__all__ = ["DQNSettings", "HotloopError", "evaluate", "load", "preset", "resume", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,11 +10,12 @@ from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.registry import class_of
+from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.rng import derive_seeds
 from hotloop.core.settings import as_tree, build, merge
-from hotloop.envs.registry import make_envs, refuse_untrusted
+from hotloop.envs.registry import is_file, make_envs, refuse_untrusted
 from hotloop.loop import off_policy
 from hotloop.loop.agent import Agent, load_agent
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, summarise
@@ -48,6 +49,10 @@ def settings_from_words(name: str, words: Sequence[str]) -> DQNSettings:
 def train(settings: DQNSettings, *, label: str = "", progress: off_policy.Progress | None = None) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints."""
     label = label or f"{settings.env.id}-{settings.algorithm}"
+    if is_file(settings.env.id):  # the run must find it again from any folder
+        path, _, name = settings.env.id.rpartition(":")
+        env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
+        settings = dataclasses.replace(settings, env=env)
 
     def claim_run() -> Run:
         return Run.create(settings.run_dir or None, label, as_tree(settings))
@@ -88,7 +93,7 @@ def evaluate(run_dir: str | Path, *, episodes: int = 100, seed: int = 0, trust: 
     envs = make_envs(settings.env, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
     try:
         limit = settings.evaluation.max_episode_steps
-        return summarise(play_episodes(load_agent(run, settings), envs, episodes, limit))
+        return summarise(play_episodes(load_agent(run, settings).as_policy(), envs, episodes, limit))
     finally:
         envs.close()
 

@@ -142,8 +142,8 @@ def test_a_graph_of_nodes_has_no_linear_layers_to_put_noise_on():
 @pytest.mark.parametrize(
     ("tree", "evaluation", "checkpoint"),
     [
-        ({"total_env_steps": 1_000}, 50, 100),
-        ({"total_env_steps": 5}, 1, 1),
+        ({"total_env_steps": 20_000}, 1_000, 2_000),
+        ({"total_env_steps": 5}, 1, 1_000),  # at least 1,000 env steps of each env
         ({"evaluation": {"every": 7}, "checkpoint": {"every": "2k"}}, 7, 2_000),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import hotloop
 from hotloop.cli.main import VERBS, main
 
 TINY = [
@@ -175,6 +176,7 @@ def test_an_env_of_ones_own_file_trains_and_asks_for_trust_when_loaded(
     ask(capsys, "train", "cartpole-dqn", *TINY, *env, "--run-dir", "own")
     assert "--trust" in fail(capsys, "evaluate", "own")
     assert ask(capsys, "evaluate", "own", "--trust", "--episodes", "3")["episodes"] == 3
+    assert hotloop.load("own").act([0.0, 0.0]) in (1, 2)  # as the env numbers its actions
     (run_folder / "own.toml").write_text('[env]\nid = "corridor.py:Corridor"\n')
     assert "--trust" in fail(capsys, "train", "own.toml", *TINY)
     assert main(["train", "own.toml", *TINY, "--trust", "--quiet"]) == 0
@@ -201,6 +203,15 @@ def test_a_full_disk_is_one_sentence(
 
     monkeypatch.setattr(os, "fsync", full)
     assert "space" in fail(capsys, "train", "cartpole-dqn", *TINY, "--quiet")
+
+
+def test_a_path_with_brackets_is_printed_as_it_is(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "cartpole-dqn", *TINY, "--run-dir", "[/b]z"]) == 0
+    assert "[/b]z" in capsys.readouterr().out
+
+
+def test_an_env_that_cannot_be_made_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "CartPole-v1" in fail(capsys, "envs", "check", "CartPole")
 
 
 def test_the_module_runs_as_a_program() -> None:

@@ -140,6 +140,20 @@ def test_a_run_that_broke_off_and_was_resumed_ends_bit_identical(tmp_path: Path,
     assert rows(broken.run_dir) == rows(whole["run"])
 
 
+@pytest.mark.parametrize("env_id", ["cartpole", "CartPole-v1"])
+def test_a_run_killed_after_its_last_checkpoint_only_judges_again(tmp_path: Path, env_id: str) -> None:
+    whole = hotloop.train(small(tmp_path, "run", env={"id": env_id, "num_envs": 2}, n_step=2))
+    (tmp_path / "run" / "result.json").unlink()
+    again = hotloop.resume(tmp_path / "run")
+    assert again["digest"] == whole["digest"]
+    assert again["evaluation"] == whole["evaluation"]
+
+
+def test_a_checkpoint_at_every_iteration_leaves_nothing_to_sample_and_the_run_goes_on(tmp_path: Path) -> None:
+    settings = small(tmp_path, env={"id": "CartPole-v1", "num_envs": 8}, n_step=3, checkpoint={"every": 8})
+    assert hotloop.train(settings)["env_steps"] == 1_200
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_at_once_and_the_run_resumes_exactly(tmp_path: Path, number: int) -> None:
     whole = hotloop.train(small(tmp_path, "whole"))

@@ -99,7 +99,8 @@ class EvaluationSettings:
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSettings:
     every: Count = 0
-    """Env steps between two checkpoints; 0: a tenth of the run."""
+    """Env steps between two checkpoints; 0: a tenth of the run, and at least 1,000 of each env, since envs that cannot
+    save their state are made anew at each."""
     keep: int = 2
     """How many of the newest are kept, at least 1."""
 
@@ -201,4 +202,4 @@ class DQNSettings:
 
     @property
     def checkpoint_every(self) -> int:
-        return self.checkpoint.every or max(1, self.total_env_steps // 10)
+        return self.checkpoint.every or max(self.total_env_steps // 10, 1_000 * self.env.num_envs)

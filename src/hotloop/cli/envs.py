@@ -40,10 +40,14 @@ def _list(as_json: bool) -> int:
 
 
 def _check(arguments: object) -> int:
+    import numpy as np
+
     from hotloop.envs.contract import check_env
+    from hotloop.envs.registry import make_envs
     from hotloop.envs.settings import EnvSettings
 
     settings = EnvSettings(id=arguments.id, num_envs=arguments.num_envs)  # type: ignore[attr-defined]
+    make_envs(settings, 1, np.zeros(1, np.uint64)).close()  # one that cannot be made is one sentence, not a table
     results = check_env(settings, env_steps=arguments.env_steps)  # type: ignore[attr-defined]
     if arguments.json:  # type: ignore[attr-defined]
         print_json([dataclasses.asdict(result) for result in results])

@@ -39,7 +39,7 @@ class TerminalProgress:
             self._live.stop()
 
     def say(self, text: str) -> None:
-        self._console.print(text, style="dim", highlight=False)
+        self._console.print(text, style="dim", highlight=False, markup=False)
 
     def show(self, session: Session, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         if row is not None:

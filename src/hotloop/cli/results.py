@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -23,7 +24,7 @@ def print_result(result: dict[str, Any]) -> None:
         f"{result['env_steps_per_second']:,.0f} env steps/s while training ({result['lane']} lane)"
     )
     console.print(_phase_table(result["phases"]))
-    console.print(f"[bold]run[/bold]      {result['run']}", soft_wrap=True)
+    console.print(f"[bold]run[/bold]      {escape(result['run'])}", soft_wrap=True)
 
 
 def _own_measures(evaluation: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from hotloop.cli.arguments import VerbParser, print_json
@@ -27,8 +28,12 @@ def run(words: list[str]) -> int:
 
 
 def _table(summaries: list[RunSummary]) -> Table:
-    names = [field.name for field in dataclasses.fields(RunSummary)]
-    table = Table(*[name.replace("_", " ") for name in names], box=None, padding=(0, 2, 0, 0))
+    names = ["path", "env", "status", "env_steps", "mean_return", "started"]
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(
+            name.replace("_", " "), no_wrap=name == "path", overflow="fold"
+        )
     for summary in summaries:
         table.add_row(*[_cell(getattr(summary, name)) for name in names])
     return table
@@ -39,4 +44,4 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else escape(str(value))

@@ -29,7 +29,7 @@ def run(words: list[str]) -> int:
     opened = Run.open(arguments.run)
     settings = settings_of(opened, arguments.trust)
     try:
-        return _watch(load_agent(opened, settings), settings, arguments)
+        return _watch(load_agent(opened, settings).as_policy(), settings, arguments)
     except KeyboardInterrupt:
         return 130
 

@@ -34,9 +34,10 @@ ObsSpec = ArraySpec | dict[str, ArraySpec]
 
 @dataclass(frozen=True, slots=True)
 class DiscreteActions:
-    """Actions 0 .. count-1; an adapter translates to the env's own numbering."""
+    """Actions 0 .. count-1; an adapter translates to the env's own numbering, which begins at `first`."""
 
     count: int
+    first: int = 0
 
 
 @dataclass(slots=True)

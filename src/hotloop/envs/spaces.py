@@ -175,7 +175,7 @@ def _require_supported(env_id: str, space: gymnasium.Space) -> None:
 def actions_for(env_id: str, space: gymnasium.Space) -> tuple[DiscreteActions, int]:
     """Our actions 0 .. count-1, and what to add for the env's own numbering."""
     if isinstance(space, spaces.Discrete):
-        return DiscreteActions(int(space.n)), int(space.start)
+        return DiscreteActions(int(space.n), int(space.start)), int(space.start)
     kind = "continuous" if isinstance(space, spaces.Box) else "not one choice among a few"
     raise EnvError(
         f"`{env_id}` has action space {space}, which is {kind}; DQN needs Discrete actions",

@@ -21,10 +21,15 @@ from hotloop.runs.directory import Run
 class Agent:
     """`act` on one observation or on a batch of them; `network` is an ordinary `nn.Module`."""
 
-    def __init__(self, network: QNetwork, settings: DQNSettings, obs_spec: ObsSpec) -> None:
+    def __init__(self, network: QNetwork, settings: DQNSettings, obs_spec: ObsSpec, first_action: int = 0) -> None:
         self.network = network
         self.settings = settings
         self.obs_spec = obs_spec
+        self.first_action = first_action
+
+    def as_policy(self) -> Agent:
+        """The same agent with actions numbered from 0, as our envs take them."""
+        return Agent(self.network, self.settings, self.obs_spec)
 
     @torch.no_grad()
     def q_values(self, obs: Obs) -> Array:
@@ -36,15 +41,17 @@ class Agent:
         return q.numpy()
 
     def act(self, obs: Any, action_mask: Any = None) -> Any:
-        """The best action: an int for one observation, an array [N] for a batch."""
+        """The best action as the env numbers it: an int for one observation, an array [N] for a batch."""
         batch, single = self._as_batch(obs)
         q = torch.from_numpy(self.q_values(batch))
         mask = None if action_mask is None else torch.as_tensor(np.atleast_2d(action_mask), dtype=torch.bool)
-        action = td.mask_actions(q, mask).argmax(-1).numpy()
+        action = td.mask_actions(q, mask).argmax(-1).numpy() + self.first_action
         return int(action[0]) if single else action
 
     def _as_batch(self, obs: Any) -> tuple[Obs, bool]:
         if isinstance(self.obs_spec, dict):
+            if not isinstance(obs, dict) or obs.keys() != self.obs_spec.keys():
+                raise EnvError(f"the observation must be a dict of {', '.join(self.obs_spec)}")
             parts = {name: _checked(obs[name], spec) for name, spec in self.obs_spec.items()}
             return {name: batch for name, (batch, _) in parts.items()}, all(single for _, single in parts.values())
         return _checked(obs, self.obs_spec)
@@ -76,4 +83,4 @@ def load_agent(run: Run, settings: DQNSettings) -> Agent:
     if len(values) != expected:
         raise CheckpointError(f"the checkpoint has {len(values)} parameters, the network of its settings {expected}")
     torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
-    return Agent(network, settings, obs_spec)
+    return Agent(network, settings, obs_spec, meta.get("first_action", 0))

@@ -33,6 +33,7 @@ class Journal:
         self._timer = timer
         self._warn = warn
         self._events = EventLog(run.events)
+        self.saved_env_steps = 0
 
     def begin(self) -> None:
         """A first row for a new run; for one that stopped, everything as its newest checkpoint has it."""
@@ -45,6 +46,7 @@ class Journal:
             return
         _, state, meta = found
         self._session.load_state(state)
+        self.saved_env_steps = self._session.counters.env_steps
         self._timer.add_ns(meta["phases_ns"])
         self._events.truncate(meta["events_offset"])
 
@@ -60,11 +62,13 @@ class Journal:
             "events_offset": self._events.sync(),
             "obs_spec": spec_as_data(envs.obs_spec),
             "num_actions": envs.action_spec.count,
+            "first_action": envs.action_spec.first,
             "lane": session.learner.lane.name,
         }
         folder = self._run.checkpoints
         checkpoint.save(folder, checkpoint.checkpoint_name(session.counters.env_steps), session.state(), meta)
         checkpoint.keep(folder, session.settings.checkpoint.keep)
+        self.saved_env_steps = session.counters.env_steps
 
     def finish(self, evaluation: dict[str, Any], final_evaluation: dict[str, Any], state_digest: str) -> dict[str, Any]:
         counters = self._session.counters

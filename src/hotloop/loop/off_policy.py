@@ -32,8 +32,9 @@ class Progress(Protocol):
 class RunStopped(HotloopError):
     """Training was asked to stop by a signal."""
 
-    def __init__(self, run: Run, signal_number: int, env_steps: int) -> None:
-        super().__init__(f"stopped at {env_steps:,} env steps", f"`hotloop resume {run.path}` continues")
+    def __init__(self, run: Run, signal_number: int, env_steps: int, saved_env_steps: int) -> None:
+        saved = f"saved at {saved_env_steps:,}" if saved_env_steps else "nothing saved yet"
+        super().__init__(f"stopped at {env_steps:,} env steps, {saved}", f"`hotloop resume '{run.path}'` continues")
         self.run, self.signal_number, self.env_steps = run, signal_number, env_steps
 
 
@@ -44,11 +45,12 @@ def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progres
     settings leaves nothing behind.
     """
     timer = PhaseTimer()
-    with ExitStack() as cleanup, compile_phase(timer, progress.say), StopSignals() as stop:
+    with ExitStack() as cleanup, compile_phase(timer, progress.say):
         cleanup.enter_context(machine_for(settings.threads))
         with timer.phase("start-up"):
             session = build_session(settings, timer)
             cleanup.callback(session.close)
+            stop = cleanup.enter_context(StopSignals())  # from here on there is something to lose
             run = cleanup.enter_context(claim_run())
             journal = Journal(run, session, timer, warn=progress.say)
             cleanup.callback(journal.close)
@@ -61,7 +63,7 @@ def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progres
             _save_on_stop(session, journal, timer)
         except Overdue:
             progress.say("the evaluation under way was given up; the run resumes from its last checkpoint")
-        raise RunStopped(run, stop.requested, session.counters.env_steps)
+        raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
 
 
 def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress) -> None:
@@ -73,7 +75,7 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
         with timer.phase("store"):
             replay.add(obs, action, step)
 
-        for k in session.plan.due(before.env_steps, counters.env_steps):
+        for k in session.plan.due(before.env_steps, counters.env_steps) if replay.size else ():
             with timer.phase("sample"):
                 batches = replay.sample(learner.rows_per_update, k, counters.env_steps, settings.updates_per_batch)
             with timer.phase("update"):

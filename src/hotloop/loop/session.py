@@ -82,6 +82,8 @@ class Session:
         if self.collector.envs.saves_state:
             self.collector.envs.set_state(state["envs"])
             self.collector.load_state(state["collector"])
+        elif self.finished:  # only the judging is left: nothing may change
+            self.collector.load_state(state["collector"])
         else:
             self.recreate_envs()
         self.policy.load_state(state["policy"])
