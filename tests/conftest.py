@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,6 +18,14 @@ settings.register_profile(
     "hotloop", deadline=None, max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("hotloop")
+
+
+@pytest.fixture(autouse=True)
+def tiny_numbers_kept() -> Iterator[None]:
+    """Verbs that measure flush denormals for their whole process; other tests need them."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)
 
 
 @pytest.fixture

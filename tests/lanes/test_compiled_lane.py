@@ -25,6 +25,9 @@ from hotloop.lanes.spec import Lane, UpdateSpec
 from hotloop.nets.build import build_q_network
 from hotloop.nets.settings import NetworkSettings
 
+pytestmark = pytest.mark.skipif(
+    compiled_build.compiler_problem() != "", reason=f"compiled lane: {compiled_build.compiler_problem()}"
+)
 FLAT = ArraySpec((4,))
 NUM_ENVS, NUM_ACTIONS, ROWS = 2, 3, 8
 VECTORS = ("online", "target", "mean", "square")

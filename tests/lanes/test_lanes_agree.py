@@ -134,9 +134,10 @@ def test_the_native_lane_stops_before_an_update_that_would_spoil_the_weights() -
 
 def test_auto_takes_the_native_lane_for_multilayer_networks_and_says_why_not_otherwise() -> None:
     assert learner("auto").choice.name == "native"
-    choice = learner("auto", network={"noisy": True}).choice
+    choice = learner("auto", network={"noisy": True}, total_env_steps=1_000).choice
     assert choice.name == "eager"
     assert "noisy" in choice.reason
+    assert "repay" in choice.reason
 
 
 @pytest.mark.parametrize(

@@ -79,12 +79,12 @@ def native_problem(job: LaneJob) -> str:
 
 def compiled_problem(job: LaneJob) -> str:
     """Why the compiled lane cannot do this job; empty where it can."""
-    from hotloop.lanes.compiled_build import compiler_available
+    from hotloop.lanes.compiled_build import compiler_problem
 
     if not job.traceable:
         return "the network is a graph of nodes, one compiled operation already"
-    if job.device == "cpu" and not compiler_available():
-        return "it needs a C++ compiler, and none was found"
+    if job.device == "cpu":
+        return compiler_problem()
     return ""
 
 

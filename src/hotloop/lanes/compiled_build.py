@@ -32,11 +32,20 @@ def compiler_available() -> bool:
     return shutil.which(os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")) is not None
 
 
+def compiler_problem() -> str:
+    """Why code for a CPU cannot be compiled here; empty where it can."""
+    if not compiler_available():
+        return "it needs a C++ compiler, and none was found"
+    if any(" " in folder for folder in (sys.prefix, torch.__file__)):
+        return "PyTorch is installed under a path with a space in it, which its compiler call does not quote"
+    return ""
+
+
 def require_compiler(device: torch.device) -> None:
-    if device.type == "cpu" and not compiler_available():
+    if device.type == "cpu" and (problem := compiler_problem()):
         raise LaneError(
-            "the compiled lane needs a C++ compiler, and none was found",
-            "install g++, name another in the environment variable CXX, or use `--learner.lane eager`",
+            f"the compiled lane cannot be used: {problem}",
+            "install g++ or name another in the environment variable CXX, or use `--learner.lane eager`",
         )
 
 
