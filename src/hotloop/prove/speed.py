@@ -59,6 +59,7 @@ def measure(first: Call, second: Call, seconds: float, clock: Clock = time.proce
 
 def _warm_up(call: Call, clock: Clock) -> int:
     """Run until caches and code are warm; how many calls make one sample."""
+    call()  # the first one may compile: for seconds that must not decide how many calls a sample has
     count, start = 1, clock()
     while True:
         taken = _sample(call, count, clock)
