@@ -41,6 +41,7 @@ class DQNLearner:
 
     def __init__(self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int) -> None:
         self.settings = settings
+        self._constant_rates: dict[int, Array] = {}
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
         self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
         job = self._lane_job(mlp_layout(settings.network, obs_spec, num_actions))
@@ -71,7 +72,12 @@ class DQNLearner:
     def learning_rates(self, counters: Counters, k: int) -> Array:
         """The learning rate of each of the next k updates."""
         optimiser, schedule = self.settings.optimiser, self.settings.optimiser.lr_schedule
-        if schedule.kind != "constant" and schedule.unit == "updates":
+        if schedule.kind == "constant":
+            rates = self._constant_rates.get(k)
+            if rates is None:
+                rates = self._constant_rates[k] = np.full(k, optimiser.lr * schedule.start)
+            return rates
+        if schedule.unit == "updates":
             return np.array([optimiser.lr * schedule.at(counters.updates + j) for j in range(k)])
         return np.full(k, optimiser.lr * schedule.now(counters))
 

@@ -31,9 +31,7 @@ def _table(summaries: list[RunSummary]) -> Table:
     names = ["path", "env", "status", "env_steps", "mean_return", "started"]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in names:
-        table.add_column(
-            name.replace("_", " "), no_wrap=name == "path", overflow="fold"
-        )
+        table.add_column(name.replace("_", " "), no_wrap=name == "path", overflow="fold")
     for summary in summaries:
         table.add_row(*[_cell(getattr(summary, name)) for name in names])
     return table

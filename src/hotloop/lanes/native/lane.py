@@ -43,11 +43,11 @@ class NativeLane:
         assert isinstance(batches.obs, np.ndarray)
         assert isinstance(batches.next_obs, np.ndarray)
         fields = (
-            batches.obs.reshape(k, rows, -1),
+            batches.obs if batches.obs.ndim == 3 else batches.obs.reshape(k, rows, -1),
             batches.action,
             batches.reward,
             batches.discount,
-            batches.next_obs.reshape(k, rows, -1),
+            batches.next_obs if batches.next_obs.ndim == 3 else batches.next_obs.reshape(k, rows, -1),
             batches.weight,
             batches.next_action_mask,
         )
@@ -65,7 +65,7 @@ class NativeLane:
         actor = self._actors.get(num_envs)
         if actor is None:
             actor = self._actors[num_envs] = NativeActor(self._layout, num_envs)
-        return actor.greedy(self.online, obs.reshape(num_envs, -1), action_mask)
+        return actor.greedy(self.online, obs if obs.ndim == 2 else obs.reshape(num_envs, -1), action_mask)
 
     def move_target(self, tau: float) -> None:
         if tau == 1.0:
