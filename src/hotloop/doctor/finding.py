@@ -1,0 +1,82 @@
+"""A finding: one diagnosed cost, with evidence and remedy; and the registry of the rules that make them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from hotloop.doctor.trace import Trace
+
+EXACT, CHANGES_LEARNING = "exact", "changes-learning"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What costs time, how it is known, and what to do about it."""
+
+    share: float
+    """The part of loop time it takes, 0 to 1."""
+    evidence: str
+    """A sentence with the measured numbers."""
+    where: str = ""
+    """`file.py:line` of the user's own source, where one line can be named."""
+    remedy: str
+    before: str = ""
+    """A line or a few of code as they stand, typically; shown beside `after`."""
+    after: str = ""
+    expected_gain: float
+    """How many times faster the whole loop would be, by Amdahl from the measured share."""
+    kind: str = EXACT
+    rule: str = ""
+    title: str = ""
+    lines: tuple[str, ...] = field(default=())
+    """Further places, most expensive first."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+RuleFunction = Callable[[Trace], Finding | None]
+
+
+@dataclass(frozen=True)
+class Rule:
+    code: str
+    title: str
+    """The first line of the function's docstring."""
+    explanation: str
+    """The rest of it: why it costs, and the remedy. `docs/findings.md` is made of these."""
+    judge: RuleFunction
+
+    def find(self, trace: Trace) -> Finding | None:
+        found = self.judge(trace)
+        return None if found is None else Finding(**{**vars(found), "rule": self.code, "title": self.title})
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(code: str) -> Callable[[RuleFunction], RuleFunction]:
+    """Register a rule under `code`; its docstring is what users read about it."""
+
+    def register(judge: RuleFunction) -> RuleFunction:
+        if code in RULES:
+            raise ValueError(f"two rules are called {code}")
+        title, _, explanation = inspect.getdoc(judge).partition("\n")  # type: ignore[union-attr]
+        RULES[code] = Rule(code, title.rstrip("."), explanation.strip(), judge)
+        return judge
+
+    return register
+
+
+def amdahl(share: float, speedup: float = float("inf")) -> float:
+    """How many times faster the whole becomes if `share` of it becomes `speedup` times faster."""
+    return 1 / max(1e-9, 1 - share + share / speedup)
+
+
+def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]:
+    """What every rule has to say, the greatest expected gain first."""
+    found = [rule.find(trace) for rule in (RULES.values() if rules is None else rules)]
+    return sorted((one for one in found if one is not None), key=lambda one: -one.expected_gain)

@@ -1,0 +1,216 @@
+"""What was recorded of one training loop, as plain data: the recorders write it, rules and reports only read it.
+
+Every share and ratio that rules and reports use is worked out here, once, so that the page, the terminal and the
+findings never disagree about a number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+
+START_UP, ACT, ENV, STORE, SAMPLE = "start-up", "act", "env", "store", "sample"
+UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER = "update", "log", "evaluate", "checkpoint", "other"
+STORE_AND_SAMPLE = "store-and-sample"
+"""A foreign script's replay cannot always be told apart into the two."""
+PHASES = (START_UP, ACT, ENV, STORE, SAMPLE, STORE_AND_SAMPLE, UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER)
+UPDATE_PARTS = ("forward", "backward", "optimiser", "rest")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What was diagnosed, and how it ended."""
+
+    kind: str
+    """`script` or `preset`."""
+    name: str
+    arguments: tuple[str, ...] = ()
+    ending: str = "finished"
+    """`finished`, `limit` (the doctor's own bound), `interrupted`, `crashed` or `exited`."""
+    exit_code: int | None = None
+    """The script's own; None where the doctor stopped it."""
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What happened in the loop, counted rather than assumed; start-up is left out."""
+
+    env_steps: int = 0
+    env_calls: int = 0
+    """Calls of the outermost `step`: `env_steps / env_calls` environments are stepped at once."""
+    episodes: int = 0
+    updates: int = 0
+    """Optimiser steps."""
+    act_forwards: int = 0
+    act_forwards_with_grad: int = 0
+    update_forwards: int = 0
+    unneeded_grad_forwards: int = 0
+    """Forwards in the update that recorded gradients for a module no optimiser ever changes (a target network)."""
+    backwards: int = 0
+    parameter_tensors: int = 0
+    parameters: int = 0
+    double_parameters: int = 0
+    """Parameters held in float64."""
+    denormal_values: int = 0
+    """Optimiser state too small for ordinary floats, counted when the loop ended."""
+    optimiser: str = ""
+    """Class name, with `fused` or `foreach` where it says so."""
+    batch_size: int = 0
+    """Rows of the last forward before a backward."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallCount:
+    """How often one function was called from one line, seen by the counting pass."""
+
+    name: str
+    """Qualified: `Tensor.item`, `list.insert`, `deque.append`, `torch.tensor`, `networkx.all_simple_paths`, `print`."""
+    where: str
+    """`file.py:line` of the user's own line that led to it."""
+    phase: str
+    count: int
+    largest: int = 0
+    """Greatest size of the container it worked on, where it has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineCost:
+    """Time charged to one line of the user's own source by stack sampling: itself and all it called."""
+
+    where: str
+    function: str
+    source: str
+    phase: str
+    seconds: float
+    features: tuple[str, ...] = ()
+    """What the line's syntax shows: `f-string`, `string-key`, `for-loop`, `comprehension`, `item`, `insert-front`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackCost:
+    phase: str
+    frames: tuple[str, ...]
+    """`function (file.py:line)`, outermost first."""
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slice:
+    """One stretch of the loop; all slices together are the timeline and show what grows."""
+
+    start_seconds: float
+    seconds: float
+    env_steps: int
+    episodes: int
+    updates: int
+    phases: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """The same loop with one thing changed, run interleaved with the unchanged one."""
+
+    name: str
+    what: str
+    kind: str
+    """`exact` or `changes-learning`."""
+    ratio: float
+    """Time per env step as it is, over time per env step with the change: above 1, the change is faster."""
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """Does it get slower? `ratio` is the cost at the end of the range over the cost at its beginning."""
+
+    over: str
+    """`run`, `replay fill`, `num_envs` or `episode length`."""
+    what: str
+    """The cost looked at: `env step`, or a phase, or `steps per episode`."""
+    points: tuple[tuple[float, float], ...]
+    """Place on the axis, cost in microseconds (or in the unit `what` says)."""
+    ratio: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    subject: Subject
+    machine: dict[str, Any]
+    seconds: float
+    """Wall-clock, from the subject's first line to its end; the phases sum to it."""
+    phases: dict[str, float]
+    update_parts: dict[str, float] = field(default_factory=dict)
+    """How the phase `update` splits into forward, backward, optimiser and the rest."""
+    counts: Counts = field(default_factory=Counts)
+    calls: tuple[CallCount, ...] = ()
+    counted: Counts = field(default_factory=Counts)
+    """Env steps and updates of the counting pass, which `calls` are to be divided by."""
+    lines: tuple[LineCost, ...] = ()
+    stacks: tuple[StackCost, ...] = ()
+    timeline: tuple[Slice, ...] = ()
+    growth: tuple[Growth, ...] = ()
+    experiments: tuple[Experiment, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the reader should know about the recording itself: overhead, sampler, what could not be seen."""
+    schema: int = SCHEMA
+
+    @property
+    def loop_seconds(self) -> float:
+        """Everything but start-up: what findings are measured against."""
+        return self.seconds - self.phases.get(START_UP, 0.0)
+
+    def share(self, *phases: str) -> float:
+        """The part of loop time that these phases took together."""
+        return sum(self.phases.get(phase, 0.0) for phase in phases) / self.loop_seconds if self.loop_seconds else 0.0
+
+    def part_share(self, part: str) -> float:
+        """The part of loop time that one part of the update took."""
+        return self.update_parts.get(part, 0.0) / self.loop_seconds if self.loop_seconds else 0.0
+
+    def share_of(self, lines: Iterable[LineCost]) -> float:
+        """The part of loop time sampled on these lines."""
+        return sum(line.seconds for line in lines) / self.loop_seconds if self.loop_seconds else 0.0
+
+    def calls_named(self, *names: str) -> tuple[CallCount, ...]:
+        """Most frequent first."""
+        return tuple(sorted((call for call in self.calls if call.name in names), key=lambda call: -call.count))
+
+    def per_env_step(self, calls: Iterable[CallCount]) -> float:
+        return sum(call.count for call in calls) / max(1, self.counted.env_steps)
+
+    def per_update(self, calls: Iterable[CallCount]) -> float:
+        return sum(call.count for call in calls) / max(1, self.counted.updates)
+
+    @property
+    def envs_at_once(self) -> float:
+        return self.counts.env_steps / max(1, self.counts.env_calls)
+
+
+def write_trace(trace: Trace, path: Path) -> None:
+    """Atomically: a half-written trace is never seen under its name."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(asdict(trace), indent=1))
+    partial.replace(path)
+
+
+def read_trace(text: str) -> Trace:
+    """The trace that `write_trace` wrote."""
+    data = json.loads(text)
+    rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
+    for name, kind in rows.items():
+        data[name] = tuple(kind(**_tuples(row)) for row in data[name])
+    data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])
+    data["subject"] = Subject(**_tuples(data["subject"]))
+    data["counts"], data["counted"] = Counts(**data["counts"]), Counts(**data["counted"])
+    return Trace(**data | {"notes": tuple(data["notes"])})
+
+
+def _tuples(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
