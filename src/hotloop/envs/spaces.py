@@ -186,7 +186,7 @@ def actions_for(env_id: str, space: gymnasium.Space) -> tuple[DiscreteActions, i
 def first_not_finite(obs: Obs) -> int:
     """The first env whose row holds NaN or infinity, or -1."""
     for part in obs.values() if isinstance(obs, dict) else (obs,):
-        if part.dtype != np.uint8 and count_not_finite(part.reshape(-1)):
+        if part.dtype.kind == "f" and count_not_finite(part.reshape(-1)):
             rows = np.isfinite(part.reshape(len(part), -1)).all(axis=1)
             return int(np.argmin(rows))
     return -1

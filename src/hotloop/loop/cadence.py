@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from fractions import Fraction
 
 
@@ -24,12 +24,12 @@ class UpdatePlan:
         """Updates owed after so many env steps, had there been no warm-up."""
         return env_steps // self._train_every * self._train_every * self._numerator // self._denominator
 
-    def due(self, before: int, after: int) -> Iterator[int]:
+    def due(self, before: int, after: int) -> Sequence[int]:
         """The sizes of the calls to make now; what fell into the warm-up is skipped, not caught up."""
         if after <= self._warmup:
-            return
-        left = self.owed(after) - self.owed(max(before, self._warmup))
-        while left > 0:
-            k = min(left, self.max_per_call)
-            yield k
-            left -= k
+            return ()
+        owed = self.owed(after) - self.owed(max(before, self._warmup))
+        if owed <= self.max_per_call:
+            return (owed,) if owed else ()
+        whole_calls, rest = divmod(owed, self.max_per_call)
+        return [self.max_per_call] * whole_calls + ([rest] if rest else [])
