@@ -19,6 +19,7 @@ VERBS = {
     "watch": "watch a run's best agent play: terminal, video or pictures",
     "compare": "train arms x seeds in parallel and say what a change did to learning",
     "draw": "draw a DAG-wired network with its weights, and measure its graph",
+    "doctor": "say why a training loop is slow, ours or any script, and what to do",
     "prove": "hold every fast path equal to a plain program, then time both",
     "bench": "measure the lanes, or hotloop against other libraries",
     "runs": "list the runs in a folder",

@@ -44,6 +44,8 @@ class Counts:
     env_steps: int = 0
     env_calls: int = 0
     """Calls of the outermost `step`: `env_steps / env_calls` environments are stepped at once."""
+    envs: int = 0
+    """Distinct objects whose outermost `step` was called."""
     episodes: int = 0
     updates: int = 0
     """Optimiser steps."""
@@ -105,6 +107,7 @@ class Slice:
     """One stretch of the loop; all slices together are the timeline and show what grows."""
 
     start_seconds: float
+    """Since the loop began: start-up lies before it."""
     seconds: float
     env_steps: int
     episodes: int

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
 
 Precision = Literal["float32", "bfloat16"]
+LANES = ("eager", "compiled", "native")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from hotloop.core.medians import median_interval
 from hotloop.prove import peers
 from hotloop.prove.bench_rows import PeerRow
 from hotloop.prove.peers.libraries import Library
-from hotloop.prove.speed import median_interval
 
 FOLDER = Path(peers.__file__).parent
 SCRIPTS = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.suggest import nearest
+from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Case
 from hotloop.prove.cases import (
     acting,
@@ -22,7 +23,7 @@ from hotloop.prove.cases import (
     topology,
     update,
 )
-from hotloop.prove.cases.learners import LANES, lane_problem
+from hotloop.prove.cases.learners import lane_problem
 
 FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
     "q-loss": (loss.q_loss_cases, "the loss alone, and with its gradient"),

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
 from statistics import median
 from typing import Any
+
+from hotloop.core.medians import median_interval
 
 Call = Callable[[], Any]
 Clock = Callable[[], float]
@@ -26,7 +27,6 @@ UNCOUNTED = 2
 WARM_UP_SECONDS = 0.1
 MIN_PAIRS = 7
 MAX_PAIRS = 301
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,3 @@ def _sample(call: Call, count: int, clock: Clock) -> float:
     for _ in range(count):
         call()
     return (clock() - start) / count
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The two sorted values between which the true median lies with 95 %: each falls below it with even odds."""
-    ordered, count = sorted(values), len(values)
-    outside = 0.0
-    for skipped in range(count // 2):
-        outside += 2.0 * comb(count, skipped) / 2.0**count
-        if outside > 1.0 - CONFIDENCE:
-            return ordered[max(0, skipped - 1)], ordered[min(count - 1, count - skipped)]
-    return ordered[0], ordered[-1]

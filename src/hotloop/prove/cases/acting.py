@@ -10,8 +10,9 @@ import torch
 from hotloop.algos.policies import EpsilonGreedy
 from hotloop.core.schedules import Counters, Schedule
 from hotloop.core.types import Array
+from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Built, Case, Growth
-from hotloop.prove.cases.learners import LANES, NUM_ACTIONS, OBS_SIZE, SMALL, Size, make_agent, make_learner
+from hotloop.prove.cases.learners import NUM_ACTIONS, OBS_SIZE, SMALL, Size, make_agent, make_learner
 from hotloop.prove.cases.tape import Tape
 from hotloop.prove.equivalence import Equality, compare_sequences
 from hotloop.prove.reference.epsilon import act, act_many

@@ -18,7 +18,6 @@ from hotloop.nets.settings import NetworkSettings
 from hotloop.prove.reference.dqn_update import DQNAgent
 
 Variant = Literal["dqn", "double", "dueling", "c51", "prioritised", "n-step", "mse", "masked", "rainbow"]
-LANES = ("eager", "compiled", "native")
 OBS_SIZE = 4
 NUM_ACTIONS = 2
 NUM_ACTIONS_MASKED = 5

@@ -28,12 +28,13 @@ from hotloop.doctor.timer import PhaseTimer
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.gymnasium_envs import gymnasium_seeds
 from hotloop.envs.settings import EnvSettings
+from hotloop.lanes.spec import LANES
 from hotloop.loop.off_policy import run_loop
 from hotloop.loop.session import Session, build_session
 from hotloop.loop.stopping import StopSignals
 from hotloop.nets.settings import NetworkSettings
 from hotloop.prove.case import Built, Case, Growth
-from hotloop.prove.cases.learners import LANES, copy_parameters, flat
+from hotloop.prove.cases.learners import copy_parameters, flat
 from hotloop.prove.cases.tape import Tape
 from hotloop.prove.equivalence import Equality, compare
 from hotloop.prove.reference import dqn_cartpole

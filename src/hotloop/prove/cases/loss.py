@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import ArraySpec
+from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Built, Case, Growth, Kind
 from hotloop.prove.cases.learners import (
     GAMMA,
-    LANES,
     NUM_ACTIONS,
     OBS_SIZE,
     SMALL,

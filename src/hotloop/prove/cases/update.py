@@ -10,9 +10,9 @@ from torch import Tensor
 
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Batch, UpdateStats
+from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Built, Call, Case, Growth
 from hotloop.prove.cases.learners import (
-    LANES,
     SMALL,
     PlainBatch,
     Size,

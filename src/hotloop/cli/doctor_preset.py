@@ -1,0 +1,155 @@
+"""`hotloop doctor PRESET`: our own loop, its phases, its growth, and the experiments people make by hand."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.core.errors import HotloopError
+from hotloop.core.types import Array, EnvStep
+from hotloop.doctor.facts import machine_facts, usable_cores
+from hotloop.doctor.growth import growth_over_run
+from hotloop.doctor.loops import Loop, Ratio, compare_loops, record
+from hotloop.doctor.trace import Experiment, Growth, Slice, Subject, Trace
+from hotloop.lanes.spec import LANES
+from hotloop.loop.patient import TrainingLoop
+from hotloop.loop.variations import EXACT, Variation, training_alone, variations
+from hotloop.prove.reference.snake_dqn import ReplayBuffer, push_one_by_one
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class PresetPlan:
+    """How long to look, and at what."""
+
+    seconds: float = 10.0
+    experiment_seconds: float = 1.5
+    experiments: bool = True
+
+
+def record_preset(settings: DQNSettings, name: str, plan: PresetPlan, say: Say) -> Trace:
+    """Train for a while as the preset says, then with one thing changed at a time."""
+    with tempfile.TemporaryDirectory() as folder:
+        say(f"training {name} for {plan.seconds:g} s")
+        with contextlib.closing(TrainingLoop(settings, Path(folder) / "run")) as loop:
+            timeline = record(loop, plan.seconds)
+            trace = _trace(settings, name, loop, timeline)
+            lane = loop.session.learner.choice.name
+        if plan.experiments:
+            experiments, sweep, notes = _experiments(training_alone(settings, lane), lane, plan, Path(folder), say)
+            trace = replace(trace, experiments=experiments, growth=(*trace.growth, *sweep), notes=trace.notes + notes)
+    return trace
+
+
+def _trace(settings: DQNSettings, name: str, loop: TrainingLoop, timeline: list[Slice]) -> Trace:
+    choice, phases = loop.session.learner.choice, {"start-up": loop.start_up_seconds}
+    for part in timeline:
+        for phase, seconds in part.phases.items():
+            phases[phase] = phases.get(phase, 0.0) + seconds
+    return Trace(
+        subject=Subject(kind="preset", name=name, ending="finished" if loop.session.finished else "limit"),
+        machine=machine_facts() | {"torch_threads": settings.threads, "denormals_flushed": True},
+        seconds=sum(phases.values()),
+        phases=phases,
+        counts=loop.counts(),
+        timeline=tuple(timeline),
+        growth=(*growth_over_run(timeline), *_growth_over_fill(timeline, settings.replay.capacity)),
+        notes=(f"{choice.name} lane: {choice.reason}",),
+    )
+
+
+def _growth_over_fill(timeline: list[Slice], capacity: int) -> list[Growth]:
+    """What a sampled batch costs while the replay fills."""
+    points, env_steps = [], 0
+    for part in timeline:
+        env_steps += part.env_steps
+        if part.updates and env_steps <= 1.2 * capacity:
+            fill = float(min(env_steps, capacity))
+            points.append((fill, 1e6 * part.phases.get("sample", 0.0) / part.updates))
+    if len(points) < 4:
+        return []
+    fifth = max(1, len(points) // 5)
+    first, last = (sorted(cost for _, cost in ends)[fifth // 2] for ends in (points[:fifth], points[-fifth:]))
+    ratio = last / first if first else 1.0
+    return [Growth(over="replay fill", what="sample, per update", points=tuple(points), ratio=ratio)]
+
+
+Answer = tuple[tuple[Experiment, ...], tuple[Growth, ...], tuple[str, ...]]
+
+
+def _experiments(settings: DQNSettings, lane: str, plan: PresetPlan, folder: Path, say: Say) -> Answer:
+    made: list[Experiment] = []
+    notes: list[str] = []
+    costs: list[tuple[float, float]] = []
+    with contextlib.closing(TrainingLoop(settings, folder / "as-it-is")) as as_it_is:
+        arms = _arms(settings, lane, as_it_is)
+        for index, (variation, make) in enumerate(arms):
+            say(f"experiment: {variation.name} ({variation.what})")
+            try:
+                with contextlib.closing(make(folder / f"arm-{index}")) as changed:
+                    found = compare_loops(as_it_is, changed, plan.experiment_seconds)
+            except HotloopError as error:
+                notes.append(f"`{variation.name}` was not tried: {str(error).partition(chr(10))[0]}")
+                continue
+            made.append(_experiment(variation, found))
+            if variation.name.startswith("num_envs"):
+                costs.append((float(variation.settings.env.num_envs), 1e6 * found.second_cost))
+                costs.append((float(settings.env.num_envs), 1e6 * found.first_cost))
+    return tuple(made), _growth_over_envs(costs), tuple(notes)
+
+
+Make = Callable[[Path], Loop]
+
+
+def _arms(settings: DQNSettings, lane: str, as_it_is: TrainingLoop) -> Iterator[tuple[Variation, Make]]:
+    for variation in variations(settings, lane, list(LANES), usable_cores()):
+        yield variation, partial(TrainingLoop, variation.settings)
+    if isinstance(as_it_is.session.collector.envs.obs_spec, dict):
+        return
+    single = Variation("single push", "rows stored one by one, as the plain program does", EXACT, settings)
+    yield single, partial(_single_push_loop, settings)
+
+
+def _experiment(variation: Variation, found: Ratio) -> Experiment:
+    return Experiment(
+        name=variation.name,
+        what=variation.what,
+        kind=variation.kind,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+    )
+
+
+def _growth_over_envs(costs: list[tuple[float, float]]) -> tuple[Growth, ...]:
+    points = tuple(sorted(dict(costs).items()))
+    if len(points) < 2:
+        return ()
+    return (Growth(over="num_envs", what="env step", points=points, ratio=points[-1][1] / points[0][1]),)
+
+
+def _single_push_loop(settings: DQNSettings, folder: Path) -> TrainingLoop:
+    """The same loop, storing by the plain program's way as well: a host read per value, a deque of tuples."""
+    loop = TrainingLoop(settings, folder)
+    replay = loop.session.replay
+    replay.add = _SinglePush(replay.add, settings.replay.capacity)  # type: ignore[assignment, method-assign]
+    return loop
+
+
+class _SinglePush:
+    def __init__(self, add: Callable[..., int], capacity: int) -> None:
+        self._add, self._buffer = add, ReplayBuffer(capacity)
+
+    def __call__(self, obs: Array, action: Array, step: EnvStep) -> int:
+        done = step.terminated | step.truncated
+        arrays = (obs, action, step.reward, step.final_obs, done)
+        push_one_by_one(self._buffer, *(torch.from_numpy(array) for array in arrays))
+        return self._add(obs, action, step)

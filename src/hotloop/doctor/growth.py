@@ -1,0 +1,101 @@
+"""Does it get slower? Costs over the run, from its timeline; longer episodes are told apart from slower steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from statistics import median
+
+from hotloop.doctor.trace import Growth, Slice, Trace
+
+BINS = 10
+EPISODE_LENGTH = "env steps per episode"
+LEAST_PHASE_SHARE = 0.02
+
+
+def growth_over_run(timeline: Sequence[Slice]) -> list[Growth]:
+    """Cost of an env step, and of every phase that matters, from the first tenth of the loop to the last.
+
+    What comes with learning (no updates in the warm-up) must not pass for growth, so the run is taken from its first
+    slice with the usual number of updates on.
+    """
+    steady = _steady(timeline)
+    if len(steady) < BINS:
+        return []
+    grown = [_growth("env step", steady, [part.seconds for part in steady])]
+    for phase in _phases_that_matter(steady):
+        grown.append(_growth(phase, steady, [part.phases.get(phase, 0.0) for part in steady]))
+    lengths = _episode_lengths(steady)
+    if lengths:
+        grown.append(lengths)
+    return grown
+
+
+def with_growth(trace: Trace) -> Trace:
+    """The trace with what its timeline says about growth, where its recorder has not said it already."""
+    growth = trace.growth or tuple(growth_over_run(trace.timeline))
+    return replace(trace, growth=growth, notes=(*trace.notes, *growth_notes(growth)))
+
+
+def growth_notes(growth: Sequence[Growth]) -> list[str]:
+    """Longer episodes make every episode dearer although no step is: said, so that nobody hunts for it."""
+    over_run = {one.what: one.ratio for one in growth if one.over == "run"}
+    longer, slower = over_run.get(EPISODE_LENGTH, 1.0), over_run.get("env step", 1.0)
+    if longer < 1.5 or slower > 1.2:
+        return []
+    return [
+        f"episodes became {longer:.1f}x longer while an env step kept its cost ({slower:.2f}x): time per episode "
+        "grows, but nothing in the loop got slower"
+    ]
+
+
+def _steady(timeline: Sequence[Slice]) -> list[Slice]:
+    """From the first slice with at least half the usual updates per env step."""
+    ratios = [part.updates / max(1, part.env_steps) for part in timeline]
+    usual = median(ratios) if ratios else 0.0
+    for index, ratio in enumerate(ratios):
+        if ratio >= usual / 2:
+            return list(timeline[index + 1 :] if index else timeline)
+    return list(timeline)
+
+
+def _phases_that_matter(steady: Sequence[Slice]) -> list[str]:
+    total = sum(part.seconds for part in steady)
+    names = sorted({name for part in steady for name in part.phases})
+    return [n for n in names if sum(part.phases.get(n, 0.0) for part in steady) >= LEAST_PHASE_SHARE * total]
+
+
+def _growth(what: str, steady: Sequence[Slice], seconds: Sequence[float]) -> Growth:
+    """Microseconds per env step in each tenth."""
+    spent, env_steps = _sums(seconds), _sums([part.env_steps for part in steady])
+    points = [
+        (place, 1e6 * cost / count) for place, cost, count in zip(_places(env_steps), spent, env_steps, strict=True)
+    ]
+    return Growth(over="run", what=what, points=tuple(points), ratio=ends_ratio([cost for _, cost in points]))
+
+
+def _episode_lengths(steady: Sequence[Slice]) -> Growth | None:
+    env_steps, episodes = _sums([part.env_steps for part in steady]), _sums([part.episodes for part in steady])
+    if not all(episodes):
+        return None
+    lengths = [count / ended for count, ended in zip(env_steps, episodes, strict=True)]
+    points = tuple(zip(_places(env_steps), lengths, strict=True))
+    return Growth(over="run", what=EPISODE_LENGTH, points=points, ratio=ends_ratio(lengths))
+
+
+def _sums(values: Sequence[float]) -> list[float]:
+    """Of each tenth of the slices."""
+    edges = [round(index * len(values) / BINS) for index in range(BINS + 1)]
+    return [sum(values[start:end]) for start, end in pairwise(edges)]
+
+
+def _places(env_steps: Sequence[float]) -> list[float]:
+    """The middle of each tenth, in env steps since the first."""
+    return [end - count / 2 for end, count in zip(accumulate(env_steps), env_steps, strict=True)]
+
+
+def ends_ratio(costs: Sequence[float]) -> float:
+    """The last two tenths over the first two: one busy moment of the machine shall not decide."""
+    first, last = median(costs[:2]), median(costs[-2:])
+    return last / first if first > 0 else 1.0

@@ -1,0 +1,88 @@
+"""The experiments that people make by hand when training is slow, each as an override of a run's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.core.settings import as_tree, build, merge
+from hotloop.core.values import exact_fraction
+
+EXACT, CHANGES_LEARNING = "exact", "changes-learning"
+NEVER = 10**15
+MOST_WARM_UP = 2_000
+"""Env steps an experiment waits for its first update: enough to draw batches from."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One thing changed about a run's settings."""
+
+    name: str
+    what: str
+    kind: str
+    settings: DQNSettings
+
+
+def training_alone(settings: DQNSettings, lane: str) -> DQNSettings:
+    """No evaluation, no checkpoint, no end, updates from early on, on the lane the whole run would take."""
+    return replace(
+        settings,
+        learner=replace(settings.learner, lane=lane),  # type: ignore[arg-type]
+        total_env_steps=NEVER,
+        total_episodes=0,
+        warmup_env_steps=min(settings.warmup_env_steps, MOST_WARM_UP),
+        evaluation=replace(settings.evaluation, every=NEVER),
+        checkpoint=replace(settings.checkpoint, every=NEVER),
+    )
+
+
+def variations(settings: DQNSettings, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
+    """Each against `settings`, which run on `lane`; of the `lanes` that can do the job, the others are tried."""
+    yield Variation("control", "the same again: how far to trust the others", EXACT, settings)
+    yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, warmup_env_steps=NEVER))
+    for divisor in (4, 16):
+        fewer = _updates_divided(settings, divisor)
+        yield Variation(f"updates x1/{divisor}", f"{fewer.updates_per_env_step} per env step", CHANGES_LEARNING, fewer)
+    for num_envs in _sweep(settings.env.num_envs):
+        env = replace(settings.env, num_envs=num_envs)
+        yield Variation(
+            f"num_envs {num_envs}", "updates per env step unchanged", CHANGES_LEARNING, replace(settings, env=env)
+        )
+    yield Variation("logging off", "no log rows", EXACT, replace(settings, log_every=NEVER))
+    cheaper = _cheaper_observation(settings)
+    if cheaper is not None:
+        yield Variation("basic observation", "expensive observations off", CHANGES_LEARNING, cheaper)
+    for name in lanes:
+        if name != lane:
+            learner = replace(settings.learner, lane=name)  # type: ignore[arg-type]
+            yield Variation(f"lane {name}", f"instead of {lane}", EXACT, replace(settings, learner=learner))
+    for threads in sorted({1, 2, cores} - {settings.threads}):
+        if threads <= cores:
+            yield Variation(f"threads {threads}", f"instead of {settings.threads}", EXACT, _threads(settings, threads))
+
+
+def _updates_divided(settings: DQNSettings, divisor: int) -> DQNSettings:
+    """The same bursts, fewer of them: where updates share a batch, a burst must stay whole."""
+    ratio = exact_fraction(settings.updates_per_env_step) / divisor
+    burst = ratio * settings.train_every
+    whole = burst.denominator == 1 and burst % settings.updates_per_batch == 0
+    every = settings.train_every if settings.updates_per_batch == 1 or whole else settings.train_every * divisor
+    return replace(settings, updates_per_env_step=str(Fraction(ratio)), train_every=every)
+
+
+def _sweep(num_envs: int) -> list[int]:
+    return [count for count in (max(1, num_envs // 8), num_envs * 8) if count != num_envs]
+
+
+def _cheaper_observation(settings: DQNSettings) -> DQNSettings | None:
+    if settings.env.options.get("observation", "basic") in ("basic", "grid"):
+        return None
+    tree = merge(as_tree(settings), {"env": {"options": {"observation": "basic"}}})
+    return build(DQNSettings, tree, source="the doctor")
+
+
+def _threads(settings: DQNSettings, threads: int) -> DQNSettings:
+    return replace(settings, threads=threads)

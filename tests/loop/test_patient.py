@@ -1,0 +1,67 @@
+"""Our loop in the doctor's hands."""
+
+import contextlib
+
+import pytest
+
+from hotloop import api
+from hotloop.loop.patient import TrainingLoop
+from hotloop.loop.variations import training_alone, variations
+
+
+@pytest.fixture
+def settings():
+    return api.preset("cartpole-dqn", env={"num_envs": 4}, warmup_env_steps=100, total_env_steps=2_000)
+
+
+def test_a_stretch_counts_what_it_did_and_its_phases_sum_to_its_time(settings, tmp_path):
+    with contextlib.closing(TrainingLoop(settings, tmp_path / "run")) as loop:
+        first, second = loop.advance(400), loop.advance(1)
+        assert (first.env_steps, second.env_steps) == (400, 4)
+        assert first.updates == loop.counts().updates - second.updates > 0
+        assert sum(first.phases.values()) == pytest.approx(first.seconds)
+        assert {"act", "env", "store", "sample", "update"} <= set(first.phases)
+        assert loop.counts().env_calls == 101
+
+
+def test_stretches_train_exactly_as_one_run_does(settings, tmp_path):
+    with contextlib.closing(TrainingLoop(settings, tmp_path / "one")) as whole:
+        whole.advance(1_200)
+    with contextlib.closing(TrainingLoop(settings, tmp_path / "two")) as parts:
+        for _ in range(3):
+            parts.advance(400)
+    assert (whole.session.learner.lane.parameters() == parts.session.learner.lane.parameters()).all()
+
+
+def test_a_loop_at_its_end_goes_no_further(settings, tmp_path):
+    with contextlib.closing(TrainingLoop(settings, tmp_path / "run")) as loop:
+        assert loop.advance(10_000).env_steps == 2_000
+        assert loop.advance(1).env_steps == 0
+
+
+def test_every_variation_changes_one_thing_and_says_whether_it_is_exact(settings):
+    alone = training_alone(settings, "native")
+    made = {one.name: one for one in variations(alone, "native", ["eager", "compiled", "native"], cores=2)}
+    assert list(made) == [
+        "control", "no updates", "updates x1/4", "updates x1/16", "num_envs 1", "num_envs 32", "logging off",
+        "lane eager", "lane compiled", "threads 2",
+    ]  # fmt: skip
+    assert made["control"].settings == alone
+    assert made["num_envs 32"].settings.env.num_envs == 32
+    assert made["lane eager"].kind == "exact"
+    assert made["updates x1/4"].kind == "changes-learning"
+
+
+def test_fewer_updates_keep_bursts_that_share_a_batch_whole():
+    slm = training_alone(api.preset("cartpole-slm"), "native")  # bursts of updates that share a batch
+    for one in variations(slm, "native", [], cores=1):
+        if one.name.startswith("updates"):
+            assert one.settings.updates_per_batch == slm.updates_per_batch
+
+
+def test_expensive_observations_are_taken_off_only_where_there_are_any():
+    snake = training_alone(api.preset("snake-dqn"), "native")
+    found = {one.name: one for one in variations(snake, "native", [], cores=1)}
+    assert found["basic observation"].settings.env.options["observation"] == "basic"
+    cartpole = training_alone(api.preset("cartpole-dqn"), "native")
+    assert "basic observation" not in {one.name for one in variations(cartpole, "native", [], cores=1)}
