@@ -95,8 +95,6 @@ def test_the_verb_draws_a_run(tmp_path: Path, capsys):
 
 def test_the_verb_refuses_what_it_cannot_draw(tmp_path: Path):
     file = graph_file(tmp_path)
-    with pytest.raises(HotloopError, match="SVG"):
-        draw.run([str(file), "--out", "net.png"])
     with pytest.raises(HotloopError, match="cannot write"):
         draw.run([str(file), "--out", str(tmp_path / "no" / "net.svg")])
     with pytest.raises(HotloopError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +16,30 @@ if TYPE_CHECKING:
     from hotloop.nets.topology.measures import Measures
 
 
+PICTURES, VIDEOS = (".svg", ".png"), (".mp4", ".gif")
+
+
 def run(words: list[str]) -> int:
     parser = VerbParser(
         "draw",
         "Draw a network that is wired by a graph, in topological levels, with weights and biases as colours, and\n"
         "measure the graph. Give a run that was trained with `network.torso = topology` (its best weights are shown),\n"
-        "or a JSON file in NetworkX's node-link form.",
+        "or a JSON file in NetworkX's node-link form. FILE.mp4 and FILE.gif show the weights over training, from the\n"
+        "checkpoints the run kept (train with `--checkpoint.every 2k --checkpoint.keep 100`).",
         "hotloop draw runs/topology-dqn-20260101-120000 --out network.svg",
     )
     parser.add_argument("what", metavar="RUN|GRAPH.json", help="a run's directory, or a graph")
-    parser.add_argument("--out", type=Path, metavar="FILE.svg", help="where the picture goes (default: network.svg)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help=".svg (default: network.svg), .png, .mp4 or .gif")
     arguments = parser.parse_args(words)
     out = _checked(arguments.out or Path("network.svg"))
     from hotloop.nets.topology.measures import measure
-    from hotloop.show.draw_network import draw_network
 
-    graph, weights, biases, title = _load(arguments.what)
-    measures = measure(graph)
-    _write(out, draw_network(graph, weights, biases, title, _subtitle(measures)))
+    drawn = _load(arguments.what)
+    measures = measure(drawn.graph)
+    if out.suffix.lower() in VIDEOS:
+        _animate(Path(arguments.what), drawn, out)
+    else:
+        _write(out, _picture(drawn, measures, out))
     if arguments.json:
         print_json({"picture": str(out), **measures.as_data()})
     else:
@@ -41,20 +48,52 @@ def run(words: list[str]) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A graph, the numbers on it, and what it is called."""
+
+    graph: Topology
+    weights: Array
+    biases: Array
+    title: str
+
+
 def _checked(out: Path) -> Path:
-    if out.suffix.lower() != ".svg":
+    if out.suffix.lower() not in (*PICTURES, *VIDEOS):
         raise SettingsError(
-            f"`--out` is {out}, and pictures of networks are SVG files", f"`--out {out.with_suffix('.svg')}`"
+            f"`--out` is {out}, no kind of picture that we write", f"one of FILE{', FILE'.join((*PICTURES, *VIDEOS))}"
         )
     return out
 
 
-def _load(what: str) -> tuple[Topology, Array, Array, str]:
+def _picture(drawn: Drawn, measures: Measures, out: Path) -> bytes:
+    if out.suffix.lower() == ".png":
+        from hotloop.show.draw_picture import NetworkPainter, limits_of
+        from hotloop.show.png import png_bytes
+
+        limits = limits_of(drawn.weights, drawn.biases)
+        return png_bytes(NetworkPainter(drawn.graph).paint(drawn.weights, drawn.biases, limits))
+    from hotloop.show.draw_network import draw_network
+
+    return draw_network(drawn.graph, drawn.weights, drawn.biases, drawn.title, _subtitle(measures)).encode()
+
+
+def _animate(what: Path, drawn: Drawn, out: Path) -> None:
+    from hotloop.runs.directory import Run
+    from hotloop.show.draw_history import animate
+
+    if what.suffix == ".json":
+        raise SettingsError(f"{what} is one graph; only a run has weights over training", "`--out FILE.png`")
+    shown = animate(Run.open(what), drawn.graph, out)
+    print(f"{shown} checkpoints", file=sys.stderr)
+
+
+def _load(what: str) -> Drawn:
     path = Path(what)
     return _from_file(path) if path.suffix == ".json" and not path.is_dir() else _from_run(path)
 
 
-def _from_file(path: Path) -> tuple[Topology, Array, Array, str]:
+def _from_file(path: Path) -> Drawn:
     """Edges and nodes without numbers of their own are drawn as zero."""
     import numpy as np
 
@@ -62,10 +101,10 @@ def _from_file(path: Path) -> tuple[Topology, Array, Array, str]:
 
     graph, (weights, biases) = read_graph_file(path)
     edge_values = np.array([weights.get(edge, 0.0) for edge in graph.edges()])
-    return graph, edge_values, np.array([biases.get(node, 0.0) for node in graph.computed]), path.stem
+    return Drawn(graph, edge_values, np.array([biases.get(node, 0.0) for node in graph.computed]), path.stem)
 
 
-def _from_run(path: Path) -> tuple[Topology, Array, Array, str]:
+def _from_run(path: Path) -> Drawn:
     from hotloop.api import load
     from hotloop.nets.topology.torso import TopologyTorso
 
@@ -77,14 +116,14 @@ def _from_run(path: Path) -> tuple[Topology, Array, Array, str]:
         )
     network = torso.network
     weights, biases = network.weight.detach().numpy(), network.bias.detach().numpy()
-    return network.graph, weights, biases, path.resolve().name
+    return Drawn(network.graph, weights, biases, path.resolve().name)
 
 
-def _write(out: Path, text: str) -> None:
+def _write(out: Path, data: bytes) -> None:
     try:
-        out.write_text(text)
+        out.write_bytes(data)
     except OSError as error:
-        raise RunError(f"cannot write {out}: {error.strerror}", "give another file: `--out FILE.svg`") from None
+        raise RunError(f"cannot write {out}: {error.strerror}", "give another file: `--out FILE`") from None
 
 
 def _subtitle(measures: Measures) -> str:

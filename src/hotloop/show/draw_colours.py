@@ -19,8 +19,13 @@ def strength(value: float, limit: float) -> float:
     return max(-1.0, min(1.0, value / limit))
 
 
-def colour(value: float, limit: float) -> str:
+def shade(value: float, limit: float) -> tuple[int, int, int]:
+    """Red, green and blue, 0 to 255."""
     share = strength(value, limit)
     end = POSITIVE if share > 0 else NEGATIVE
-    mixed = [round(zero + abs(share) * (full - zero)) for zero, full in zip(ZERO, end, strict=True)]
-    return "#{:02x}{:02x}{:02x}".format(*mixed)
+    red, green, blue = (round(zero + abs(share) * (full - zero)) for zero, full in zip(ZERO, end, strict=True))
+    return red, green, blue
+
+
+def colour(value: float, limit: float) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*shade(value, limit))
