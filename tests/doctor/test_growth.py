@@ -56,3 +56,8 @@ def test_longer_episodes_are_told_apart_from_slower_steps():
 
 def test_too_short_a_run_says_nothing_about_growth():
     assert growth_over_run(timeline(lambda index: 8.0, count=9)) == []
+
+
+def test_updates_that_begin_late_are_no_growth_either():
+    late = timeline(lambda index: 2.5 if index < 80 else 80.0, updates=lambda index: 0 if index < 80 else 50)
+    assert ratios(growth_over_run(late))["env step"] == pytest.approx(1.0)

@@ -71,7 +71,9 @@ def _require_sense(arguments: argparse.Namespace) -> None:
     for name in ("seconds", "env_steps", "budget", "max_slowdown"):
         value = getattr(arguments, name)
         if value is not None and not value > 0:
-            raise SettingsError(f"`--{name.replace('_', '-')}` is {value}, expected above 0")
+            raise SettingsError(
+                f"`--{name.replace('_', '-')}` is {value}, expected above 0", "`hotloop doctor --help` explains"
+            )
     if arguments.max_slowdown is not None and arguments.against is None:
         raise SettingsError("`--max-slowdown` compares with an older report", "name it with `--against OLD.json`")
     for path in (arguments.html, arguments.trace, arguments.save):

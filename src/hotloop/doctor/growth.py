@@ -25,7 +25,9 @@ def growth_over_run(timeline: Sequence[Slice]) -> list[Growth]:
         return []
     grown = [_growth("env step", steady, [part.seconds for part in steady])]
     for phase in _phases_that_matter(steady):
-        grown.append(_growth(phase, steady, [part.phases.get(phase, 0.0) for part in steady]))
+        found = _growth(phase, steady, [part.phases.get(phase, 0.0) for part in steady])
+        if median([cost for _, cost in found.points[:2]]) > 0:  # what only begins later does not grow
+            grown.append(found)
     lengths = _episode_lengths(steady)
     if lengths:
         grown.append(lengths)
@@ -51,9 +53,9 @@ def growth_notes(growth: Sequence[Growth]) -> list[str]:
 
 
 def _steady(timeline: Sequence[Slice]) -> list[Slice]:
-    """From the first slice with at least half the usual updates per env step."""
+    """From the first slice with at least half the usual updates per env step on."""
     ratios = [part.updates / max(1, part.env_steps) for part in timeline]
-    usual = median(ratios) if ratios else 0.0
+    usual = sum(part.updates for part in timeline) / max(1, sum(part.env_steps for part in timeline))
     for index, ratio in enumerate(ratios):
         if ratio >= usual / 2:
             return list(timeline[index + 1 :] if index else timeline)

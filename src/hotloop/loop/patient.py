@@ -39,9 +39,10 @@ class TrainingLoop:
         counters = self.session.counters
         before, totals = counters.copy(), self._timer.totals_ns()
         stop = _StopAt(self.session, counters.env_steps + env_steps)
-        with machine_for(self._settings.threads):
+        with machine_for(self._settings.threads), compile_phase(self._timer, _say_nothing):
             run_loop(self.session, self._journal, self._timer, stop, _Silent())  # type: ignore[arg-type]
         phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
+        self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
         return Stretch(
             seconds=sum(phases.values()),
             env_steps=counters.env_steps - before.env_steps,

@@ -1,0 +1,99 @@
+"""What became slower since an earlier report, and whether that is more than was allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+
+from hotloop.core.errors import HotloopError
+from hotloop.doctor.trace import SCHEMA, Trace
+from hotloop.doctor.views.against_rows import UNITS, Row, compare_costs
+from hotloop.doctor.views.against_text import render_rows
+from hotloop.doctor.views.report import report_json
+
+_NEEDED = {"phases": dict, "counts": dict, "timeline": dict, "lines": list, "subject": dict, "machine": dict}
+_FACTS = ("processor", "cores", "python", "torch", "torch_threads", "denormals_flushed")
+_HINT = "`hotloop doctor --save FILE ...` writes one"
+
+
+class ReportError(HotloopError):
+    """An earlier report that cannot be held against a new one."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    rows: tuple[Row, ...]
+    """The loop first, then phases, then lines."""
+    notes: tuple[str, ...] = ()
+    """What else differs between the recordings, and may be the reason."""
+
+    def exceeds(self, most: float) -> bool:
+        """Whether the loop is slower beyond doubt, and takes more than `most` times as long per env step."""
+        loop = self.rows[0]
+        return loop["verdict"] == "slower" and (loop["ratio"] or 0.0) > most
+
+    def as_json(self) -> dict[str, Any]:
+        return {"rows": list(self.rows), "notes": list(self.notes)}
+
+    def table(self) -> RenderableType:
+        return render_rows(self.rows, self.notes)
+
+
+def require_report(text: str, name: str) -> dict[str, Any]:
+    """An earlier report, checked; `name` is what an error calls it."""
+    try:
+        return _checked(json.loads(text), name)
+    except ValueError:
+        raise ReportError(f"{name} is no JSON", _HINT) from None
+
+
+def _checked(report: Any, name: str) -> dict[str, Any]:
+    if not isinstance(report, dict) or "schema" not in report:
+        raise ReportError(f"{name} is no report of the doctor: it has no `schema`", _HINT)
+    if report["schema"] != SCHEMA:
+        raise ReportError(f"{name} has schema {report['schema']}, expected {SCHEMA}", f"{_HINT} with this version")
+    wrong = [key for key, kind in _NEEDED.items() if not isinstance(report.get(key), kind)]
+    if wrong:
+        raise ReportError(f"{name} is no report of the doctor: `{wrong[0]}` is missing", _HINT)
+    return report
+
+
+def compare_reports(old: dict[str, Any], new: Trace) -> Comparison:
+    """Costs per env step, or per update where one of the recordings has no env step."""
+    _checked(old, "the old report")
+    now = report_json(new, ())
+    try:
+        unit = next((unit for unit in UNITS if all(sum(one["timeline"][unit]) > 0 for one in (old, now))), None)
+        if unit is None:
+            raise ReportError("the recordings have neither env steps nor updates in common", "record both for longer")
+        rows = compare_costs(old, now, unit)
+        return Comparison(tuple(rows), (*_differences(old, now), *_doubts(rows)))
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise ReportError(f"the old report is damaged: {error!r}", _HINT) from None
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    names = old["subject"].get("name"), new["subject"]["name"]
+    if names[0] != names[1]:
+        yield f"the old report is of {names[0]}"
+    for fact in _FACTS:
+        before, after = old["machine"].get(fact), new["machine"].get(fact)
+        if before != after:
+            yield f"{fact.replace('_', ' ')} was {before}, is {after}"
+    loads = [(report["machine"].get("load_average") or [0.0])[0] for report in (old, new)]
+    if abs(loads[0] - loads[1]) > 1:
+        yield f"the load average was {loads[0]:g}, is {loads[1]:g}: the machine may have had other work"
+    steps = sorted(report["counts"].get("env_steps") or 0 for report in (old, new))
+    if steps[1] > 1.5 * steps[0]:
+        yield f"compared over the first {steps[0]:,} env steps; the longer recording has {steps[1]:,}"
+
+
+def _doubts(rows: Sequence[Row]) -> Iterator[str]:
+    """A change of code seldom slows everything down."""
+    ratios = [row["ratio"] for row in rows if row["what"].startswith("phase ") and row["ratio"]]
+    if len(ratios) >= 3 and min(ratios) > 1.1 and max(ratios) < 2 * min(ratios):
+        yield "every phase is slower by a like factor: that looks like the machine rather than the code"

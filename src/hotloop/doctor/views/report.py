@@ -1,0 +1,103 @@
+"""The diagnosis as JSON: complete enough that a later one can be held against it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hotloop.doctor.finding import Finding
+from hotloop.doctor.trace import CallCount, LineCost, Slice, Trace
+from hotloop.doctor.views.summary import CostRow, cost_row, merged, phase_rows, rate, update_rows, verdict
+
+MOST_SLICES, MOST_LINES, MOST_CALLS = 120, 200, 200
+
+
+def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
+    """Seconds of the phases sum to `seconds`; shares are of loop time, which start-up is no part of."""
+    return json_safe(
+        {
+            "schema": trace.schema,
+            "subject": asdict(trace.subject),
+            "script_exit": trace.subject.exit_code,
+            "verdict": verdict(trace, findings),
+            "seconds": trace.seconds,
+            "loop_seconds": trace.loop_seconds,
+            "machine": trace.machine,
+            "phases": _costs(phase_rows(trace)),
+            "update": _costs(update_rows(trace)),
+            "counts": _counts(trace),
+            "growth": [asdict(growth) for growth in trace.growth],
+            "experiments": [asdict(experiment) for experiment in trace.experiments],
+            "operators": [asdict(operator) for operator in trace.operators],
+            "findings": [finding.as_json() for finding in findings],
+            "lines": [_line(trace, line) for line in dearest(trace.lines, MOST_LINES)],
+            "sample_seconds": sample_seconds(trace),
+            "timeline": _columns(merged(trace.timeline, MOST_SLICES)),
+            "notes": list(trace.notes),
+        }
+    )
+
+
+def json_safe(value: Any) -> Any:
+    """Without NaN and infinity, which JSON does not know, and without types of other libraries."""
+    if isinstance(value, dict):
+        return {str(name): json_safe(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_safe(one) for one in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return str(value)
+
+
+def sample_seconds(trace: Trace) -> float:
+    """What one stack sample stands for, at most: the cheapest line or stack that was seen."""
+    seen = [line.seconds for line in trace.lines] + [stack.seconds for stack in trace.stacks]
+    return min((seconds for seconds in seen if seconds > 0), default=0.0)
+
+
+def dearest(lines: Iterable[LineCost], at_most: int) -> list[LineCost]:
+    return sorted(lines, key=lambda line: -line.seconds)[:at_most]
+
+
+def _costs(rows: Iterable[CostRow]) -> dict[str, Any]:
+    return {row.name: {name: value for name, value in vars(row).items() if name != "name"} for row in rows}
+
+
+def _line(trace: Trace, line: LineCost) -> dict[str, Any]:
+    cost = cost_row(trace, line.phase, line.seconds)
+    return asdict(line) | {"share": cost.share, "us_per_env_step": cost.us_per_env_step}
+
+
+def _counts(trace: Trace) -> dict[str, Any]:
+    counts = trace.counts
+    calls = sorted(trace.calls, key=lambda call: -call.count)[:MOST_CALLS]
+    return asdict(counts) | {
+        "env_steps_per_second": rate(trace, counts.env_steps),
+        "updates_per_second": rate(trace, counts.updates),
+        "updates_per_env_step": counts.updates / counts.env_steps if counts.env_steps else None,
+        "env_steps_per_episode": counts.env_steps / counts.episodes if counts.episodes else None,
+        "envs_at_once": trace.envs_at_once,
+        "calls": [_call(trace, call) for call in calls],
+    }
+
+
+def _call(trace: Trace, call: CallCount) -> dict[str, Any]:
+    rates = {"per_env_step": trace.per_env_step([call]), "per_update": trace.per_update([call])}
+    return asdict(call) | {name: round(value, 4) for name, value in rates.items()}
+
+
+def _columns(slices: Sequence[Slice]) -> dict[str, Any]:
+    """One list per quantity: a third of the size of one object per slice."""
+    names = dict.fromkeys(name for one in slices for name in one.phases)
+    return {
+        "start_seconds": [round(one.start_seconds, 6) for one in slices],
+        "seconds": [round(one.seconds, 6) for one in slices],
+        "env_steps": [one.env_steps for one in slices],
+        "episodes": [one.episodes for one in slices],
+        "updates": [one.updates for one in slices],
+        "phases": {name: [round(one.phases.get(name, 0.0), 6) for one in slices] for name in names},
+    }

@@ -1,0 +1,164 @@
+"""What every view says about a trace: the phases with their costs, the verdict, the counts that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hotloop.doctor.finding import Finding
+from hotloop.doctor.trace import START_UP, UPDATE_PARTS, CallCount, Slice, Trace
+from hotloop.doctor.views.numbers import duration, number, percent, times
+
+_SPOKEN = {
+    "act": "acting",
+    "env": "the environment",
+    "store": "storing transitions",
+    "sample": "sampling batches",
+    "store-and-sample": "the replay",
+    "update": "the update",
+    "log": "logging",
+    "evaluate": "evaluation",
+    "checkpoint": "writing checkpoints",
+    "other": "code outside every known phase",
+}
+_ENDINGS = {
+    "finished": "finished",
+    "limit": "stopped at the doctor's limit",
+    "interrupted": "interrupted",
+    "crashed": "crashed",
+    "exited": "exited",
+}
+KINDS = {"exact": "exact", "changes-learning": "changes learning"}
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """One phase, or one part of the update."""
+
+    name: str
+    seconds: float
+    share: float
+    """Of loop time; zero for start-up, which is no part of the loop."""
+    us_per_env_step: float | None
+    us_per_update: float | None
+
+
+def phase_rows(trace: Trace) -> list[CostRow]:
+    """The most expensive first, start-up last."""
+    names = sorted(trace.phases, key=lambda name: (name == START_UP, -trace.phases[name]))
+    return [cost_row(trace, name, trace.phases[name]) for name in names]
+
+
+def update_rows(trace: Trace) -> list[CostRow]:
+    known = [name for name in UPDATE_PARTS if name in trace.update_parts]
+    return [cost_row(trace, name, trace.update_parts[name]) for name in dict.fromkeys([*known, *trace.update_parts])]
+
+
+def cost_row(trace: Trace, name: str, seconds: float) -> CostRow:
+    if name == START_UP:
+        return CostRow(name, seconds, 0.0, None, None)
+    share = seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
+    return CostRow(name, seconds, share, _us(seconds, trace.counts.env_steps), _us(seconds, trace.counts.updates))
+
+
+def _us(seconds: float, count: int) -> float | None:
+    return 1e6 * seconds / count if count else None
+
+
+def rate(trace: Trace, count: int) -> float:
+    """Per second of loop time."""
+    return count / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
+
+
+def ending(trace: Trace) -> str:
+    subject = trace.subject
+    words = _ENDINGS.get(subject.ending, subject.ending)
+    if subject.ending != "finished" and subject.exit_code is not None:
+        words += f" with code {subject.exit_code}"
+    return f"{words} ({subject.error})" if subject.error else words
+
+
+def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
+    """The whole diagnosis in one sentence."""
+    loop = [row for row in phase_rows(trace) if row.name != START_UP and row.seconds > 0]
+    if not loop or not (trace.counts.env_steps or trace.counts.updates):
+        return f"No env step and no update was seen in {duration(trace.seconds)}: there is no loop to judge."
+    first = loop[0]
+    where = f"{percent(first.share)} of the loop is {_SPOKEN.get(first.name, first.name)}"
+    if not findings:
+        return f"{where}; nothing was found that could be taken out of it."
+    best = max(findings, key=lambda finding: finding.expected_gain)
+    words = "the largest finding" if len(findings) > 1 else "the one finding"
+    return f"{where}; {words} would make it {times(best.expected_gain)} faster."
+
+
+def facts(trace: Trace) -> list[tuple[str, str]]:
+    """The counts a reader checks a loop by; those that are zero everywhere are left out."""
+    counts = trace.counts
+    rows: list[tuple[str, float | str, str]] = [
+        ("env steps", counts.env_steps, f"{counts.env_steps:,}"),
+        ("episodes", counts.episodes, f"{counts.episodes:,}"),
+        ("updates", counts.updates, f"{counts.updates:,}"),
+        ("env steps per episode", counts.episodes, number(counts.env_steps / max(1, counts.episodes))),
+        ("envs at once", counts.env_calls, number(trace.envs_at_once)),
+        ("updates per env step", counts.updates, number(counts.updates / max(1, counts.env_steps))),
+        ("updates at once", counts.update_bursts, number(counts.updates / max(1, counts.update_bursts))),
+        ("forwards per env call", counts.act_forwards, number(counts.act_forwards / max(1, counts.env_calls))),
+        ("forwards per update", counts.update_forwards, number(counts.update_forwards / max(1, counts.updates))),
+        ("backwards per update", counts.backwards, number(counts.backwards / max(1, counts.updates))),
+        ("acting forwards with gradients", counts.act_forwards_with_grad, f"{counts.act_forwards_with_grad:,}"),
+        ("needless gradient forwards", counts.unneeded_grad_forwards, f"{counts.unneeded_grad_forwards:,}"),
+        ("batch size", counts.batch_size, f"{counts.batch_size:,}"),
+        ("parameters", counts.parameters, f"{counts.parameters:,} in {counts.parameter_tensors:,} tensors"),
+        ("optimiser", counts.optimiser, counts.optimiser),
+        ("float64 parameters", counts.double_parameters, f"{counts.double_parameters:,}"),
+        ("denormal values", counts.denormal_values, f"{counts.denormal_values:,}"),
+    ]
+    rows += [("waiting for others", counts.waiting_seconds, duration(counts.waiting_seconds))]
+    rows += [("garbage collection", counts.gc_seconds, f"{duration(counts.gc_seconds)} in {counts.gc_collections:,}")]
+    return [(label, shown) for label, value, shown in rows if value]
+
+
+def machine_facts(trace: Trace) -> list[tuple[str, str]]:
+    """In words: `memory_bytes` 33500000000 reads as memory 33.5 GB."""
+    rows = []
+    for name, value in trace.machine.items():
+        if name.endswith("_bytes") and isinstance(value, int | float):
+            name, value = name.removesuffix("_bytes"), f"{value / 1e9:.1f} GB"
+        rows.append((name.replace("_", " "), _plain(value)))
+    return rows
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return "yes" if value is True else "no" if value is False else "-" if value is None else str(value)
+
+
+def frequent_calls(trace: Trace, at_most: int) -> list[CallCount]:
+    """Library calls, by how often one line made them; the user's own functions are left to the lines."""
+    calls = [call for call in trace.calls if not call.name.startswith(("user:", "recursive:"))]
+    return sorted(calls, key=lambda call: -call.count)[:at_most]
+
+
+def source_of(trace: Trace, where: str) -> str:
+    """What stands on a line, if the sampler saw it."""
+    return next((line.source for line in trace.lines if line.where == where), "")
+
+
+def merged(slices: Sequence[Slice], at_most: int) -> list[Slice]:
+    """The same timeline in at most so many slices."""
+    size = max(1, -(-len(slices) // at_most))
+    return [_joined(slices[start : start + size]) for start in range(0, len(slices), size)]
+
+
+def _joined(slices: Sequence[Slice]) -> Slice:
+    names = dict.fromkeys(name for one in slices for name in one.phases)
+    return Slice(
+        start_seconds=slices[0].start_seconds,
+        seconds=sum(one.seconds for one in slices),
+        env_steps=sum(one.env_steps for one in slices),
+        episodes=sum(one.episodes for one in slices),
+        updates=sum(one.updates for one in slices),
+        phases={name: sum(one.phases.get(name, 0.0) for one in slices) for name in names},
+    )

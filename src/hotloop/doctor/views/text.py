@@ -1,0 +1,136 @@
+"""The diagnosis on a terminal: what was looked at, where the time goes, what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from hotloop.doctor.finding import Finding
+from hotloop.doctor.trace import START_UP, UPDATE, Growth, Trace
+from hotloop.doctor.views.numbers import block_bar, duration, interval, number, percent, sparkline, times
+from hotloop.doctor.views.summary import (
+    KINDS,
+    CostRow,
+    cost_row,
+    ending,
+    facts,
+    frequent_calls,
+    phase_rows,
+    rate,
+    update_rows,
+    verdict,
+)
+from hotloop.doctor.views.text_findings import finding_block
+
+_BAR, _CALLS, _OPERATORS = 18, 6, 10
+
+
+def render_text(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
+    parts: list[RenderableType] = [_title(trace), Text(verdict(trace, findings), "bold"), *_time(trace)]
+    parts += [*_section("counted", _facts(trace)), *_calls(trace), *_operators(trace)]
+    parts += [*_growth(trace.growth), *_experiments(trace)]
+    parts += _findings(trace, findings)
+    parts += _section("notes", [Text(f"- {note}", "dim") for note in trace.notes]) if trace.notes else []
+    return Group(*parts)
+
+
+def _title(trace: Trace) -> Text:
+    counts, subject = trace.counts, trace.subject
+    words = Text(" ".join([subject.name, *subject.arguments]), "bold cyan")
+    words.append(f"  {ending(trace)} after {duration(trace.seconds)}", "not bold default")
+    made = f": {counts.env_steps:,} env steps, {counts.updates:,} updates"
+    words.append(made + f", {rate(trace, counts.env_steps):,.0f} env steps/s", "not bold default")
+    return words
+
+
+def _section(name: str, body: Iterable[RenderableType]) -> list[RenderableType]:
+    return [Text(f"\n{name}", "bold"), *(Padding(part, (0, 0, 0, 2)) for part in body)]
+
+
+def _time(trace: Trace) -> list[RenderableType]:
+    table = _table("phase", "seconds", "share", "us/env step", "us/update", "")
+    phases = phase_rows(trace)
+    for row in [row for row in phases if row.name != START_UP]:
+        _add(table, row, row.name)
+        for part in update_rows(trace) if row.name == UPDATE else []:
+            _add(table, part, f"  {part.name}", "dim")
+    _add(table, cost_row(trace, "the loop", trace.loop_seconds), "the loop", "bold")
+    for row in [row for row in phases if row.name == START_UP]:
+        _add(table, row, row.name)
+    return _section("where the time goes", [table])
+
+
+def _add(table: Table, row: CostRow, name: str, style: str = "") -> None:
+    share = percent(row.share) if row.share else "-"
+    costs = [f"{row.seconds:.2f}", share, number(row.us_per_env_step), number(row.us_per_update)]
+    table.add_row(Text(name), *costs, Text(block_bar(row.share, _BAR), "cyan"), style=style)
+
+
+def _table(*headings: str, left: int = 1) -> Table:
+    """The last column is left-justified too: a bar, or words."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for place, heading in enumerate(headings):
+        at_side = place < left or place == len(headings) - 1
+        table.add_column(heading, justify="left" if at_side else "right", overflow="fold")
+    return table
+
+
+def _facts(trace: Trace) -> list[RenderableType]:
+    return [Text(", ".join(f"{label} {shown}" for label, shown in facts(trace)))]
+
+
+def _calls(trace: Trace) -> list[RenderableType]:
+    calls = frequent_calls(trace, _CALLS)
+    if not calls:
+        return []
+    table = _table("call", "per env step", "per update", "where", "phase")
+    for call in calls:
+        counts = [number(trace.per_env_step([call])), number(trace.per_update([call]))]
+        name = f"{call.name} ({call.largest:,} long)" if call.largest else call.name
+        table.add_row(Text(name), *counts, Text(call.where), Text(call.phase))
+    return [Text(""), Padding(table, (0, 0, 0, 2))]
+
+
+def _operators(trace: Trace) -> list[RenderableType]:
+    if not trace.operators:
+        return []
+    table = _table("operator", "calls", "seconds", "share", "")
+    for one in trace.operators[:_OPERATORS]:
+        bar = Text(block_bar(one.share, _BAR), "cyan")
+        table.add_row(Text(one.name), f"{one.calls:,}", f"{one.seconds:.2f}", percent(one.share), bar)
+    return _section("torch operators (shares of all operators)", [table])
+
+
+def _growth(growths: Sequence[Growth]) -> list[RenderableType]:
+    if not growths:
+        return []
+    table = _table("cost of", "over", "first", "last", "ratio", "", left=2)
+    for growth in growths:
+        costs = [cost for _, cost in growth.points]
+        ends = [number(costs[0]), number(costs[-1])] if costs else ["-", "-"]
+        table.add_row(Text(growth.what), Text(growth.over), *ends, times(growth.ratio), sparkline(costs))
+    return _section("growth (microseconds, unless it says otherwise)", [table])
+
+
+def _experiments(trace: Trace) -> list[RenderableType]:
+    if not trace.experiments:
+        return []
+    table = _table("change", "speed", "95 %", "kind", "what")
+    for one in trace.experiments:
+        style = "green" if one.low > 1 else "red" if one.high < 1 else "dim"
+        ratio = Text(times(one.ratio), style)
+        kind = KINDS.get(one.kind, one.kind)
+        table.add_row(Text(one.name), ratio, Text(interval(one.low, one.high)), kind, Text(one.what))
+    return _section("experiments (against the loop as it is)", [table])
+
+
+def _findings(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
+    if not findings:
+        return [Text("\nno findings: no rule found a cost that could be taken out of this loop", "bold green")]
+    blocks = [finding_block(trace, finding, place) for place, finding in enumerate(findings, start=1)]
+    heading = Text(f"\n{len(findings)} finding{'s' if len(findings) > 1 else ''}, the greatest gain first", "bold")
+    return [heading, *blocks]
