@@ -65,6 +65,13 @@ class Counts:
     """Class name, with `fused` or `foreach` where it says so."""
     batch_size: int = 0
     """Rows of the last forward before a backward."""
+    update_bursts: int = 0
+    """Times that one update or more came between two env calls: `updates / update_bursts` are done at once."""
+    waiting_seconds: float = 0.0
+    """Loop time in which the loop only waited for another process or thread, by samples."""
+    gc_seconds: float = 0.0
+    """Loop time spent in Python's garbage collector."""
+    gc_collections: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +137,18 @@ class Experiment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OperatorCost:
+    """One PyTorch operator, seen by its own profiler in a separate pass."""
+
+    name: str
+    calls: int
+    seconds: float
+    """In the operator itself, without the operators it calls."""
+    share: float
+    """Of all operators' time."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Growth:
     """Does it get slower? `ratio` is the cost at the end of the range over the cost at its beginning."""
 
@@ -160,6 +179,8 @@ class Trace:
     timeline: tuple[Slice, ...] = ()
     growth: tuple[Growth, ...] = ()
     experiments: tuple[Experiment, ...] = ()
+    operators: tuple[OperatorCost, ...] = ()
+    """The dearest first, where they were asked for."""
     notes: tuple[str, ...] = ()
     """What the reader should know about the recording itself: overhead, sampler, what could not be seen."""
     schema: int = SCHEMA
@@ -207,8 +228,9 @@ def read_trace(text: str) -> Trace:
     """The trace that `write_trace` wrote."""
     data = json.loads(text)
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
+    rows["operators"] = OperatorCost
     for name, kind in rows.items():
-        data[name] = tuple(kind(**_tuples(row)) for row in data[name])
+        data[name] = tuple(kind(**_tuples(row)) for row in data.get(name, ()))
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])
     data["subject"] = Subject(**_tuples(data["subject"]))
     data["counts"], data["counted"] = Counts(**data["counts"]), Counts(**data["counted"])

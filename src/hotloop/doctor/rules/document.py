@@ -1,0 +1,76 @@
+"""`docs/findings.md`, made from the rules: `python -m hotloop.doctor.rules.document docs/findings.md`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from hotloop.doctor.finding import Rule
+from hotloop.doctor.rules import load_rules
+from hotloop.doctor.rules.evidence import Remedy
+
+GROUPS = {
+    "ENV": "The env step",
+    "ACT": "Acting",
+    "STORE": "Replay, rollouts and lists",
+    "UPDATE": "The update",
+    "SYNC": "Tensors and the host",
+    "LOG": "Reports, checkpoints, evaluation",
+    "MACHINE": "The machine",
+    "GROW": "Growth",
+}
+OPENING = """# Findings
+
+What `hotloop doctor` can say about a training loop. This page is made from the rules themselves
+(`python -m hotloop.doctor.rules.document docs/findings.md`).
+
+A rule reads the recorded trace and nothing else. It stays silent without evidence: calls counted, time sampled on the
+lines named, gradients or parameters counted. *Expected gain* is Amdahl's law on the measured share with the speed-up
+that the remedy really has, for the whole loop. *Exact* remedies compute the same; those that *change learning* need
+their learning curve looked at. Findings are ranked by expected gain; where one takes its time inside another's, the
+more general counts only what the more particular leaves.
+"""
+
+
+def findings_document(rules: list[Rule]) -> str:
+    sections = [OPENING, _contents(rules)]
+    for prefix, heading in GROUPS.items():
+        sections.append(f"## {heading}\n")
+        sections += [_section(rule) for rule in rules if rule.code.rstrip("0123456789") == prefix]
+    return "\n".join(sections)
+
+
+def remedy_of(rule: Rule) -> Remedy:
+    """The remedy that a rule's function names."""
+    known = {name: value for name, value in rule.judge.__globals__.items() if isinstance(value, Remedy)}
+    return next(known[name] for name in rule.judge.__code__.co_names if name in known)
+
+
+def changes_learning(rule: Rule) -> bool:
+    return "CHANGES_LEARNING" in rule.judge.__code__.co_names
+
+
+def _contents(rules: list[Rule]) -> str:
+    rows = [f"| [{r.code}](#{r.code.lower()}) | {r.title} | {_kind(r)} |" for r in rules]
+    return "\n".join(["| code | finding | remedy |", "|---|---|---|", *rows, ""])
+
+
+def _kind(rule: Rule) -> str:
+    return "changes learning" if changes_learning(rule) else "exact"
+
+
+def _section(rule: Rule) -> str:
+    remedy = remedy_of(rule)
+    code = f"```python\n# before\n{remedy.before}\n"
+    if remedy.after:
+        code += f"\n# after\n{remedy.after.strip()}\n"
+    parts = [f"### {rule.code}", f"**{rule.title}.** {rule.explanation}", f"Remedy ({_kind(rule)}): {remedy.text}"]
+    return "\n\n".join([*parts, code + "```\n"])
+
+
+def main() -> None:
+    Path(sys.argv[1]).write_text(findings_document(load_rules()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""How the envs are stepped: one by one, through wrappers, drawn on the way."""
+
+from __future__ import annotations
+
+from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.rules.evidence import (
+    SAVED_ENTIRELY,
+    Remedy,
+    by_cost,
+    calls_like,
+    function_at,
+    function_of,
+    function_share,
+    number,
+    own_microseconds,
+    per_env_call,
+    percent,
+    places_of,
+    sampled_share,
+    suggest,
+)
+from hotloop.doctor.rules.searching import enumeration_share, search_share
+from hotloop.doctor.rules.selecting import graph_calls
+from hotloop.doctor.trace import ENV, EVALUATE, START_UP, StackCost, Trace
+
+SEVERAL_ENVS = 4
+BATCHED_MICROSECONDS = 60.0
+"""One step of all envs in some twenty numpy operations on arrays [N]; our kernels take less."""
+MOST_BATCHING_GAINS = 40.0
+LEAST_WRAPPERS = 3
+WRAPPER_SPEEDUP = 4.0
+RENDERS_PER_CALL = 0.1
+
+BATCHED = Remedy(
+    "Step all envs at once on arrays [N]. hotloop has `cartpole` and `snake` so, and runs any Gymnasium id "
+    "with its own batched implementation.",
+    "for i, env in enumerate(self.envs):\n    obs[i], reward[i], ... = env.step(action[i])",
+    "import numpy as np\n"
+    "from hotloop.envs.registry import make_envs\n"
+    "from hotloop.envs.settings import EnvSettings\n\n"
+    'envs = make_envs(EnvSettings(id="cartpole", num_envs=64), 64, np.arange(64, dtype=np.uint64))\n'
+    "obs, _ = envs.reset()\n"
+    "step = envs.step(np.zeros(64, dtype=np.int64))",
+)
+WRAPPERS = Remedy(
+    "Fold the wrappers into one, or into the env's own step: every layer costs a call, its arguments and its `info`.",
+    "env = Scale(Clip(Count(Cast(env))))",
+    "import gymnasium\n\n\n"
+    "class Prepared(gymnasium.Wrapper):\n"
+    "    def step(self, action):\n"
+    "        obs, reward, terminated, truncated, info = self.env.step(action)\n"
+    "        return obs / 255, max(-1.0, min(1.0, reward)), terminated, truncated, info",
+)
+RENDER = Remedy(
+    "Draw a separate env now and then, not the ones that train: `hotloop watch` plays a run's agent while it trains.",
+    'env = gymnasium.make("CartPole-v1", render_mode="rgb_array")\nframe = env.render()',
+    'import gymnasium\n\nenv = gymnasium.make("CartPole-v1")  # and no render() in the loop',
+)
+
+
+@rule("ENV005")
+def one_env_after_another(trace: Trace) -> Finding | None:
+    """Many envs are stepped one after another in Python.
+
+    The Python of one small env costs microseconds however little it computes; on arrays [N] the same operations cost
+    that once for all envs. Found where several envs are stepped per call and functions of yours run for every one
+    of them. Searches inside the env are findings of their own and not counted here.
+    """
+    calls = [call for call in calls_like(trace, ("user:*",), (ENV,)) if "<lambda>" not in call.name]
+    calls = [call for call in calls if trace.per_env_step([call]) >= 0.9]
+    per_env_step = trace.per_env_step(calls)
+    if trace.envs_at_once < SEVERAL_ENVS or not calls:
+        return None
+    apart = search_share(trace) + enumeration_share(trace, places_of(graph_calls(trace)))
+    share = max(0.0, trace.share(ENV) - apart)
+    per_call = own_microseconds(trace, share, trace.counts.env_calls)
+    evidence = (
+        f"{number(trace.envs_at_once)} envs are stepped per call, with {number(per_env_step)} calls of your own "
+        f"functions for each: {number(per_call)} microseconds per call, {percent(share)} of the loop."
+    )
+    speedup = max(1.0, min(MOST_BATCHING_GAINS, per_call / BATCHED_MICROSECONDS))
+    return suggest(trace, share, speedup, evidence=evidence, remedy=BATCHED, places=places_of(calls))
+
+
+@rule("ENV006")
+def deep_wrappers(trace: Trace) -> Finding | None:
+    """The env's wrappers cost time of their own.
+
+    Every wrapper adds a Python call, its argument passing and what it does to a few numbers. Found where three or more
+    wrappers of yours lie around the env and time is sampled in them rather than in the env.
+    """
+    steps = calls_like(trace, ("user:*.step",), (ENV,))
+    layers = trace.per_env_step(steps)
+    if layers < LEAST_WRAPPERS + 1 or trace.envs_at_once > 1:
+        return None
+    share = _time_in_wrappers(trace)
+    evidence = (
+        f"`step` runs through {number(layers - 1)} wrappers around the env; "
+        f"{percent(share)} of the loop is spent in them and not in the env."
+    )
+    return suggest(trace, share, WRAPPER_SPEEDUP, evidence=evidence, remedy=WRAPPERS, places=places_of(steps))
+
+
+def _time_in_wrappers(trace: Trace) -> float:
+    """Samples in which the innermost env's own `step` was not yet, or no longer, running."""
+    paths = [(stack, _steps_in(stack)) for stack in trace.stacks if stack.phase == ENV]
+    deepest = max((len(path) for _, path in paths), default=0)
+    outside = sum(stack.seconds for stack, path in paths if len(path) < deepest)
+    return outside / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
+
+
+def _steps_in(stack: StackCost) -> list[str]:
+    functions = [function_of(frame)[1] for frame in stack.frames]
+    return [name for name in functions if name == "step" or name.endswith(".step")]
+
+
+@rule("ENV007")
+def rendering_in_the_loop(trace: Trace) -> Finding | None:
+    """Frames are drawn in the training loop.
+
+    A frame costs a hundred times an env step and nothing learns from it. Found where `render` is called for every
+    tenth call of `step` or more, outside evaluation.
+    """
+    calls = [call for call in calls_like(trace, ("*.render",)) if call.phase not in (EVALUATE, START_UP)]
+    often = per_env_call(trace, calls)
+    if often < RENDERS_PER_CALL:
+        return None
+    places = by_cost(trace, places_of(calls))
+    own = {function_at(trace, call.where) for call in calls if call.name.startswith("user:")}
+    share = max(sampled_share(trace, places), function_share(trace, own))
+    evidence = f"`render` is called {number(often)} times per call of `step` and takes {percent(share)} of the loop."
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=RENDER, places=places)

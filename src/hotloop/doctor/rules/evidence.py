@@ -1,0 +1,195 @@
+"""What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the finding made of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from hotloop.doctor.finding import EXACT, Finding, amdahl
+from hotloop.doctor.trace import START_UP, CallCount, LineCost, StackCost, Trace
+
+LEAST_GAIN = 1.05
+"""What promises less is not worth a reader's minute; rules whose evidence is a plain count may ask for less."""
+MOST_SHARE = 0.995
+SAVED_ENTIRELY = 1000.0
+"""The speed-up of work that need not be done at all."""
+MOST_PLACES = 5
+FRAME = re.compile(r"^(?P<function>.*) \((?P<place>.+:\d+)\)$")
+
+
+class Remedy(NamedTuple):
+    """What to do, with the code that people typically have and the code that takes its place."""
+
+    text: str
+    before: str = ""
+    after: str = ""
+
+
+def suggest(
+    trace: Trace,
+    share: float,
+    speedup: float,
+    *,
+    evidence: str,
+    remedy: Remedy,
+    places: Sequence[str] = (),
+    kind: str = EXACT,
+    least: float = LEAST_GAIN,
+) -> Finding | None:
+    """A finding if making `share` of the loop `speedup` times faster is worth it."""
+    gain = amdahl(min(share, MOST_SHARE), speedup)
+    if gain < least:
+        return None
+    where, others = (places[0], tuple(places[1:MOST_PLACES])) if places else ("", ())
+    return Finding(
+        share=min(share, 1.0),
+        evidence=evidence,
+        where=where,
+        lines=others,
+        remedy=remedy.text,
+        before=source_at(trace, where) or remedy.before,
+        after=remedy.after,
+        expected_gain=gain,
+        kind=kind,
+    )
+
+
+def calls_like(trace: Trace, patterns: Collection[str], phases: Collection[str] = ()) -> list[CallCount]:
+    """Calls in the loop whose name fits one of the patterns (`networkx.*`), most frequent first."""
+    found = [
+        call
+        for call in trace.calls
+        if call.phase != START_UP
+        and (not phases or call.phase in phases)
+        and any(fnmatchcase(call.name, pattern) for pattern in patterns)
+    ]
+    return sorted(found, key=lambda call: -call.count)
+
+
+def per_env_call(trace: Trace, calls: Iterable[CallCount]) -> float:
+    """How often per call of `step`, which moves one env or many."""
+    return sum(call.count for call in calls) / max(1, trace.counted.env_calls)
+
+
+def places_of(calls: Iterable[CallCount]) -> list[str]:
+    return list(dict.fromkeys(call.where for call in calls))
+
+
+def sampled_share(
+    trace: Trace,
+    places: Collection[str],
+    phases: Collection[str] = (),
+    functions: Collection[tuple[str, str]] = (),
+) -> float:
+    """The part of loop time spent on these lines, in these functions, each a (file, name), and in all they called.
+
+    Every sample counts once.
+    """
+    places, functions = set(places), set(functions)
+    stacks = (
+        stack
+        for stack in trace.stacks
+        if any(place_of(frame) in places or function_of(frame) in functions for frame in stack.frames)
+    )
+    lines = (line for line in trace.lines if line.where in places or (file_of(line.where), line.function) in functions)
+    return max(_share(trace, stacks, phases), _share(trace, lines, phases))
+
+
+def function_share(trace: Trace, functions: Collection[tuple[str, str]], phases: Collection[str] = ()) -> float:
+    return sampled_share(trace, (), phases, functions)
+
+
+def _share(trace: Trace, costs: Iterable[LineCost | StackCost], phases: Collection[str]) -> float:
+    """Of stacks only the dearest are kept and lines know nothing of their callers, so callers take the larger share."""
+    total = sum(cost.seconds for cost in costs if cost.phase != START_UP and (not phases or cost.phase in phases))
+    return min(1.0, total / trace.loop_seconds) if trace.loop_seconds > 0 else 0.0
+
+
+def by_cost(trace: Trace, places: Iterable[str]) -> list[str]:
+    """The same places, the most expensive first; those never sampled keep their order at the end."""
+    costs = {place: sampled_share(trace, [place]) for place in places}
+    return sorted(costs, key=lambda place: -costs[place])
+
+
+def dearest(trace: Trace, phases: Collection[str], pattern: str = "", without: Sequence[str] = ()) -> list[str]:
+    """The lines of a phase that cost most, of those whose source holds `pattern` where any does."""
+    lines = sorted((line for line in trace.lines if line.phase in phases), key=lambda line: -line.seconds)
+    lines = [line for line in lines if not any(text in line.source for text in without)]
+    return [line.where for line in lines if pattern in line.source] or [line.where for line in lines]
+
+
+def lines_with(trace: Trace, texts: Collection[str]) -> list[str]:
+    """Sampled lines whose source holds one of the texts: what is rare and long may miss the counting pass."""
+    lines = (line for line in trace.lines if line.phase != START_UP)
+    return [line.where for line in lines if any(text in line.source for text in texts)]
+
+
+def own_microseconds(trace: Trace, share: float, times: float) -> float:
+    """What each of so many `times` took, without the wait for a core where others keep the machine busy."""
+    load = trace.machine.get("load_average") or [0.0]
+    waiting = max(1.0, load[0] / max(1, trace.machine.get("cores") or 1))
+    return 1e6 * share * trace.loop_seconds / max(1.0, times) / waiting
+
+
+def function_at(trace: Trace, where: str) -> tuple[str, str]:
+    """(file, function) that a line belongs to; the name is empty where nothing tells."""
+    file, number = file_of(where), line_of(where)
+    for line in trace.lines:
+        if line.where == where:
+            return file, line.function
+    starts = [
+        (line_of(call.where), call.name.removeprefix("user:"))
+        for call in trace.calls
+        if call.name.startswith("user:") and file_of(call.where) == file and line_of(call.where) <= number
+    ]
+    return file, max(starts)[1] if starts else ""
+
+
+def features_at(trace: Trace, where: str) -> set[str]:
+    return {feature for line in trace.lines if line.where == where for feature in line.features}
+
+
+def source_at(trace: Trace, where: str) -> str:
+    return next((line.source.strip() for line in trace.lines if where and line.where == where), "")
+
+
+def loop_lines(trace: Trace, function: tuple[str, str]) -> list[str]:
+    """The lines of a function that stand in a `for` or `while` of it."""
+    looping = {"for-loop", "while-loop", "python-loop-body"}
+    return [
+        line.where
+        for line in trace.lines
+        if (file_of(line.where), line.function) == function and looping & set(line.features)
+    ]
+
+
+def place_of(frame: str) -> str:
+    match = FRAME.match(frame)
+    return match["place"] if match else ""
+
+
+def function_of(frame: str) -> tuple[str, str]:
+    match = FRAME.match(frame)
+    return (file_of(match["place"]), match["function"]) if match else ("", "")
+
+
+def file_of(where: str) -> str:
+    return where.rpartition(":")[0]
+
+
+def line_of(where: str) -> int:
+    number = where.rpartition(":")[2]
+    return int(number) if number.isdigit() else 0
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
+
+
+def number(value: float) -> str:
+    """Counts as people write them: 0.25, 3.5, 48, 1,957."""
+    if value >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"

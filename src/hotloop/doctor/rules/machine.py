@@ -1,0 +1,159 @@
+"""What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping."""
+
+from __future__ import annotations
+
+from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.rules.evidence import (
+    SAVED_ENTIRELY,
+    Remedy,
+    by_cost,
+    calls_like,
+    lines_with,
+    number,
+    percent,
+    places_of,
+    sampled_share,
+    suggest,
+)
+from hotloop.doctor.trace import EVALUATE, Trace
+
+LEAST_DENORMALS, MANY_DENORMALS = 0.01, 0.2
+DENORMAL_SPEEDUP = 1.5
+WAITING = (
+    "multiprocessing.*.recv",
+    "multiprocessing.*.poll",
+    "multiprocessing.*.get",
+    "multiprocessing.*.map",
+    "concurrent.*.result",
+    "concurrent.*.map",
+    "queue.*.get",
+    "ray.get",
+    "ray.wait",
+    "gymnasium.vector.*.step_wait",
+)
+LEAST_WAITING = 0.15
+WORKER_SPEEDUP = 4.0
+
+THREADS = Remedy(
+    "Set the number of threads before the first tensor; small networks are fastest with one.",
+    "import torch",
+    "import torch\n\ntorch.set_num_threads(1)",
+)
+DENORMALS = Remedy(
+    "Flush them to zero, per thread; hotloop does so in its own loops.",
+    "import torch",
+    "import torch\n\ntorch.set_flush_denormal(True)",
+)
+WORKERS = Remedy(
+    "Step cheap envs in this process: a message to a worker and back costs 50 to 100 microseconds. Keep workers for "
+    "envs that cost more than that, and let each step several.",
+    "envs = gymnasium.vector.AsyncVectorEnv(makers)",
+    "import gymnasium\n\n"
+    'envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1") for _ in range(8)])\n'
+    "envs.close()",
+)
+COLLECT = Remedy(
+    "Leave collection to Python, or freeze what is there after set-up and raise the threshold.",
+    "gc.collect()",
+    "import gc\n\ngc.collect()\ngc.freeze()  # once, after set-up; unfreeze() undoes it\ngc.unfreeze()",
+)
+SLEEP = Remedy("Take the pause out of training; keep it where someone watches.", "time.sleep(0.01)", "")
+
+
+@rule("MACHINE001")
+def wrong_thread_count(trace: Trace) -> Finding | None:
+    """Another number of threads is faster.
+
+    Threads wait for each other after every operation; small tensors are done before the others wake up, and more
+    threads than cores take turns. Found by running the loop with other thread counts.
+    """
+    tried = [one for one in trace.experiments if "thread" in one.name and one.low > 1.0]
+    best = max(tried, key=lambda one: one.ratio, default=None)
+    if best is None:
+        return None
+    threads, cores = trace.machine.get("torch_threads", "?"), trace.machine.get("cores", "?")
+    evidence = (
+        f"{best.what} is {best.ratio:.2f} times as fast ({best.low:.2f} to {best.high:.2f}) as the loop as it is, "
+        f"with {threads} threads on {cores} cores."
+    )
+    return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, remedy=THREADS)
+
+
+@rule("MACHINE002")
+def denormal_numbers(trace: Trace) -> Finding | None:
+    """The optimiser computes with denormal numbers.
+
+    Moments of units that no longer learn decay below 1e-38, where processors take many times as long. Found where
+    some of the optimiser's state is that small and the loop is faster with it flushed to zero; where that was not
+    tried, where a fifth of the state is.
+    """
+    counts = trace.counts
+    part = counts.denormal_values / max(1, 2 * counts.parameters)
+    if part < LEAST_DENORMALS or trace.machine.get("denormals_flushed"):
+        return None
+    evidence = f"{number(counts.denormal_values)} numbers of the optimiser's state ({percent(part)}) are denormal; "
+    tried = next((one for one in trace.experiments if "denormal" in one.name), None)
+    if tried is not None:
+        evidence += (
+            f"flushing them makes the loop {tried.ratio:.2f} times as fast ({tried.low:.2f} to {tried.high:.2f})."
+        )
+        share, speedup = 1 - 1 / max(1.0, tried.ratio), SAVED_ENTIRELY
+        return suggest(trace, share, speedup, evidence=evidence, remedy=DENORMALS) if tried.low > 1 else None
+    if part < MANY_DENORMALS:
+        return None
+    share = trace.part_share("optimiser")
+    evidence += f"the optimiser takes {percent(share)} of the loop."
+    return suggest(trace, share, DENORMAL_SPEEDUP, evidence=evidence, remedy=DENORMALS)
+
+
+@rule("MACHINE003")
+def waiting_for_workers(trace: Trace) -> Finding | None:
+    """The loop waits for worker processes.
+
+    Sending an action to another process and waiting for its answer costs more than a cheap env's step. Found where
+    at least 15 % of the loop is spent on lines that receive from workers.
+    """
+    calls = [call for call in calls_like(trace, WAITING) if call.phase != EVALUATE]
+    places = by_cost(trace, places_of(calls))
+    waiting = trace.counts.waiting_seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
+    share = max(sampled_share(trace, places), waiting)
+    if not calls or share < LEAST_WAITING:
+        return None
+    evidence = (
+        f"{number(trace.per_env_step(calls))} answers of workers are awaited per env step (`{calls[0].name}`): "
+        f"{percent(share)} of the loop."
+    )
+    return suggest(trace, share, WORKER_SPEEDUP, evidence=evidence, remedy=WORKERS, places=places)
+
+
+@rule("MACHINE004")
+def collected_by_hand(trace: Trace) -> Finding | None:
+    """Garbage is collected by hand in the loop.
+
+    `gc.collect()` looks at every object of the process, the replay included: tens of milliseconds, more as it fills.
+    Found where it takes a part of the loop.
+    """
+    calls = calls_like(trace, ("gc.collect",))
+    places = list(dict.fromkeys([*places_of(calls), *lines_with(trace, ("gc.collect(",))]))
+    share = sampled_share(trace, places)
+    often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
+    evidence = f"`gc.collect`{often} takes {percent(share)} of the loop."
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=COLLECT, places=places)
+
+
+@rule("MACHINE005")
+def sleeping(trace: Trace) -> Finding | None:
+    """The loop sleeps.
+
+    A pause that was there to watch the agent, or to wait for something, stays in training. Found where `time.sleep`
+    takes a part of the loop.
+    """
+    calls = calls_like(trace, ("time.sleep",))
+    if not calls:
+        return None
+    places = by_cost(trace, places_of(calls))
+    share = sampled_share(trace, places)
+    evidence = (
+        f"`time.sleep` runs {number(trace.per_env_step(calls))} times per env step: {percent(share)} of the loop."
+    )
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=SLEEP, places=places)

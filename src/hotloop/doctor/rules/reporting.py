@@ -1,0 +1,195 @@
+"""What is printed, logged, saved and evaluated on the way, and what a reported rate contains."""
+
+from __future__ import annotations
+
+import re
+from statistics import median
+
+from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.rules.evidence import (
+    Remedy,
+    by_cost,
+    calls_like,
+    dearest,
+    file_of,
+    function_of,
+    function_share,
+    lines_with,
+    number,
+    per_env_call,
+    percent,
+    places_of,
+    sampled_share,
+    suggest,
+)
+from hotloop.doctor.trace import CHECKPOINT, EVALUATE, LOG, Slice, Trace
+
+REPORTING = (
+    "builtins.print",
+    "logging.*",
+    "*.add_scalar",
+    "*.add_scalars",
+    "*.add_histogram",
+    "wandb.log",
+    "wandb.*.log",
+    "*.writerow",
+    "json.dumps",
+    "tqdm.*.set_description",
+    "tqdm.*.set_postfix",
+    "TextIOWrapper.write",
+    "TextIOWrapper.flush",
+)
+REPORTS_PER_CALL = 0.1
+REPORT_SPEEDUP = 50.0
+SAVING = (
+    "torch.save",
+    "pickle.dump",
+    "json.dump",
+    "numpy.save",
+    "numpy.savez",
+    "numpy.savez_compressed",
+    "joblib.dump",
+    "safetensors.torch.save_file",
+)
+SAVING_LINES = ("torch.save(", "pickle.dump(", "np.save", "joblib.dump(")
+SAVE_SPEEDUP = 20.0
+SELDOM = 5
+LEAST_EVALUATION_SHARE = 0.2
+NAMED_EVALUATION = re.compile(
+    r"(^|\.)_?(run_|do_)?(eval|evaluate|evaluation|validate)(_(policy|agent|model|network|episodes?|performance))?$"
+)
+CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.*_ns")
+WARM_UP_RATIO = 4.0
+LEAST_SLICES = 8
+LEAST_WARM_UP, MOST_WARM_UP = 0.1, 0.15
+"""Of the time; and of the env steps: what goes on for longer is no warm-up."""
+
+REPORT = Remedy(
+    "Gather numbers and report every few hundred env steps: hotloop's journal writes one row per log interval.",
+    'print(f"step {step}: reward {reward}")',
+    "step, rewards = 1000, [1.0, 2.0]\n"
+    "if step % 1000 == 0:\n"
+    '    print(f"step {step}: mean reward {sum(rewards) / len(rewards):.2f}")',
+)
+SAVE = Remedy(
+    "Save by env steps, tens of thousands apart. hotloop's runs checkpoint so, durably, and resume exactly.",
+    'torch.save(agent.state_dict(), "latest.pt")',
+    'import hotloop\n\nsettings = hotloop.preset("cartpole-dqn")  # `hotloop resume RUN` goes on exactly',
+)
+EVALUATION = Remedy(
+    "Evaluate a fifth as often, or on batched envs: hotloop plays all evaluation episodes side by side.",
+    "if step % 1000 == 0:\n    evaluate(agent, episodes=20)",
+    'import hotloop\n\nsettings = hotloop.preset("cartpole-dqn")  # `hotloop settings cartpole-dqn` shows `evaluation`',
+)
+RATE = Remedy(
+    "Start the clock after the first updates, or report the rate of a late stretch; hotloop's `env_steps_per_second` "
+    "leaves compilation, evaluation and checkpoints out.",
+    "print(steps / (time.time() - start))",
+    "import time\n\nwarm_up, steps = 100, 1000\n"
+    "for step in range(steps):\n"
+    "    if step == warm_up:\n"
+    "        start = time.perf_counter()\n"
+    "rate = (steps - warm_up) / (time.perf_counter() - start)",
+)
+
+
+@rule("LOG001")
+def reported_every_step(trace: Trace) -> Finding | None:
+    """Something is printed or logged every few env steps.
+
+    Formatting a line costs microseconds, writing it to a terminal or an event file tens of them, and nobody reads
+    thousands of lines a second. Found where reports come for every tenth call of `step` or more.
+    """
+    calls = [call for call in calls_like(trace, REPORTING) if call.phase != EVALUATE]
+    often = per_env_call(trace, calls)
+    if often < REPORTS_PER_CALL:
+        return None
+    places = by_cost(trace, places_of(calls))
+    share = max(sampled_share(trace, places), trace.share(LOG))
+    evidence = (
+        f"{number(often)} reports per call of `step` (most often `{calls[0].name}`) take {percent(share)} of the loop."
+    )
+    return suggest(trace, share, REPORT_SPEEDUP, evidence=evidence, remedy=REPORT, places=places)
+
+
+@rule("LOG002")
+def saved_too_often(trace: Trace) -> Finding | None:
+    """Files are saved all the time.
+
+    A checkpoint of a small network takes a millisecond, the time of tens of env steps. Found where writing files takes
+    a part of the loop.
+    """
+    calls = calls_like(trace, SAVING)
+    places = by_cost(trace, [*places_of(calls), *lines_with(trace, SAVING_LINES)])
+    if not places:
+        return None
+    share = max(sampled_share(trace, places), trace.share(CHECKPOINT))
+    often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
+    name = calls[0].name if calls else "saving"
+    evidence = f"`{name}`{often} takes {percent(share)} of the loop."
+    return suggest(trace, share, SAVE_SPEEDUP, evidence=evidence, remedy=SAVE, places=places)
+
+
+@rule("LOG003")
+def evaluated_too_often(trace: Trace) -> Finding | None:
+    """Evaluation takes a large part of the run.
+
+    Its env steps teach nothing. Found where evaluation, or a function named so, takes a fifth of the loop or more.
+    """
+    functions = {
+        function_of(frame)
+        for stack in trace.stacks
+        for frame in stack.frames
+        if NAMED_EVALUATION.search(function_of(frame)[1])
+    }
+    share = max(trace.share(EVALUATE), function_share(trace, functions))
+    if share < LEAST_EVALUATION_SHARE:
+        return None
+    name = f"`{min(functions)[1]}`" if functions else "evaluation"
+    evidence = f"{name} takes {percent(share)} of the loop ({share * trace.loop_seconds:.1f} s)."
+    lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
+    places = by_cost(trace, lines) or dearest(trace, (EVALUATE,))
+    return suggest(trace, share, SELDOM, evidence=evidence, remedy=EVALUATION, places=places)
+
+
+@rule("LOG004")
+def warm_up_in_the_rate(trace: Trace) -> Finding | None:
+    """A rate that the script reports contains its warm-up.
+
+    Compilation and first calls make the beginning of a run slow; a rate over the whole run then says little about the
+    loop. Found where the script reads a clock and its first env steps, at most 15 % of them, cost four times the later
+    ones or more and a tenth of the run.
+    """
+    clocks = calls_like(trace, CLOCKS)
+    costs = [part.seconds / part.env_steps for part in trace.timeline if part.env_steps]
+    if not clocks or len(costs) < LEAST_SLICES:
+        return None
+    steady = median(costs[len(costs) // 2 :])
+    slow = _leading(trace.timeline, WARM_UP_RATIO * steady)
+    length, env_steps = sum(part.seconds for part in slow), sum(part.env_steps for part in slow)
+    share = (length - steady * env_steps) / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
+    if share < LEAST_WARM_UP or env_steps > MOST_WARM_UP * trace.counts.env_steps:
+        return None
+    evidence = (
+        f"the first {length:.1f} s ({number(env_steps)} env steps) are {number(length / env_steps / steady)} times as "
+        f"slow per env step as the rest: a rate over the whole run is {percent(share)} too low."
+    )
+    return Finding(
+        share=share,
+        evidence=evidence,
+        where=clocks[0].where,
+        remedy=RATE.text,
+        before=RATE.before,
+        after=RATE.after,
+        expected_gain=1.0,  # the loop is as fast as it was; what is said of it becomes true
+    )
+
+
+def _leading(timeline: tuple[Slice, ...], limit: float) -> list[Slice]:
+    """The slices from the start on that cost more than `limit` seconds per env step."""
+    slow: list[Slice] = []
+    for part in timeline:
+        if part.seconds <= limit * part.env_steps:
+            break
+        slow.append(part)
+    return slow

@@ -1,0 +1,153 @@
+"""Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.rules.evidence import (
+    Remedy,
+    calls_like,
+    file_of,
+    function_at,
+    function_of,
+    function_share,
+    loop_lines,
+    number,
+    per_env_call,
+    percent,
+    places_of,
+    sampled_share,
+    suggest,
+)
+from hotloop.doctor.trace import ENV, CallCount, StackCost, Trace
+
+QUEUES = ("deque.popleft", "deque.pop", "list.pop", "heapq.heappop")
+QUEUE_READS_OF_A_SEARCH = 4.0
+"""Per env step. An env that moves a body or an event queue takes one or two; a search takes one per cell."""
+SEARCH_SPEEDUP = 50.0
+"""Machine code over Python: 50 to 100 times for a loop over cells; our bit-parallel fill gains 1,382 times."""
+
+ENUMERATING = (
+    "networkx.all_simple_paths",
+    "networkx.all_simple_edge_paths",
+    "networkx.all_shortest_paths",
+    "networkx.shortest_simple_paths",
+    "networkx.simple_cycles",
+)
+RECURSIONS_OF_AN_ENUMERATION = 20.0
+ENUMERATION_SPEEDUP = 50.0
+
+ENTRY_POINTS = ("step", "reset", "<module>", "main", "train", "")
+
+SEARCH = Remedy(
+    "Search with machine code over arrays (a numba kernel), or for many boards at once. hotloop's batched `Snake` "
+    "fills boards bit-parallel, every game in one call.",
+    "while queue:\n    x, y = queue.popleft()",
+    "import numpy as np\n"
+    "from hotloop.envs.snake.env import Snake\n\n"
+    'env = Snake(num_envs=256, seeds=np.arange(256, dtype=np.uint64), observation="flood_fill")\n'
+    "obs, _ = env.reset()\n"
+    "step = env.step(np.zeros(256, dtype=np.int64))  # step.obs, step.reward, step.terminated, ...",
+)
+PATHS = Remedy(
+    "Ask for the one path that is wanted, not for all: Dijkstra once per graph, kept until the graph changes.",
+    "min(networkx.all_simple_paths(graph, a, b), key=length)",
+    "import networkx\n\n"
+    'graph = networkx.Graph([("a", "b", {"km": 3}), ("b", "c", {"km": 4})])\n'
+    'shortest = dict(networkx.all_pairs_dijkstra_path(graph, weight="km"))  # once\n'
+    'shortest["a"]["c"]  # in the loop',
+)
+
+
+def search_calls(trace: Trace) -> list[CallCount]:
+    """Where items are taken from a queue again and again; not where one is, once per env step."""
+    calls = calls_like(trace, QUEUES, (ENV,))
+    calls = [call for call in calls if call.count >= calls[0].count / 10]
+    return calls if trace.per_env_step(calls) >= QUEUE_READS_OF_A_SEARCH else []
+
+
+def search_share(trace: Trace) -> float:
+    """The functions that search, whole; of `step` itself only its loops."""
+    functions = {function_at(trace, call.where) for call in search_calls(trace)}
+    apart = {function for function in functions if _short(function[1]) not in ENTRY_POINTS}
+    inline = [line for function in functions - apart for line in loop_lines(trace, function)]
+    return min(trace.share(ENV), function_share(trace, apart, (ENV,)) + sampled_share(trace, inline, (ENV,)))
+
+
+def _short(function: str) -> str:
+    return function.rpartition(".")[2]
+
+
+@rule("ENV001")
+def python_search(trace: Trace) -> Finding | None:
+    """The env step searches in Python.
+
+    A breadth-first search or flood fill takes a cell from a queue, looks at its neighbours and appends them: about a
+    microsecond each in Python, some nanoseconds in machine code. Found where one env step takes four or more items
+    from a queue.
+    """
+    calls = search_calls(trace)
+    if not calls:
+        return None
+    share = search_share(trace)
+    name = function_at(trace, calls[0].where)[1] or "the search"
+    evidence = (
+        f"{number(trace.per_env_step(calls))} items are taken from a queue ({calls[0].name}) per env step; "
+        f"`{name}` takes {percent(share)} of the loop."
+    )
+    places = places_of(calls)
+    return suggest(trace, share, SEARCH_SPEEDUP, evidence=evidence, remedy=SEARCH, places=places)
+
+
+def enumeration_calls(trace: Trace) -> list[CallCount]:
+    often = [call for call in _recursive_calls(trace) if per_env_call(trace, [call]) >= RECURSIONS_OF_AN_ENUMERATION]
+    return calls_like(trace, ENUMERATING) + often
+
+
+def _recursive_calls(trace: Trace) -> list[CallCount]:
+    """Functions of the env that call themselves: counted so, or seen twice in one stack (through a comprehension)."""
+    counted = calls_like(trace, ("recursive:*",), (ENV,))
+    seen = {call.where for call in counted}
+    for call in calls_like(trace, ("user:*",), (ENV,)):
+        function = (file_of(call.where), call.name.removeprefix("user:"))
+        if call.where not in seen and any(
+            _times_in(stack, function) > 1 for stack in trace.stacks if stack.phase == ENV
+        ):
+            counted.append(replace(call, name=f"recursive:{function[1]}"))
+    return counted
+
+
+def _times_in(stack: StackCost, function: tuple[str, str]) -> int:
+    return sum(function_of(frame) == function for frame in stack.frames)
+
+
+def enumeration_share(trace: Trace, beside: Sequence[str] = ()) -> float:
+    """The functions that enumerate, whole, for they also weigh what they find; of `step` itself only the line.
+
+    Lines named `beside` are counted with them.
+    """
+    calls = enumeration_calls(trace)
+    functions = {function_at(trace, call.where) for call in calls}
+    apart = {function for function in functions if _short(function[1]) not in ENTRY_POINTS}
+    return sampled_share(trace, [*places_of(calls), *beside], (), apart)
+
+
+@rule("ENV002")
+def enumerated_paths(trace: Trace) -> Finding | None:
+    """All paths are enumerated to find one.
+
+    The number of simple paths grows like the factorial of the number of nodes (1,957 between two of eight that are all
+    connected); the shortest needs one Dijkstra, and does not change until the graph does. Found where a library
+    enumerates paths in the loop, or a function of yours calls itself twenty times or more per call of `step`.
+    """
+    calls = enumeration_calls(trace)
+    if not calls:
+        return None
+    share = enumeration_share(trace)
+    name = calls[0].name.removeprefix("recursive:")
+    times = "calls itself" if calls[0].name.startswith("recursive:") else "is called"
+    per = number(per_env_call(trace, calls[:1]))
+    evidence = f"`{name}` {times} {per} times per call of `step` and takes {percent(share)} of the loop."
+    return suggest(trace, share, ENUMERATION_SPEEDUP, evidence=evidence, remedy=PATHS, places=places_of(calls))

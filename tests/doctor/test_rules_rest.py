@@ -1,0 +1,157 @@
+"""Rules about reports, machine and growth, on traces made by hand; and what holds for all findings."""
+
+from __future__ import annotations
+
+import pytest
+from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
+
+from hotloop.doctor.finding import findings
+from hotloop.doctor.trace import Counts, Experiment, Slice, Trace
+
+
+def test_printing_every_env_step_is_found() -> None:
+    lines = [line(9, 3.0, "log", 'print(f"step {step}")')]
+    finding = found("LOG001", made({"log": 3.0}, calls=[call("builtins.print", 9, "log", 100)], lines=lines))
+    assert "1 reports per call of `step` (most often `builtins.print`) take 30 %" in finding.evidence
+    assert finding.where == "train.py:9"
+    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 50))
+    assert judge("LOG001", made({"log": 3.0}, calls=[call("builtins.print", 9, "log", 1)], lines=lines)) is None
+
+
+def test_saving_every_few_env_steps_is_found() -> None:
+    lines = [line(9, 3.0, "checkpoint", "torch.save(state, path)")]
+    finding = found("LOG002", made({"checkpoint": 3.0}, calls=[call("torch.save", 9, "checkpoint", 2)], lines=lines))
+    assert "`torch.save` runs every 50 env steps and takes 30 %" in finding.evidence
+    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 20))
+    assert found("LOG002", made(lines=lines)).evidence == "`saving` takes 30 % of the loop."
+    assert judge("LOG002", made(lines=[line(9, 3.0, "start-up", "torch.save(state, path)")])) is None
+
+
+def test_much_evaluation_is_found() -> None:
+    finding = found("LOG003", made({"evaluate": 5.0}, lines=[line(9, 5.0, "evaluate", "evaluate(agent)")]))
+    assert finding.evidence == "evaluation takes 50 % of the loop (5.0 s)."
+    assert finding.where == "train.py:9"
+    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 5))
+    assert judge("LOG003", made({"evaluate": 1.0})) is None
+
+
+def test_evaluation_is_known_by_its_name_where_no_phase_tells() -> None:
+    frames = ("main (train.py:90)", "Agent.evaluate_policy (train.py:9)", "step (env.py:3)")
+    lines = [line(9, 4.0, "act", "obs = env.step(a)", "Agent.evaluate_policy")]
+    finding = found("LOG003", made({"env": 5.0}, stacks=[stack(4.0, "env", *frames)], lines=lines))
+    assert finding.evidence == "`Agent.evaluate_policy` takes 40 % of the loop (4.0 s)."
+    assert finding.where == "train.py:9"
+    learning = [stack(4.0, "update", "main (train.py:90)", "Policy.evaluate_actions (train.py:9)")]
+    assert judge("LOG003", made({"update": 5.0}, stacks=learning)) is None
+
+
+def slices(*seconds: float) -> tuple[Slice, ...]:
+    return tuple(Slice(start_seconds=0.0, seconds=one, env_steps=100, episodes=1, updates=100) for one in seconds)
+
+
+def test_a_slow_beginning_spoils_a_rate_only_where_a_clock_is_read() -> None:
+    timeline = slices(3.0, *[0.7] * 10)
+    counts = Counts(env_steps=1100, env_calls=1100, updates=100)
+    finding = found("LOG004", made(calls=[call("time.time", 9, "other", 2)], timeline=timeline, counts=counts))
+    assert finding.share == pytest.approx(0.23)
+    assert "the first 3.0 s (100 env steps) are 4.3 times as slow" in finding.evidence
+    assert finding.expected_gain == 1.0
+    assert judge("LOG004", made(timeline=timeline)) is None
+    steady = made(calls=[call("time.time", 9, "other", 2)], timeline=slices(*[1.0] * 10))
+    assert judge("LOG004", steady) is None
+
+
+def threads(ratio: float, low: float) -> Trace:
+    tried = Experiment(name="threads-1", what="one thread", kind="exact", ratio=ratio, low=low, high=ratio + 0.2)
+    return made(experiments=(tried,))
+
+
+def test_another_thread_count_must_be_faster_for_sure() -> None:
+    finding = found("MACHINE001", threads(1.5, 1.3))
+    assert finding.evidence.startswith("one thread is 1.50 times as fast (1.30 to 1.70)")
+    assert finding.expected_gain == pytest.approx(1.5, rel=0.01)
+    assert judge("MACHINE001", threads(1.5, 0.9)) is None
+    assert judge("MACHINE001", threads(0.8, 0.7)) is None
+
+
+def test_denormal_numbers_are_counted_against_the_optimisers_state() -> None:
+    counts = Counts(env_steps=1000, env_calls=1000, updates=100, parameters=1000, denormal_values=500)
+    finding = found("MACHINE002", made({"update": 6.0}, counts=counts, update_parts={"optimiser": 3.0}))
+    assert "500 numbers of the optimiser's state (25 %) are denormal; the optimiser takes 30 %" in finding.evidence
+    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 1.5))
+    tried = Experiment(name="flush denormals", what="flushed", kind="changes-learning", ratio=1.4, low=1.2, high=1.6)
+    measured = found("MACHINE002", made({"update": 6.0}, counts=counts, experiments=(tried,)))
+    assert measured.expected_gain == pytest.approx(1.4, rel=0.01)
+    assert judge("MACHINE002", made({"update": 6.0}, counts=counts, machine={"denormals_flushed": True})) is None
+    assert judge("MACHINE002", made({"update": 6.0})) is None
+
+
+def test_waiting_for_workers_is_found_by_its_share() -> None:
+    calls = [call("multiprocessing.Connection.recv", 9, "env", 800)]
+    finding = found("MACHINE003", made({"env": 6.0}, calls=calls, lines=[line(9, 5.0, "env", "pipe.recv()")]))
+    assert "8 answers of workers are awaited per env step" in finding.evidence
+    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 4))
+    assert judge("MACHINE003", made({"env": 6.0}, calls=calls, lines=[line(9, 1.0, "env", "pipe.recv()")])) is None
+
+
+@pytest.mark.parametrize(("code", "name"), [("MACHINE004", "gc.collect"), ("MACHINE005", "time.sleep")])
+def test_collecting_and_sleeping_need_not_be_at_all(code: str, name: str) -> None:
+    lines = [line(9, 4.0, "other", f"{name}()")]
+    finding = found(code, made(calls=[call(name, 9, "other", 10)], lines=lines))
+    assert finding.where == "train.py:9"
+    assert finding.expected_gain == pytest.approx(1 / 0.6, rel=0.01)
+    assert judge(code, made(calls=[call(name, 9, "start-up", 10)], lines=[line(9, 4.0, "start-up", name)])) is None
+
+
+GROWN = [100.0, 100.0, 120.0, 140.0, 160.0, 180.0, 200.0, 220.0, 240.0, 240.0]
+
+
+def test_growth_names_the_phase_and_the_container() -> None:
+    growth = (grown("env step", *GROWN), grown("log", *[cost - 90 for cost in GROWN]), grown("env", *[60.0] * 10))
+    trace = made(
+        {"log": 5.0, "env": 3.0}, growth=growth, calls=[call("list.append", 44, "log", 100, largest=5000)]
+    )  # fmt: skip
+    finding = found("GROW001", trace)
+    assert "costs 100 microseconds at first and 240 at the end; `log` grew 15 times" in finding.evidence
+    assert "list.append works on 5,000 entries there" in finding.evidence
+    assert finding.where == "train.py:44"
+    assert finding.expected_gain == pytest.approx(1.7, rel=0.01)  # the mean of 170 over the first 100
+
+
+def test_longer_episodes_are_no_finding() -> None:
+    growth = (grown("env step", *[100.0] * 10), grown("env steps per episode", *GROWN))
+    assert judge("GROW001", made({"env": 5.0}, growth=growth)) is None
+
+
+def test_one_busy_moment_at_the_end_is_no_growth() -> None:
+    growth = (grown("env step", *[100.0] * 8, 200.0, 200.0), grown("log", *[10.0] * 8, 110.0, 110.0))
+    assert judge("GROW001", made({"log": 5.0}, growth=growth)) is None
+
+
+def test_a_clean_loop_gets_no_finding() -> None:
+    counts = Counts(
+        env_steps=64_000, env_calls=1000, envs=1, episodes=500, updates=1000, act_forwards=1000, update_forwards=2000,
+        backwards=1000, parameter_tensors=6, parameters=100_000, optimiser="Adam fused", batch_size=256,
+    )  # fmt: skip
+    calls = [
+        call("Tensor.item", 90, "update", 10),
+        call("Tensor.numpy", 20, "act", 100),
+        call("torch.from_numpy", 19, "act", 100),
+    ]
+    phases = {"act": 2.0, "env": 3.0, "store-and-sample": 1.0, "update": 3.5, "log": 0.1}
+    trace = made(phases, calls=calls, counts=counts, update_parts={"forward": 1.0, "backward": 2.0, "optimiser": 0.5})
+    assert findings(trace) == []
+
+
+def test_an_empty_trace_gets_no_finding() -> None:
+    assert findings(made()) == []
+    nothing = made(counts=Counts(), counted=Counts())
+    assert findings(nothing) == []
+
+
+def test_findings_are_ranked_by_expected_gain() -> None:
+    calls = [call("time.sleep", 9, "other", 100), call("builtins.print", 8, "log", 100)]
+    lines = [line(9, 2.0, "other", "time.sleep(1)"), line(8, 4.0, "log", "print(step)")]
+    ranked = findings(made({"log": 4.0}, calls=calls, lines=lines))
+    assert [one.rule for one in ranked] == ["LOG001", "MACHINE005"]
+    assert ranked[0].expected_gain > ranked[1].expected_gain

@@ -1,0 +1,275 @@
+"""The recorder's parts by themselves, with injected clocks."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hotloop.core.errors import SettingsError
+from hotloop.doctor.script import ScriptPlan, attribution
+from hotloop.doctor.script.hooks import ClassHooks, timed
+from hotloop.doctor.script.places import LIBRARY, USER, Places
+from hotloop.doctor.script.plan import Order
+from hotloop.doctor.script.results import looks_like_a_step, read_step
+from hotloop.doctor.script.sampling import Sampler
+from hotloop.doctor.script.syntax import Syntax
+from hotloop.doctor.script.timeline import MOST, Timeline
+from hotloop.doctor.script.toggling import Toggler, one_experiment, ratios, whole
+from hotloop.doctor.script.watch import LimitReached, Watch
+
+
+class Clock:
+    """Time that passes only when told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def spend(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.mark.parametrize(
+    ("result", "steps", "episodes"),
+    [
+        (("obs", 1.0, True, False, {}), 1, 1),
+        (("obs", 1, False, {}), 1, 0),
+        (("obs", 0.5, True), 1, 1),
+        ((1.0, True, 17), 1, 1),
+        ((np.zeros(3), np.ones(3), np.array([True, False, True]), [{}] * 3), 3, 2),
+        ((np.zeros(2), np.ones(2), np.array([True, False]), np.array([False, True]), {}), 2, 2),
+        (({"a": 0}, {"a": 1.0}, {"a": True}, {"a": False}, {}), 1, 1),
+        (SimpleNamespace(reward=np.ones(4), done=np.array([False, True, False, False])), 4, 1),
+    ],
+)
+def test_a_steps_answer_says_how_many_env_steps_and_episodes(result, steps, episodes):
+    assert looks_like_a_step(result)
+    assert read_step(result) == (steps, episodes)
+
+
+@pytest.mark.parametrize("result", [None, 3.0, "moved", (1,), ("a", "b", "c"), {"reward": 1}])
+def test_other_answers_are_not_taken_for_a_step(result):
+    assert not looks_like_a_step(result)
+
+
+def test_nested_hooks_charge_their_time_once(clock):
+    watch = Watch(100.0, None, clock)
+
+    def inner():
+        clock.spend(2)
+
+    inner = timed(watch, inner, attribution.LOG)
+
+    def outer():
+        clock.spend(1)
+        inner()
+
+    outer = timed(watch, outer, attribution.STORE)
+    watch.begin(0.0)
+    watch.busy = False
+    outer()
+    inner()
+    watch.finish()
+    assert watch.attribution.phases == {"store-and-sample": 3, "log": 2, "other": 0}
+
+
+def test_the_watch_ends_the_loop_at_its_bound(clock):
+    watch = Watch(5.0, None, clock)
+
+    def stop():
+        raise LimitReached
+
+    watch.on_limit = stop
+
+    class Env:
+        def reset(self): ...
+
+        def step(self, action):
+            clock.spend(2)
+            return 0, 1.0, False, False, {}
+
+    ClassHooks(watch).look(Env)
+    clock.spend(7)
+    env = Env()
+    env.step(0)
+    env.step(0)
+    with pytest.raises(LimitReached):
+        env.step(0)
+    watch.finish()
+    assert (watch.began, watch.ended, watch.env_steps) == (7, 13, 3)
+    assert watch.attribution.phases["env"] == 6
+    env.step(0)
+    assert watch.env_steps == 3
+
+
+def test_an_env_in_a_wrapper_is_stepped_once_and_an_error_in_it_is_timed(clock):
+    watch = Watch(100.0, None, clock)
+    hooks = ClassHooks(watch)
+
+    class Env:
+        def reset(self): ...
+
+        def step(self, action):
+            clock.spend(1)
+            if action == 9:
+                raise RuntimeError
+            return 0, 1.0, True, {}
+
+    class Wrapper(Env):
+        def step(self, action):
+            clock.spend(3)
+            return super().step(action)
+
+    hooks.look(Env)
+    hooks.look(Wrapper)
+    env = Wrapper()
+    for action in (0, 1):
+        env.step(action)
+    with pytest.raises(RuntimeError):
+        env.step(9)
+    assert (watch.env_calls, watch.episodes, len(watch.envs)) == (2, 2, 1)
+    assert watch.attribution.phases["env"] == 1 + 4 + 4  # the very first call shows who is outermost
+
+
+def test_a_hooked_class_given_back_is_its_old_self():
+    class Env:
+        def reset(self): ...
+
+        def step(self, action): ...
+
+    before = Env.step
+    hooks = ClassHooks(Watch(1.0, None))
+    hooks.look(Env)
+    assert Env.step is not before
+    hooks.restore(Env)
+    assert Env.step is before
+
+
+def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):
+    watch = Watch(100.0, None, clock)
+    sampler = Sampler(watch, 0.004, clock)
+    watch.sink = sampler.sink
+    watch.begin(0.0)
+    for now, end, kind in ((3.0, 4.0, attribution.ENV), (5.0, 6.0, attribution.LOG)):
+        clock.now = now
+        sampler.look(None)
+        clock.now = end
+        watch.leave(kind, end - 2.0)
+    watch.finish()
+    assert {phase: seconds for (phase, _), seconds in sampler.charged.items()} == {"env": 3.0, "log": 2.0}
+
+
+def test_a_timeline_joins_neighbours_when_it_is_full():
+    timeline = Timeline(10.0)
+    for step in range(1, 2 * MOST + 1):
+        if step >= timeline.next_at:
+            timeline.look(10.0 + step, step, 0, step, {"env": 0.25 * step})
+    assert len(timeline.slices) < MOST
+    assert {part.env_steps for part in timeline.slices} == {timeline.every}
+    assert timeline.slices[1].start_seconds == timeline.slices[0].seconds == timeline.every
+    assert timeline.slices[1].phases == {"env": pytest.approx(0.25 * timeline.every)}
+
+
+def test_ratios_compare_a_change_with_both_its_neighbours():
+    costs = [(-1, 9.0), (-1, 4.0), (0, 2.0), (-1, 6.0), (1, 10.0), (-1, 6.0)]
+    assert ratios(costs, 0) == [2.5]  # (4 + 6) / 2 / 2
+    assert ratios(costs, 1) == [0.6]
+
+
+def test_a_gain_on_half_of_the_loop_is_less_on_the_whole():
+    assert whole(2.0, 1.0) == 2.0
+    assert whole(2.0, 0.5) == pytest.approx(4 / 3)
+
+
+def test_too_few_pairs_make_no_experiment():
+    change = ("threads=1", "one thread", "exact", lambda: None)
+    assert one_experiment(change, [2.0] * 4) is None
+    made = one_experiment(change, [2.0, 2.1, 1.9, 2.0, 2.2])
+    assert (made.ratio, made.low, made.high) == (2.0, 1.9, 2.2)
+
+
+def test_thread_counts_take_turns_where_learning_has_just_been_done(clock, monkeypatch):
+    threads = [2]
+    torch = SimpleNamespace(
+        get_num_threads=lambda: threads[-1], set_num_threads=threads.append, set_flush_denormal=lambda flag: None
+    )
+    monkeypatch.setitem(__import__("sys").modules, "torch", torch)
+    monkeypatch.setattr("hotloop.doctor.script.toggling.usable_cores", lambda: 2)
+    watch = Watch(1e9, None, clock)
+    watch.begin(0.0)
+    order = Order(
+        script="s", arguments=(), kind="threads", plan=ScriptPlan(), seconds=8.0, env_steps=None, result="r"
+    )  # fmt: skip
+    toggler = Toggler(watch, order)
+    for _ in range(40):
+        watch.env_steps += 10
+        watch.attribution.bursts += 1
+        clock.spend(0.2 if threads[-1] == 2 else 0.1)
+        toggler.on_env(clock())
+    (made,) = toggler.experiments()
+    assert made.name == "threads=1"
+    assert made.ratio == pytest.approx(2.0)
+    assert threads.count(1) >= 8
+
+
+def features(source):
+    return {line: set(Syntax(source).features(line)) for line in range(1, source.count("\n") + 2)}
+
+
+def test_syntax_shows_what_a_line_does():
+    source = (
+        "def f(self, x):\n"
+        "    for a in x:\n"
+        "        y = d[f'{a}_{x}'] + d['w' + str(a)]\n"
+        "        rows.insert(0, y.item())\n"
+        "        rows.pop(0)\n"
+        "    while [b for b in x]:\n"
+        "        return f(x)\n"
+        "d[1], d['plain']\n"
+        "rows.insert(1, 0)\n"
+    )
+    found = features(source)
+    assert found[2] == {"for-loop"}
+    assert found[3] == {"f-string", "string-key", "python-loop-body"}
+    assert found[4] == {"insert-front", "item", "python-loop-body"}
+    assert found[5] == {"pop-front", "python-loop-body"}
+    assert found[6] == {"while-loop", "comprehension"}
+    assert found[7] == {"python-loop-body", "function-recursive"}
+    assert found[8] == found[9] == set()
+
+
+def test_a_statement_over_several_lines_shows_on_each_and_a_broken_file_on_none():
+    assert features("x = (\n    f'{1}'\n)\n")[3] == {"f-string"}
+    assert Syntax("def (").features(1) == ()
+
+
+def test_places_are_named_without_the_machines_paths(tmp_path):
+    script = tmp_path / "train.py"
+    (tmp_path / "agents").mkdir()
+    mine = tmp_path / "agents" / "dqn.py"
+    mine.write_text("")
+    places = Places(str(script))
+    assert places.kind(str(mine)) == USER
+    assert places.where(str(mine), 3) == "agents/dqn.py:3"
+    assert places.kind(np.__file__) == LIBRARY
+    assert places.name(np.__file__) == "numpy/__init__.py"
+    assert places.kind(pytest.__file__.replace("site-packages", "dist-packages")) == LIBRARY
+    assert places.kind("<string>") == LIBRARY
+    import json.decoder
+
+    assert places.kind(json.decoder.__file__) == LIBRARY
+    assert places.name(json.decoder.__file__) == "json/decoder.py"
+
+
+@pytest.mark.parametrize(
+    "bad", [{"seconds": 0}, {"env_steps": 0}, {"counting_env_steps": 0}, {"interval": 1.0}, {"patience": -1}]
+)
+def test_a_plan_that_cannot_be_is_refused(bad):
+    with pytest.raises(SettingsError):
+        ScriptPlan(**bad)

@@ -1,0 +1,18 @@
+"""The network is saved every ten env calls. Remedy: every two hundred."""
+
+import tempfile
+
+import torch
+from ward import Learner, arguments, train
+
+options = arguments(env_calls=2000)
+learner = Learner()
+folder = tempfile.mkdtemp()
+
+
+def save(call):
+    if call % (200 if options.healthy else 10) == 0:
+        torch.save(learner.net.state_dict(), f"{folder}/latest.pt")
+
+
+train(options.env_calls, learner=learner, after=save)

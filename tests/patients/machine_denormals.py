@@ -1,0 +1,23 @@
+"""The optimiser's moments of a dead network have decayed into denormals. Remedy: flush them."""
+
+import torch
+from ward import Learner, arguments, network, train
+
+
+class Decayed(Learner):
+    """As after a long run: most units receive no gradient any more."""
+
+    def loss(self, obs, action, reward, next_obs):
+        return 0.0 * super().loss(obs, action, reward, next_obs)
+
+    def warm_up(self):
+        super().warm_up()
+        for state in self.optimiser.state.values():
+            state["exp_avg"].fill_(1e-39)
+            state["exp_avg_sq"].fill_(1e-39)
+
+
+options = arguments(env_calls=300)
+torch.set_flush_denormal(options.healthy)
+net = network(width=512)
+train(options.env_calls, learner=Decayed(net, torch.optim.Adam(net.parameters(), lr=0.0, betas=(0.9999, 0.99999))))

@@ -1,0 +1,8 @@
+"""Eight threads share the operations of a middling network on few cores. Remedy: one thread."""
+
+import torch
+from ward import Learner, arguments, network, train
+
+options = arguments(env_calls=2000)
+torch.set_num_threads(1 if options.healthy else 8)
+train(options.env_calls, learner=Learner(network(width=256)), updates_every=2, batch_size=256)

@@ -1,0 +1,42 @@
+"""Transitions leave their tensors one number at a time. Remedy: hotloop's Replay, one call for all envs."""
+
+from collections import deque
+
+import numpy as np
+import torch
+from ward import Ring, arguments, train
+
+from hotloop.core.types import ArraySpec, EnvStep
+from hotloop.replay.buffer import Replay
+from hotloop.replay.n_step import Returns
+from hotloop.replay.settings import ReplaySettings
+
+
+class Pushed(Ring):
+    def __init__(self):
+        super().__init__()
+        self.history = deque(maxlen=20_000)
+
+    def add(self, obs, action, reward, next_obs):
+        super().add(obs, action, reward, next_obs)
+        obs, action, reward, next_obs = map(torch.from_numpy, (obs, action, reward, next_obs))
+        for i in range(len(reward)):
+            self.history.append((obs[i].numpy(), action[i].item(), reward[i].item(), next_obs[i].numpy()))
+
+
+class Stored(Ring):
+    def __init__(self):
+        super().__init__()
+        self.replay = Replay(ReplaySettings(capacity=20_000), ArraySpec((4,)), 64, Returns(gamma=0.9), seed=0)
+        self.never = np.zeros(64, bool)
+        self.add(
+            *np.zeros((4, 64, 4), np.float32)[:1], np.zeros(64, np.int64), np.zeros(64, np.float32), np.zeros((64, 4))
+        )
+
+    def add(self, obs, action, reward, next_obs):
+        super().add(obs, action, reward, next_obs)
+        self.replay.add(obs, action, EnvStep(next_obs, reward, self.never, self.never, next_obs))
+
+
+options = arguments(env_calls=3000)
+train(options.env_calls, ring=Stored() if options.healthy else Pushed())

@@ -1,0 +1,40 @@
+"""A small Q-network with a target learns through hundreds of calls of PyTorch. Remedy: hotloop's native lane."""
+
+import copy
+
+import numpy as np
+import torch
+from ward import Learner, Ring, arguments, train
+
+from hotloop import DQNSettings
+from hotloop.algos.dqn import DQNLearner
+from hotloop.core.schedules import Counters
+from hotloop.core.types import ArraySpec, Batch
+
+
+class Target(Learner):
+    def __init__(self):
+        super().__init__()
+        self.target = copy.deepcopy(self.net)
+
+    def loss(self, obs, action, reward, next_obs):
+        with torch.no_grad():
+            target = reward + 0.9 * self.target(next_obs).max(dim=1)[0]
+        return torch.nn.functional.smooth_l1_loss(self.net(obs).gather(1, action[:, None])[:, 0], target)
+
+
+class Native(Learner):
+    def __init__(self):
+        self.learner = DQNLearner(DQNSettings(batch_size=32), ArraySpec((4,)), num_actions=2)
+        self.net = self.learner.network
+        self.discount, self.weight = np.full((1, 32), 0.9, np.float32), np.ones((1, 32), np.float32)
+        self.index = np.zeros((1, 32), np.int64)
+
+    def update(self, batch):
+        obs, action, reward, next_obs = (field.numpy()[None] for field in batch)
+        batch = Batch(obs, action, reward, self.discount, next_obs, self.weight, self.index)
+        self.learner.update(batch, Counters())
+
+
+options = arguments(env_calls=2000)
+train(options.env_calls, ring=Ring(), learner=Native() if options.healthy else Target(), updates_every=2, batch_size=32)
