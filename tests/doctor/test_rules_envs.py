@@ -69,7 +69,7 @@ def test_sorting_is_a_finding_only_where_the_result_is_cut() -> None:
     cut = made({"env": 5.0}, calls=calls, lines=[line(7, 4.0, "env", "left = sorted(nodes, key=x_of)[:k]")])
     finding = found("ENV004", cut)
     assert "`sorted` is called 2 times per call of `step` or update for its first few: 40 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.6 + 0.4 / 3))
+    assert finding.expected_gain == pytest.approx(1 / (0.6 + 0.4 / 8))
     whole = made({"env": 5.0}, calls=calls, lines=[line(7, 4.0, "env", "order = sorted(nodes, key=x_of)")])
     assert judge("ENV004", whole) is None
 

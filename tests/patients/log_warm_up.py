@@ -1,23 +1,24 @@
 """A rate is printed that contains a slow beginning. Remedy: what is slow at first is done before the clock starts."""
 
-import numpy as np
 from ward import Learner, arguments, train
 
 
 class Lazy(Learner):
-    table = None
+    table, acts = None, 0
 
     def act(self, obs):
-        if self.table is None:
+        self.acts += 1
+        if self.table is None and self.acts == 20:
             self.build()
         return super().act(obs)
 
     def build(self):
-        self.table = sum(np.linalg.svd(np.random.default_rng(i).normal(size=(120, 120)))[1] for i in range(60))
+        self.table = sum(i * i for i in range(15_000_000))
 
     def warm_up(self):
         super().warm_up()
-        self.table = self.table if options.healthy else None
+        if options.healthy:
+            self.build()
 
 
 options = arguments(env_calls=4000)

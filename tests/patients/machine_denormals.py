@@ -1,4 +1,4 @@
-"""The optimiser's moments of a dead network have decayed into denormals. Remedy: flush them."""
+"""The optimiser's averages of a dead network have decayed into denormals. Remedy: flush them."""
 
 import torch
 from ward import Learner, arguments, network, train
@@ -13,11 +13,12 @@ class Decayed(Learner):
     def warm_up(self):
         super().warm_up()
         for state in self.optimiser.state.values():
-            state["exp_avg"].fill_(1e-39)
-            state["exp_avg_sq"].fill_(1e-39)
+            state["square_avg"].fill_(1e-39)
+            state["momentum_buffer"].fill_(1e-39)
 
 
-options = arguments(env_calls=300)
+options = arguments(env_calls=5000)
 torch.set_flush_denormal(options.healthy)
 net = network(width=512)
-train(options.env_calls, learner=Decayed(net, torch.optim.Adam(net.parameters(), lr=0.0, betas=(0.9999, 0.99999))))
+optimiser = torch.optim.RMSprop(net.parameters(), lr=0.0, alpha=0.99999, momentum=0.99999)
+train(options.env_calls, learner=Decayed(net, optimiser), updates_every=2, batch_size=8)

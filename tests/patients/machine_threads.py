@@ -3,6 +3,6 @@
 import torch
 from ward import Learner, arguments, network, train
 
-options = arguments(env_calls=2000)
+options = arguments(env_calls=5000)
 torch.set_num_threads(1 if options.healthy else 8)
 train(options.env_calls, learner=Learner(network(width=256)), updates_every=2, batch_size=256)

@@ -24,7 +24,7 @@ def from_the_back(rewards, values):
     return torch.tensor(advantages)
 
 
-options = arguments(env_calls=8 * ROLLOUT)
+options = arguments(env_calls=80 * ROLLOUT)
 env, learner = Drift(count=1), Learner()
 learner.warm_up()
 obs, _ = env.reset()

@@ -1,4 +1,4 @@
-"""Sixteen updates of 128 rows follow every step of 64 envs. Remedy: a quarter of them."""
+"""Sixteen updates of 64 rows follow every step of 64 envs. Remedy: a quarter of them."""
 
 from ward import Learner, arguments, train
 
@@ -10,4 +10,4 @@ class Eager(Learner):
 
 
 options = arguments(env_calls=100)
-train(options.env_calls, learner=Eager(), updates_every=1, batch_size=128)
+train(options.env_calls, learner=Eager(), updates_every=1, batch_size=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hotloop.doctor.trace import Trace
@@ -52,7 +52,10 @@ class Rule:
 
     def find(self, trace: Trace) -> Finding | None:
         found = self.judge(trace)
-        return None if found is None else Finding(**{**vars(found), "rule": self.code, "title": self.title})
+        if found is None:
+            return None
+        evidence = found.evidence[:1].upper() + found.evidence[1:]
+        return replace(found, rule=self.code, title=self.title, evidence=evidence)
 
 
 RULES: dict[str, Rule] = {}

@@ -21,7 +21,7 @@ from hotloop.doctor.rules.searching import ENUMERATING, enumeration_share
 from hotloop.doctor.trace import ENV, UPDATE, CallCount, Trace
 
 GRAPH_SPEEDUP = 10.0
-SORT_SPEEDUP = 3.0
+SORT_SPEEDUP = 8.0
 SORTED_THEN_CUT = re.compile(r"sorted\(.*\)\s*\[\s*:?[\w.]+\s*\]|sorted\(.*\)\s*\[\s*:")
 
 GRAPH = Remedy(
