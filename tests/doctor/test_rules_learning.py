@@ -153,7 +153,7 @@ def test_an_update_that_is_all_calls_is_told_by_its_arithmetic() -> None:
     """2 s for 250 updates: 8,000 microseconds for 8 x 32 x 4,610 operations, 9 microseconds of work."""
     finding = found("UPDATE006", made({"update": 2.0}, counts=dqn(250), update_parts={"forward": 0.5, "backward": 1.5}))
     assert (
-        "an update of 4,610 parameters on 32 rows takes 8,000 microseconds, its arithmetic about 9.1"
+        "An update of 4,610 parameters on 32 rows takes 8,000 microseconds, its arithmetic about 9.1"
         in finding.evidence
     )
     assert finding.kind == EXACT

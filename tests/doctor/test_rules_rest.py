@@ -29,7 +29,7 @@ def test_saving_every_few_env_steps_is_found() -> None:
 
 def test_much_evaluation_is_found() -> None:
     finding = found("LOG003", made({"evaluate": 5.0}, lines=[line(9, 5.0, "evaluate", "evaluate(agent)")]))
-    assert finding.evidence == "evaluation takes 50 % of the loop (5.0 s)."
+    assert finding.evidence == "Evaluation takes 50 % of the loop (5.0 s)."
     assert finding.where == "train.py:9"
     assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 5))
     assert judge("LOG003", made({"evaluate": 1.0})) is None
@@ -54,7 +54,7 @@ def test_a_slow_beginning_spoils_a_rate() -> None:
     counts = Counts(env_steps=1100, env_calls=1100, updates=100)
     finding = found("LOG004", made(calls=[call("time.time", 9, "other", 2)], timeline=timeline, counts=counts))
     assert finding.share == pytest.approx(0.23)
-    assert "the first 3.0 s (100 env steps) are 4.3 times as slow" in finding.evidence
+    assert "The first 3.0 s (100 env steps) are 4.3 times as slow" in finding.evidence
     assert finding.expected_gain == 1.0
     assert finding.where == "train.py:9"  # where the clock is read
     steady = made(calls=[call("time.time", 9, "other", 2)], timeline=slices(*[1.0] * 10))
@@ -68,7 +68,7 @@ def threads(ratio: float, low: float) -> Trace:
 
 def test_another_thread_count_must_be_faster_for_sure() -> None:
     finding = found("MACHINE001", threads(1.5, 1.3))
-    assert finding.evidence.startswith("one thread is 1.50 times as fast (1.30 to 1.70)")
+    assert finding.evidence.startswith("One thread is 1.50 times as fast (1.30 to 1.70)")
     assert finding.expected_gain == pytest.approx(1.5, rel=0.01)
     assert judge("MACHINE001", threads(1.5, 0.9)) is None
     assert judge("MACHINE001", threads(0.8, 0.7)) is None
