@@ -9,14 +9,18 @@ import pytest
 
 import hotloop
 from hotloop.core.errors import MissingExtraError
-from hotloop.presets import preset_names
+from hotloop.presets import preset_names, preset_tree
 
-SHORT = {"total_env_steps": 600, "warmup_env_steps": 200, "evaluation": {"episodes": 2, "final_episodes": 2}}
+SHORT = {
+    "total_env_steps": 600,
+    "evaluation": {"episodes": 2, "final_episodes": 2, "max_episode_steps": 500},
+}
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_trains(name: str, tmp_path: Path) -> None:
-    settings = hotloop.preset(name, **SHORT, run_dir=str(tmp_path / "run"))
+    of_dqn = {} if preset_tree(name).get("algorithm") == "ppo" else {"warmup_env_steps": 200}
+    settings = hotloop.preset(name, **SHORT, **of_dqn, run_dir=str(tmp_path / "run"))
     if name.startswith("lunarlander") and importlib.util.find_spec("Box2D") is None:
         with pytest.raises(MissingExtraError, match=r"hotloop\[box2d\]"):
             hotloop.train(settings)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
+    from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
     from hotloop.api import HotloopError as HotloopError
     from hotloop.api import evaluate as evaluate
     from hotloop.api import load as load
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from hotloop.api import resume as resume
     from hotloop.api import train as train
 
-__all__ = ["DQNSettings", "HotloopError", "evaluate", "load", "preset", "resume", "train"]
+__all__ = ["DQNSettings", "HotloopError", "PPOSettings", "evaluate", "load", "preset", "resume", "train"]
 
 
 def __getattr__(name: str) -> Any:

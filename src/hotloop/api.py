@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.registry import class_of
+from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
+from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
+from hotloop.algos.registry import RunSettings, class_of
 from hotloop.core.errors import HotloopError as HotloopError
-from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import parse_overrides
-from hotloop.core.rng import derive_seeds
+from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
+from hotloop.envs.baselines import make_baseline
 from hotloop.envs.registry import is_file, make_envs, refuse_untrusted
-from hotloop.loop import off_policy
+from hotloop.envs.settings import EnvSettings
+from hotloop.loop import off_policy, on_policy
+from hotloop.loop.actor_agent import ActorAgent
 from hotloop.loop.agent import Agent, load_agent
+from hotloop.loop.contract import Progress
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, summarise
 from hotloop.loop.journal import LANE
 from hotloop.presets import preset_tree
 from hotloop.runs.directory import Run
 
 
-def preset(name: str, **overrides: Any) -> DQNSettings:
+def preset(name: str, **overrides: Any) -> RunSettings:
     """The settings of a preset or a TOML file, with keyword overrides (`env={"num_envs": 8}` for nested ones)."""
     tree = merge(_tree_of(name), overrides)
     return build(class_of(tree), tree, source=name)
 
 
-def settings_from_words(name: str, words: Sequence[str]) -> DQNSettings:
+def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     """The same with command-line overrides: `["--seed", "3", "--env.num-envs", "8"]`.
 
     An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
@@ -46,7 +51,7 @@ def settings_from_words(name: str, words: Sequence[str]) -> DQNSettings:
     return settings
 
 
-def train(settings: DQNSettings, *, label: str = "", progress: off_policy.Progress | None = None) -> dict[str, Any]:
+def train(settings: RunSettings, *, label: str = "", progress: Progress | None = None) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints."""
     label = label or f"{settings.env.id}-{settings.algorithm}"
     if is_file(settings.env.id):  # the run must find it again from any folder
@@ -57,53 +62,70 @@ def train(settings: DQNSettings, *, label: str = "", progress: off_policy.Progre
     def claim_run() -> Run:
         return Run.create(settings.run_dir or None, label, as_tree(settings))
 
-    return off_policy.train(dataclasses.replace(settings, trust=True), claim_run, progress or _Quiet())
+    return _train(dataclasses.replace(settings, trust=True), claim_run, progress or _Quiet())
 
 
-def resume(run_dir: str | Path, *, trust: bool = False, progress: off_policy.Progress | None = None) -> dict[str, Any]:
+def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | None = None) -> dict[str, Any]:
     """Continue a run that stopped, exactly; a finished one returns its result again."""
     run = Run.open(run_dir)
     if run.finished:
         return run.result()
     settings = settings_of(run, trust)
     if (run.path / LANE).exists():  # what `auto` chose then is not chosen again
-        learner = dataclasses.replace(settings.learner, lane=run.read_json(LANE)["lane"])
+        learner: Any = dataclasses.replace(settings.learner, lane=run.read_json(LANE)["lane"])
         settings = dataclasses.replace(settings, learner=learner)
 
     def claim_run() -> Run:
         run.lock()
         return run
 
-    return off_policy.train(settings, claim_run, progress or _Quiet())
+    return _train(settings, claim_run, progress or _Quiet())
 
 
-def load(run_dir: str | Path) -> Agent:
+def _train(settings: RunSettings, claim_run: Callable[[], Run], progress: Progress) -> dict[str, Any]:
+    if isinstance(settings, PPOSettings):
+        return on_policy.train(settings, claim_run, progress)
+    return off_policy.train(settings, claim_run, progress)
+
+
+def load(run_dir: str | Path) -> Agent | ActorAgent:
     """The best agent of a run so far: `load(run).act(obs)`. Runs no code of the run's env."""
     run = Run.open(run_dir)
     return load_agent(run, settings_of(run, trust=False))
 
 
-def evaluate(run_dir: str | Path, *, episodes: int = 100, seed: int = 0, trust: bool = False) -> dict[str, Any]:
-    """Fresh greedy episodes with a run's best agent."""
+def evaluate(
+    source: str | Path,
+    *,
+    episodes: int = 100,
+    seed: int = 0,
+    trust: bool = False,
+    policy: str = "",
+    env: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Fresh greedy episodes with a run's best agent, or with another `policy` of its env: `random`, or a rule that the
+    env brings along; then `source` may be a preset too. `env` changes settings of the env (`{"options": {...}}`)."""
     if episodes < 1:
         raise SettingsError(f"`episodes` is {episodes}, expected at least 1")
-    run = Run.open(run_dir)
-    settings = settings_of(run, trust)
+    run = None if policy and not Path(source).is_dir() else Run.open(source)
+    settings = preset(str(source)) if run is None else settings_of(run, trust)
+    env_settings = build(EnvSettings, merge(as_tree(settings.env), env or {}), source="the command line")
     num_envs = min(episodes, MAX_EVALUATION_ENVS)
-    envs = make_envs(settings.env, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
+    envs = make_envs(env_settings, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
     try:
-        limit = settings.evaluation.max_episode_steps
-        return summarise(play_episodes(load_agent(run, settings).as_policy(), envs, episodes, limit))
+        if policy:
+            player = make_baseline(policy, envs, env_settings.id, derive_seed(seed, "policy"))
+        else:
+            assert run is not None
+            player = load_agent(run, settings).as_policy()
+        return summarise(play_episodes(player, envs, episodes, settings.evaluation.max_episode_steps))
     finally:
         envs.close()
 
 
-def settings_of(run: Run, trust: bool) -> DQNSettings:
+def settings_of(run: Run, trust: bool) -> RunSettings:
     tree = run.settings()
-    settings = build(class_of(tree), tree | {"trust": trust}, source=str(run.path / "settings.toml"))
-    if not isinstance(settings, DQNSettings):
-        raise RunError(f"{run.path} is a run of `{tree.get('algorithm')}`, which this version does not know")
-    return settings
+    return build(class_of(tree), tree | {"trust": trust}, source=str(run.path / "settings.toml"))
 
 
 def _tree_of(name: str) -> dict[str, Any]:

@@ -62,6 +62,16 @@ class FromOne(Counter):
         return self.count + 1
 
 
+class TwoChoices(Counter):
+    """Two choices at once, the second counted from 3."""
+
+    action_space = spaces.MultiDiscrete([2, 3], start=[0, 3])
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(action)
+        return super().step(action.sum())
+
+
 class MaskInInfo(Counter):
     """Allows only the action equal to the parity of the count; nothing once the episode is over."""
 

@@ -13,9 +13,9 @@ from hotloop.envs.registry import NATIVE
 from hotloop.envs.settings import EnvSettings
 
 PLANTED = Path(__file__).parent / "planted_envs.py"
-GOOD = (
-    "Counter Parts FromOne MaskInInfo MaskMethod SharedBuffer CloseFails NextStepVector SameStepVector DisabledVector"
-)
+GOOD = "Counter Parts FromOne TwoChoices MaskInInfo MaskMethod SharedBuffer CloseFails"
+VECTOR = "NextStepVector SameStepVector DisabledVector"
+GYMNASIUM = ["CartPole-v1", "FrozenLake-v1", "Taxi-v4", "Acrobot-v1", "CliffWalking-v1", "Pendulum-v1"]
 MASKED = "NextStepMasks SameStepMasks DisabledMasks SameStepParts"
 
 
@@ -32,7 +32,7 @@ def test_every_native_env_keeps_the_contract(name):
     assert failures(EnvSettings(id=name), 1000) == {}
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "FrozenLake-v1", "Taxi-v4", "Acrobot-v1", "CliffWalking-v1"])
+@pytest.mark.parametrize("name", GYMNASIUM)
 def test_gymnasium_envs_keep_the_contract(name):
     assert failures(EnvSettings(id=name)) == {}
 
@@ -41,7 +41,7 @@ def test_gymnasiums_own_batched_cartpole_keeps_the_contract():
     assert failures(EnvSettings(id="CartPole-v1", batched=True)) == {}
 
 
-@pytest.mark.parametrize("name", GOOD.split() + MASKED.split())
+@pytest.mark.parametrize("name", [*GOOD.split(), *VECTOR.split(), *MASKED.split()])
 def test_good_envs_of_every_kind_keep_the_contract(name):
     assert failures(planted(name)) == {}
 

@@ -3,9 +3,10 @@ import pytest
 from gymnasium import spaces
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import ArraySpec
+from hotloop.core.types import ArraySpec, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
+from hotloop.envs.actions import require_discrete
 from hotloop.envs.foreign import BadValueError
-from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite
+from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite, split_hybrid
 
 PARTS = spaces.Dict({"image": spaces.Box(0, 255, (2, 1), np.uint8), "place": spaces.Discrete(3, start=-1)})
 RAW = {"image": np.array([[7], [9]], np.uint8), "place": 0}
@@ -98,11 +99,42 @@ def test_actions_are_counted_from_the_spaces_start():
     assert (actions.count, start) == (4, 2)
 
 
-def test_continuous_actions_are_refused():
+def test_several_choices_are_counted_from_their_starts():
+    actions, first = actions_for("mine", spaces.MultiDiscrete([2, 3], start=[0, 5]))
+    assert actions == MultiDiscreteActions((2, 3), (0, 5))
+    assert (actions.shape, actions.mask_width, first.tolist()) == ((2,), 5, [0, 5])
+
+
+def test_a_box_of_numbers_keeps_its_bounds_and_shape():
+    low, high = np.array([[-1.0], [0.0]], np.float32), np.array([[1.0], [np.inf]], np.float32)
+    actions, first = actions_for("mine", spaces.Box(low, high))
+    assert actions == BoxActions((-1.0, 0.0), (1.0, np.inf), (2, 1))
+    assert (actions.mask_width, first) == (0, 0)
+
+
+def test_choices_and_numbers_at_once_are_one_row():
+    space = spaces.Tuple([spaces.Discrete(3, start=1), spaces.Box(-1.0, 1.0, (2, 1), np.float32)])
+    actions, first = actions_for("mine", space)
+    assert actions == HybridActions(MultiDiscreteActions((3,), (1,)), BoxActions((-1.0, -1.0), (1.0, 1.0), (2, 1)))
+    assert (actions.shape, actions.mask_width, first.tolist()) == ((3,), 3, [1, 0, 0])
+    chosen, numbers = split_hybrid(space, np.array([3.0, 0.5, -0.5], np.float32))
+    assert (chosen, numbers.tolist()) == (3, [[0.5], [-0.5]])
+    assert space.contains((chosen, numbers))
+
+
+@pytest.mark.parametrize("space", [spaces.Text(3), spaces.Tuple([spaces.Discrete(2)]), spaces.Box(0, 9, (1,), int)])
+def test_other_action_spaces_are_refused_with_a_way_out(space):
+    with pytest.raises(EnvError, match="expected Discrete, MultiDiscrete, a Box of floats") as caught:
+        actions_for("mine", space)
+    assert "TransformAction" in caught.value.hint
+
+
+def test_continuous_actions_are_refused_for_dqn():
     with pytest.raises(EnvError, match="continuous; DQN needs Discrete"):
-        actions_for("mine", spaces.Box(-1, 1, (1,)))
+        require_discrete("mine", actions_for("mine", spaces.Box(-1, 1, (1,)))[0])
     with pytest.raises(EnvError, match="MultiDiscrete"):
-        actions_for("mine", spaces.MultiDiscrete([2, 2]))
+        require_discrete("mine", actions_for("mine", spaces.MultiDiscrete([2, 2]))[0])
+    assert require_discrete("mine", DiscreteActions(3)).count == 3
 
 
 def test_the_first_row_that_is_not_finite_is_found():

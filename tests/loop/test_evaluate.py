@@ -59,7 +59,15 @@ def test_the_policy_sees_the_observation_and_mask_it_must_answer():
 
 def test_a_summary_by_hand():
     summary = summarise(
-        {"return": np.array([1.0, 3.0]), "length": np.array([4.0, 6.0]), "apples": np.array([0.0, 1.0])}
+        {
+            "return": np.array([1.0, 3.0]),
+            "length": np.array([4.0, 6.0]),
+            "apples": np.array([0, 1]),
+            "won": np.array([True, False]),
+            "share": np.array([0.25, 0.75]),
+            "delay": np.array([np.nan, 3.0]),
+            "none": np.array([np.nan, np.nan]),
+        }
     )
     assert summary == {
         "episodes": 2,
@@ -67,7 +75,11 @@ def test_a_summary_by_hand():
         "std_return": 1.0,
         "mean_length": 5.0,
         "mean_apples": 0.5,
-        "max_apples": 1.0,
+        "max_apples": 1,
+        "won_rate": 0.5,
+        "share": 0.5,
+        "delay": 3.0,
+        "none": None,
     }
 
 

@@ -33,6 +33,13 @@ BASE: dict[str, Any] = {
 }
 DECAY = {"kind": "decay", "start": 0.9, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
 GRAPH = {"network": {"torso": "topology", "noisy": False, "topology": {"hidden": 8, "ring_degree": 4, "rewiring": 0.5}}}
+BRANCHES = {
+    "env": {"id": "sfc", "num_envs": 4, "dict_obs": "keep", "max_episode_steps": 30},
+    "network": {
+        "torso": "branch_attention",
+        "branches": {"vector_hidden": [8], "row_width": 4, "width": 8, "attention": 8},
+    },
+}
 
 # A value unlike the default, and what must stand beside it for the setting to have a say.
 CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -73,6 +80,10 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "network.topology.graph_seed": (3, GRAPH),
     "network.topology.activation": ("tanh", GRAPH),
     "network.topology.activate_outputs": (False, GRAPH),
+    "network.branches.vector_hidden": ([9], BRANCHES),
+    "network.branches.row_width": (5, BRANCHES),
+    "network.branches.width": (9, BRANCHES),
+    "network.branches.attention": (9, BRANCHES),
     "replay.capacity": (100, {}),
     "replay.prioritised": (False, {}),
     "replay.alpha": (0.9, {}),

@@ -17,7 +17,7 @@ import pytest
 
 import hotloop
 from hotloop.core.errors import NumbersError, RunError, SettingsError
-from hotloop.loop.off_policy import RunStopped
+from hotloop.loop.running import RunStopped
 from hotloop.runs.events import read_events
 
 CLOCK_FIELDS = ("time", "seconds", "env_steps_per_second", "phases")

@@ -163,15 +163,20 @@ class SnakeOracle:
         features += self.side_of(self.food)
         features += [float(self.direction == way) for way in (UP, RIGHT, DOWN)]
         cells = [self.next_cell(way) for way in (ahead, right, left)]
-        if self.observation in ("flood_fill", "selective", "enhanced"):
+        if self.observation in ("flood_fill", "selective", "enhanced", "foresight"):
             features += [self.room(cell) for cell in cells]
-        if self.observation == "enhanced":
+        if self.observation in ("enhanced", "foresight"):
             features += [self.escapes(cell) for cell in cells]
-        if self.observation in ("selective", "enhanced"):
+        if self.observation in ("selective", "enhanced", "foresight"):
             features += [*self.side_of(self.body[-1]), self.tail_reachable()]
-        if self.observation == "enhanced":
+        if self.observation in ("enhanced", "foresight"):
             features += [self.distance(self.body[0], self.body[-1]) / (2 * (self.size - 1))]
             features += [len(self.body) / self.size**2]
+        if self.observation == "foresight":
+            features += [self.tail_follows(cell) for cell in cells]
+            ways = [self.way_to_food(cell) for cell in cells]
+            features += [float(way is not None and way == min(w for w in ways if w is not None)) for way in ways]
+            features += [self.hungry / (self.hungry + self.size**2)]
         return np.array(features, np.float32)
 
     def side_of(self, cell: Cell | None) -> list[float]:
@@ -195,6 +200,28 @@ class SnakeOracle:
 
     def tail_reachable(self) -> float:
         return float(self.body[-1] in reachable(self.size, set(self.body[:-1]), self.body[0]))
+
+    def tail_follows(self, cell: Cell) -> float:
+        """Whether, after a step to `cell`, there is a way through free cells to one beside the tail."""
+        if self.kills(cell):
+            return 0.0
+        body = [cell, *self.body] if cell == self.food else [cell, *self.body[:-1]]
+        on = reachable(self.size, set(body), cell) - {cell}
+        beside = any(near in on for near in neighbours(body[-1]))
+        return float(beside or (self.free_tail and self.distance(cell, body[-1]) == 1))
+
+    def way_to_food(self, cell: Cell) -> int | None:
+        """Steps from `cell` to the food round the body without its tail; None where there is no way."""
+        if self.kills(cell) or self.food is None:
+            return None
+        blocked, seen, queue = set(self.body[:-1]), {cell: 0}, deque([cell])
+        while queue:
+            here = queue.popleft()
+            for near in neighbours(here):
+                if near not in seen and near not in blocked and not self.in_wall(near):
+                    seen[near] = seen[here] + 1
+                    queue.append(near)
+        return seen.get(self.food)
 
     def grid(self) -> np.ndarray:
         """Rows, columns, then head, rest of the body, food; 255 where it is."""

@@ -13,6 +13,7 @@ from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats
 from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
 from hotloop.lanes.spec import UpdateSpec
+from hotloop.nets.branches import BranchLayout, branch_layout
 from hotloop.nets.build import MLPLayout, build_q_network, mlp_layout
 
 
@@ -44,11 +45,12 @@ class DQNLearner:
         self._constant_rates: dict[int, Array] = {}
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
         self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
-        job = self._lane_job(mlp_layout(settings.network, obs_spec, num_actions))
+        specs = (settings.network, obs_spec, num_actions)
+        job = self._lane_job(mlp_layout(*specs) or branch_layout(*specs))
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane = build_lane(self.choice, job, self.network)
 
-    def _lane_job(self, layout: MLPLayout | None) -> LaneJob:
+    def _lane_job(self, layout: MLPLayout | BranchLayout | None) -> LaneJob:
         settings = self.settings
         return LaneJob(
             spec=update_spec(settings),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
 from hotloop.core.values import Count, Ratio, exact_fraction, require_at_least, require_finite
@@ -66,8 +67,8 @@ class LearnerSettings:
     """How updates are executed; never what they compute."""
 
     lane: Literal["auto", "eager", "compiled", "native"] = "auto"
-    """`eager`: plain PyTorch. `compiled`: torch.compile. `native`: one machine-code call for multilayer networks on a
-    CPU. `auto` chooses by rule and says why."""
+    """`eager`: plain PyTorch. `compiled`: torch.compile. `native`: one machine-code call for multilayer networks, and
+    for branches with attention, on a CPU. `auto` chooses by rule and says why."""
     precision: Precision = "float32"
     """`float32`, or `bfloat16` for the networks' products (eager and compiled lanes): not exact, and said so."""
     updates_per_call: int = 64
@@ -76,37 +77,6 @@ class LearnerSettings:
     def __post_init__(self) -> None:
         if self.updates_per_call < 1:
             raise SettingsError(f"`learner.updates_per_call` is {self.updates_per_call}, expected at least 1")
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationSettings:
-    """Greedy episodes on separate envs; the best weights so far are kept."""
-
-    every: Count = 0
-    """Env steps between two evaluations; 0: a twentieth of the run."""
-    episodes: int = 20
-    """Episodes of each, at least 1."""
-    final_episodes: int = 100
-    """Fresh episodes on which the best and the last weights are judged at the end, at least 1."""
-    max_episode_steps: Count = 100_000
-    """An evaluation episode that has not ended by then is cut off and counts as far as it came, at least 1."""
-
-    def __post_init__(self) -> None:
-        require_at_least(1, self, "evaluation.", "episodes", "final_episodes", "max_episode_steps")
-        require_at_least(0, self, "evaluation.", "every")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckpointSettings:
-    every: Count = 0
-    """Env steps between two checkpoints; 0: a tenth of the run, and at least 1,000 of each env, since envs that cannot
-    save their state are made anew at each."""
-    keep: int = 2
-    """How many of the newest are kept, at least 1."""
-
-    def __post_init__(self) -> None:
-        require_at_least(1, self, "checkpoint.", "keep")
-        require_at_least(0, self, "checkpoint.", "every")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.suggest import nearest
 
-ALGORITHMS: dict[str, type[DQNSettings]] = {"dqn": DQNSettings}
+RunSettings = DQNSettings | PPOSettings
+"""Of any run."""
+ALGORITHMS: dict[str, type[RunSettings]] = {"dqn": DQNSettings, "ppo": PPOSettings}
 
 
-def settings_class(name: Any) -> type[DQNSettings]:
+def settings_class(name: Any) -> type[RunSettings]:
     if not isinstance(name, str) or name not in ALGORITHMS:
         near = nearest(str(name), ALGORITHMS)
         known = ", ".join(f"`{known}`" for known in ALGORITHMS)
@@ -20,6 +23,6 @@ def settings_class(name: Any) -> type[DQNSettings]:
     return ALGORITHMS[name]
 
 
-def class_of(tree: Mapping[str, Any]) -> type[DQNSettings]:
+def class_of(tree: Mapping[str, Any]) -> type[RunSettings]:
     """The settings class of a tree, by its `algorithm`."""
     return settings_class(tree.get("algorithm", "dqn"))

@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.session import Session
+from hotloop.loop.contract import TrainingSession
 
-PHASES = ("act", "env", "store", "sample", "update", "log")
+PHASES = ("act", "env", "store", "sample", "advantage", "update", "log")
 _TERMINAL_SECONDS, _PLAIN_SECONDS = 0.2, 5.0
 
 
@@ -41,7 +41,7 @@ class TerminalProgress:
     def say(self, text: str) -> None:
         self._console.print(text, style="dim", highlight=False, markup=False)
 
-    def show(self, session: Session, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
+    def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         if row is not None:
             self._row = row
         if self._since[1] < 0:
@@ -56,7 +56,7 @@ class TerminalProgress:
         else:
             self._console.print(_plain(session, facts, timer), highlight=False, soft_wrap=True)
 
-    def _facts(self, session: Session) -> dict[str, str]:
+    def _facts(self, session: TrainingSession) -> dict[str, str]:
         seconds, made = time.monotonic() - self._since[0], session.counters.env_steps - self._since[1]
         rate = made / seconds if seconds > 0 and made > 0 else 0.0
         left = (session.settings.total_env_steps - session.counters.env_steps) / rate if rate else None
@@ -65,7 +65,7 @@ class TerminalProgress:
             "left": "-" if left is None else _clock(left),
             "return": _number(self._row.get("mean_return")),
             "loss": _number(self._row.get("loss")),
-            "epsilon": f"{session.policy.epsilon:.3f}",
+            **{name: _number(value) for name, value in session.facts().items()},
         }
         if session.best.env_steps >= 0:
             facts["best"] = _number(session.best.mean_return)
@@ -76,14 +76,14 @@ def phase_shares(timer: PhaseTimer) -> dict[str, float]:
     """The share of each phase in the time the loop itself took."""
     totals = timer.totals_ns()
     loop = sum(totals.get(name, 0) for name in (*PHASES, "other")) or 1
-    return {name: totals.get(name, 0) / loop for name in PHASES}
+    return {name: totals[name] / loop for name in PHASES if name in totals}
 
 
 def _shares(timer: PhaseTimer) -> str:
     return "  ".join(f"{name} {share:.0%}" for name, share in phase_shares(timer).items())
 
 
-def _drawn(session: Session, facts: dict[str, str], timer: PhaseTimer) -> Table:
+def _drawn(session: TrainingSession, facts: dict[str, str], timer: PhaseTimer) -> Table:
     table = Table.grid(padding=(0, 1))
     done, total = session.counters.env_steps, session.settings.total_env_steps
     bar = ProgressBar(total=total, completed=done, width=30)
@@ -94,7 +94,7 @@ def _drawn(session: Session, facts: dict[str, str], timer: PhaseTimer) -> Table:
     return table
 
 
-def _plain(session: Session, facts: dict[str, str], timer: PhaseTimer) -> str:
+def _plain(session: TrainingSession, facts: dict[str, str], timer: PhaseTimer) -> str:
     counters = session.counters
     words = [f"env steps {counters.env_steps:,}/{session.settings.total_env_steps:,}"]
     words += [f"updates {counters.updates:,}", f"episodes {counters.episodes:,}"]

@@ -30,7 +30,8 @@ def print_result(result: dict[str, Any]) -> None:
 def _own_measures(evaluation: dict[str, Any]) -> str:
     """What the workload measures beside the return: scores, rates."""
     names = [name for name in evaluation if name not in ("episodes", "mean_return", "std_return", "mean_length")]
-    return ", ".join(f"{name.replace('_', ' ')} {evaluation[name]:.4g}" for name in names)
+    measured = {name: evaluation[name] for name in names if evaluation[name] is not None}
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in measured.items())
 
 
 def _phase_table(phases: dict[str, dict[str, float]]) -> Table:
@@ -46,5 +47,7 @@ def _phase_table(phases: dict[str, dict[str, float]]) -> Table:
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
     console = Console(highlight=False)
+    width = max(16, *map(len, evaluation))
     for name, value in evaluation.items():
-        console.print(f"{name:16} {value:,.2f}" if isinstance(value, float) else f"{name:16} {value}")
+        text = "-" if value is None else f"{value:,.2f}" if isinstance(value, float) else str(value)
+        console.print(f"{name:{width}} {text}")

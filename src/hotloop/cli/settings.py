@@ -16,7 +16,7 @@ def run(words: list[str]) -> int:
         f"presets: {', '.join(preset_names())}",
         "hotloop settings dqn",
     )
-    parser.add_argument("name", nargs="?", default="dqn", help="an algorithm (dqn) or a preset's name")
+    parser.add_argument("name", nargs="?", default="dqn", help="an algorithm (dqn, ppo) or a preset's name")
     arguments = parser.parse_args(words)
     from hotloop.algos.registry import ALGORITHMS
 

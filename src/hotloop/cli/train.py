@@ -12,7 +12,7 @@ from hotloop.presets import preset_names
 def run(words: list[str]) -> int:
     parser = VerbParser(
         "train",
-        "Train an agent. Every setting can be overridden: `hotloop settings dqn` lists them.\n"
+        "Train an agent. Every setting can be overridden: `hotloop settings dqn` or `settings ppo` lists them.\n"
         f"presets: {', '.join(preset_names())}",
         "hotloop train cartpole-dqn --seed 3 --env.num-envs 16 --network.hidden 128 128",
         usage="hotloop train PRESET|FILE.toml [--any.setting VALUE ...] [--json] [--quiet]",
@@ -37,7 +37,7 @@ def with_progress(arguments: Any, train: Any) -> int:
     """Run `train` under a progress display and print what came of it."""
     from hotloop.cli.progress import TerminalProgress
     from hotloop.cli.results import print_result
-    from hotloop.loop.off_policy import RunStopped
+    from hotloop.loop.running import RunStopped
 
     try:
         with TerminalProgress(quiet=arguments.quiet) as progress:

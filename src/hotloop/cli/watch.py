@@ -14,8 +14,8 @@ from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
 
 if TYPE_CHECKING:
-    from hotloop.algos.dqn_settings import DQNSettings
-    from hotloop.loop.agent import Agent
+    from hotloop.algos.registry import RunSettings
+    from hotloop.core.types import Policy
     from hotloop.show.play import Episode
 
 
@@ -50,6 +50,7 @@ def _parser() -> VerbParser:
     pace.add_argument("--fps", type=float, help="env steps per second, instead of --speed")
     parser.add_argument("--video", type=Path, metavar="FILE", help="write FILE.mp4 or FILE.gif")
     parser.add_argument("--frames", type=Path, metavar="FOLDER", help="write every picture into FOLDER, as PNG")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the first episode as a page (sfc)")
     parser.add_argument("--max-frames", type=int, default=10_000, help="end a video there (default 10000)")
     parser.add_argument("--trust", action="store_true", help="allow the run's env to be imported from a file or module")
     return parser
@@ -66,9 +67,11 @@ def _check(arguments: Namespace) -> None:
             raise SettingsError(f"`--{name}` is {value}, expected above 0", "`--speed 2` plays twice as fast")
 
 
-def _watch(agent: Agent, settings: DQNSettings, arguments: Namespace) -> int:
+def _watch(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
     from hotloop.show.scenes import has_text
 
+    if arguments.html:
+        return _write_page(agent, settings, arguments)
     if arguments.video or arguments.frames:
         return _record(agent, settings, arguments)
     on_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not arguments.json
@@ -80,7 +83,7 @@ def _watch(agent: Agent, settings: DQNSettings, arguments: Namespace) -> int:
 
 
 def _moments(
-    agent: Agent, settings: DQNSettings, arguments: Namespace, pictures: bool = True
+    agent: Policy, settings: RunSettings, arguments: Namespace, pictures: bool = True
 ) -> Generator[Episode, None, None]:
     from hotloop.show.play import play_episodes
 
@@ -89,7 +92,7 @@ def _moments(
     )
 
 
-def _play(agent: Agent, settings: DQNSettings, arguments: Namespace) -> int:
+def _play(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
     """In the terminal; what was seen is told when it has its own screen back."""
     from hotloop.show.ansi import colours_of
     from hotloop.show.drawers import DRAWERS
@@ -112,7 +115,7 @@ def _play(agent: Agent, settings: DQNSettings, arguments: Namespace) -> int:
     return 130 if interrupted else 0
 
 
-def _record(agent: Agent, settings: DQNSettings, arguments: Namespace) -> int:
+def _record(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
     from hotloop.show.recorder import Recorder
 
     with Recorder(arguments.video, arguments.frames, arguments.speed, arguments.fps) as recorder:
@@ -123,6 +126,20 @@ def _record(agent: Agent, settings: DQNSettings, arguments: Namespace) -> int:
     if recorder.cut:
         print(f"cut after {arguments.max_frames:,} frames; `--max-frames` allows more", file=sys.stderr)
     return code
+
+
+def _write_page(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
+    from hotloop.show.html import Watched, require_page, write_page
+
+    require_page(settings.env.id)
+    watched = Watched(agent)
+    episode = write_page(_moments(watched, settings, arguments), watched, arguments.html)
+    print(f"wrote {arguments.html}", file=sys.stderr)
+    if arguments.json:
+        print_json([episode.as_data()])
+    else:
+        _print_line(episode, arguments)
+    return 0
 
 
 def _tell(moments: Generator[Episode, None, None], arguments: Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,64 @@ class DiscreteActions:
     count: int
     first: int = 0
 
+    @property
+    def mask_width(self) -> int:
+        """Columns of an action mask."""
+        return self.count
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one env's action, an int64."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class MultiDiscreteActions:
+    """Several choices at once, each 0 .. count-1; an action is an int64 row of them, a mask lies side by side."""
+
+    counts: tuple[int, ...]
+    first: tuple[int, ...] = ()  # empty: zeros
+
+    @property
+    def mask_width(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.counts),)
+
+
+@dataclass(frozen=True, slots=True)
+class BoxActions:
+    """Numbers between bounds, which lie flat in the order of `shape`; an action is a float32 array of that shape."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def mask_width(self) -> int:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class HybridActions:
+    """Choices and numbers at once; an action is a float32 row of both, the choices as whole numbers first."""
+
+    choices: MultiDiscreteActions
+    numbers: BoxActions
+
+    @property
+    def mask_width(self) -> int:
+        return self.choices.mask_width
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.choices.counts) + len(self.numbers.low),)
+
+
+ActionSpec = DiscreteActions | MultiDiscreteActions | BoxActions | HybridActions
+
 
 @dataclass(slots=True)
 class EnvStep:
@@ -64,7 +122,7 @@ class VecEnv(Protocol):
 
     num_envs: int
     obs_spec: ObsSpec
-    action_spec: DiscreteActions
+    action_spec: ActionSpec
     has_action_mask: bool
     saves_state: bool
     """Whether `get_state` and `set_state` restore the envs exactly; where not, a run re-creates them at checkpoints."""
@@ -112,6 +170,38 @@ class UpdateStats:
     def td_error_on_host(self) -> Array:
         """The new priorities as numpy: shared memory on a CPU, a copy that waits for any other device."""
         return self.td_error if isinstance(self.td_error, np.ndarray) else self.td_error.cpu().numpy()
+
+
+@dataclass(slots=True)
+class Rollout:
+    """T steps of N envs for on-policy learning, time-major; O outputs of the policy, W columns of an action.
+
+    `obs` are as the network saw them. `value` has one row more, of what was seen last; `final_value` counts where an
+    episode was truncated. `weight` is 1, or 0 where an action was ignored (`EnvStep.valid`).
+    """
+
+    obs: Obs  # [T, N, ...]
+    outputs: Array  # [T, N, O] float32, of the policy that acted
+    action: Array  # [T, N, W] float32, choices as whole numbers
+    value: Array  # [T + 1, N] float32
+    reward: Array  # [T, N] float32
+    terminated: Array  # [T, N] bool
+    truncated: Array  # [T, N] bool
+    weight: Array  # [T, N] float32
+    final_value: Array  # [T, N] float32
+    advantage: Array  # [T, N] float32
+    returns: Array  # [T, N] float32
+    action_mask: Array | None = None  # [T, N, A] bool
+
+
+class RolloutRow(NamedTuple):
+    """One time step of a rollout: views, to be written to."""
+
+    obs: Obs  # [N, ...]
+    outputs: Array  # [N, O]
+    value: Array  # [N]
+    action: Array  # [N, W]
+    action_mask: Array | None  # [N, A]
 
 
 class Policy(Protocol):

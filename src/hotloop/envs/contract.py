@@ -114,7 +114,7 @@ def check_restart(factory: Factory, env_steps: int) -> str:
 
 def check_masks(factory: Factory, env_steps: int) -> str:
     envs = factory(NUM_ENVS, seeds_for(NUM_ENVS))
-    present, count = envs.has_action_mask, envs.action_spec.count
+    present, count = envs.has_action_mask, envs.action_spec.mask_width
     envs.close()
     recording = play(factory, NUM_ENVS, env_steps)
     masks = [recording.first_mask]

@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.rng import derive_seeds, stream
-from hotloop.core.types import Array, EnvStep, Obs, VecEnv, map_obs
+from hotloop.core.types import (
+    ActionSpec,
+    Array,
+    BoxActions,
+    DiscreteActions,
+    EnvStep,
+    HybridActions,
+    Obs,
+    VecEnv,
+    map_obs,
+)
 
 Factory = Callable[[int, Array], VecEnv]
 """Makes `num_envs` envs from one seed each."""
@@ -21,11 +31,28 @@ class Chooser:
     def __init__(self, num_envs: int) -> None:
         self._streams = [stream(0, "contract", index) for index in range(num_envs)]
 
-    def choose(self, num_actions: int, mask: Array | None) -> Array:
-        choices = [np.flatnonzero(row) for row in mask] if mask is not None else [np.arange(num_actions)]
-        rows = choices if mask is not None else choices * len(self._streams)
-        picks = [row[int(draw.random() * len(row))] for draw, row in zip(self._streams, rows, strict=True)]
-        return np.array(picks, np.int64)
+    def choose(self, actions: ActionSpec, mask: Array | None) -> Array:
+        masks = [None] * len(self._streams) if mask is None else list(mask)
+        rows = [_random_action(draw, actions, row) for draw, row in zip(self._streams, masks, strict=True)]
+        return np.array(rows, np.float32 if isinstance(actions, BoxActions | HybridActions) else np.int64)
+
+
+def _random_action(draw: np.random.Generator, actions: ActionSpec, mask: Array | None) -> Any:
+    if isinstance(actions, BoxActions):
+        low, high = np.maximum(actions.low, -10.0), np.minimum(actions.high, 10.0)  # unbounded ones too
+        return (low + draw.random(len(low)) * (high - low)).reshape(actions.shape)
+    if isinstance(actions, HybridActions):
+        choices = _random_action(draw, actions.choices, mask)
+        return [*choices, *_random_action(draw, actions.numbers, None).reshape(-1)]
+    if isinstance(actions, DiscreteActions):
+        return _pick(draw, np.arange(actions.count) if mask is None else np.flatnonzero(mask))
+    allowed = np.ones(actions.mask_width, bool) if mask is None else mask
+    parts = np.split(allowed, np.cumsum(actions.counts)[:-1])
+    return [_pick(draw, np.flatnonzero(part)) for part in parts]
+
+
+def _pick(draw: np.random.Generator, choices: Array) -> int:
+    return choices[int(draw.random() * len(choices))]
 
 
 @dataclass
@@ -52,7 +79,7 @@ def play(factory: Factory, num_envs: int, env_steps: int) -> Recording:
 def play_on(envs: VecEnv, chooser: Chooser, mask: Array | None, calls: int) -> list[EnvStep]:
     steps = []
     for _ in range(calls):
-        steps.append(envs.step(chooser.choose(envs.action_spec.count, mask)))
+        steps.append(envs.step(chooser.choose(envs.action_spec, mask)))
         mask = steps[-1].action_mask
     return steps
 

@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import Array, EnvStep, Obs, map_obs
+from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
 from hotloop.envs.action_masks import MaskReader
 from hotloop.envs.foreign import (
     BOOLEANS,
@@ -24,7 +24,7 @@ from hotloop.envs.foreign import (
     complain_about_step,
     unpack_reset,
 )
-from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite
+from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite, split_hybrid
 
 Restart = tuple[int, Any, dict[str, Any]]  # env index, its first observation as [1, ...], its info
 
@@ -39,11 +39,13 @@ class GymnasiumEnvs:
         self._encoder = encoder_for(env_id, envs[0].observation_space, dict_obs)
         self.obs_spec = self._encoder.spec
         self.action_spec, self._first_action = actions_for(env_id, envs[0].action_space)
+        self._counts_differently = bool(np.any(self._first_action))
+        self._hybrid = envs[0].action_space if isinstance(self.action_spec, HybridActions) else None
         self._steps = [env.step for env in envs]
         self._write = self._encoder.write
         # Whether masks come with `info` shows at the first reset only, so that is made now and handed out later.
         first = [self._restart(index, seed) for index, seed in enumerate(gymnasium_seeds(seeds))]
-        self._masks = MaskReader(envs, self.action_spec.count, [info for _, _, info in first])
+        self._masks = MaskReader(envs, self.action_spec.mask_width, [info for _, _, info in first])
         self.has_action_mask = self._masks.present
         self._first: tuple[Obs, Array | None] | None = self._start_all(first)
 
@@ -56,12 +58,13 @@ class GymnasiumEnvs:
         obs = self._encoder.empty(count)
         reward = np.empty(count, np.float32)
         flags = np.empty((2, count), np.bool_)
-        mask = np.empty((count, self.action_spec.count), np.bool_) if self.has_action_mask else None
+        mask = np.empty((count, self.action_spec.mask_width), np.bool_) if self.has_action_mask else None
         restarts: list[Restart] = []
-        if self._first_action:
+        if self._counts_differently:
             action = action + self._first_action
+        actions: Any = action if self._hybrid is None else [split_hybrid(self._hybrid, row) for row in action]
         for index in range(count):
-            terminated, done, info = self._step_one(index, action[index], obs, reward, flags)
+            terminated, done, info = self._step_one(index, actions[index], obs, reward, flags)
             if mask is not None:
                 mask[index] = self._read_mask(index, info, terminated)
             if done:
@@ -126,7 +129,7 @@ class GymnasiumEnvs:
 
     def _start_all(self, restarts: list[Restart]) -> tuple[Obs, Array | None]:
         obs = self._encoder.empty(self.num_envs)
-        mask = np.empty((self.num_envs, self.action_spec.count), np.bool_) if self.has_action_mask else None
+        mask = np.empty((self.num_envs, self.action_spec.mask_width), np.bool_) if self.has_action_mask else None
         self._fill(obs, mask, restarts)
         return obs, mask
 

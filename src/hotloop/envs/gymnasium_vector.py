@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import Array, EnvStep, Obs, map_obs
+from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
 from hotloop.envs.action_masks import MASK_KEY, checked_mask
 from hotloop.envs.finite_kernels import count_not_finite
 from hotloop.envs.foreign import BadValueError, Witness, unpack_reset
@@ -35,6 +35,11 @@ class GymnasiumVector:
         self._encoder = encoder_for(env_id, envs.single_observation_space, dict_obs)
         self.obs_spec = self._encoder.spec
         self.action_spec, self._first_action = actions_for(env_id, envs.single_action_space)
+        if isinstance(self.action_spec, HybridActions):
+            raise EnvError(
+                f"`{env_id}` is vectorised and has action space {envs.single_action_space}",
+                "choices and numbers at once are taken by single envs only: leave `batched` out",
+            )
         self.seeds_each_env = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         """Others draw for all envs from one generator, so that an env's episodes depend on `num_envs`."""
         self._ignored = np.zeros(self.num_envs, np.bool_)  # NEXT_STEP: whose next action only resets
@@ -156,11 +161,11 @@ class GymnasiumVector:
     def _mask(self, info: dict[str, Any], needless: Array, wanted: Array | None = None) -> Array:
         """Masks [N, A]; rows in `needless` have no action to follow, rows outside `wanted` are not read."""
         given = info.get("_" + MASK_KEY, np.full(self.num_envs, MASK_KEY in info))
-        mask = np.ones((self.num_envs, self.action_spec.count), np.bool_)
+        mask = np.ones((self.num_envs, self.action_spec.mask_width), np.bool_)
         for index in range(self.num_envs) if wanted is None else np.flatnonzero(wanted):
             raw = info[MASK_KEY][index] if given[index] else None
             try:
-                mask[index] = checked_mask(raw, self.action_spec.count, needless[index])
+                mask[index] = checked_mask(raw, self.action_spec.mask_width, needless[index])
             except BadValueError as error:
                 raise self._witness.error(int(index), str(error)) from error
         return mask

@@ -14,8 +14,10 @@ from hotloop.envs.settings import EnvSettings
 NATIVE: dict[str, str] = {
     "cartpole": "hotloop.envs.cartpole:CartPole",
     "snake": "hotloop.envs.snake.env:Snake",
+    "sfc": "hotloop.envs.sfc.env:Sfc",
 }
-"""Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option."""
+"""Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option, and
+`dict_obs` where its observations have parts."""
 
 
 def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = True) -> VecEnv:
@@ -68,12 +70,15 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
     options: dict[str, Any] = dict(settings.options)
     if settings.max_episode_steps:
         options["max_episode_steps"] = settings.max_episode_steps
-    known = [key for key in inspect.signature(kind).parameters if key not in ("num_envs", "seeds")]
+    parameters = inspect.signature(kind).parameters
+    known = [key for key in parameters if key not in ("num_envs", "seeds", "dict_obs")]
     for option in options:
         if option not in known:
             near = difflib.get_close_matches(option, known, n=1)
             hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known) or 'no options'}"
             raise SettingsError(f"`{settings.id}` has no option `{option}`", hint)
+    if "dict_obs" in parameters:
+        options["dict_obs"] = settings.dict_obs
     return kind(num_envs, seeds, **options)
 
 

@@ -9,12 +9,22 @@ import numpy as np
 from gymnasium import spaces
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import Array, ArraySpec, DiscreteActions, Obs, ObsSpec
+from hotloop.core.types import (
+    ActionSpec,
+    Array,
+    ArraySpec,
+    BoxActions,
+    DiscreteActions,
+    HybridActions,
+    MultiDiscreteActions,
+    Obs,
+    ObsSpec,
+)
+from hotloop.envs.actions import OWN_CLASS_HINT
 from hotloop.envs.finite_kernels import count_not_finite
 from hotloop.envs.foreign import BadValueError
 
 NUMBER_KINDS = "fiub"
-OWN_CLASS_HINT = "write a class that wraps the env in `gymnasium.wrappers.{}` and pass it as `path/to/file.py:Class`"
 
 
 class ObsEncoder(Protocol):
@@ -172,15 +182,35 @@ def _require_supported(env_id: str, space: gymnasium.Space) -> None:
         )
 
 
-def actions_for(env_id: str, space: gymnasium.Space) -> tuple[DiscreteActions, int]:
-    """Our actions 0 .. count-1, and what to add for the env's own numbering."""
+def actions_for(env_id: str, space: gymnasium.Space) -> tuple[ActionSpec, Any]:
+    """Our actions, counted from 0, and what to add for the env's own numbering."""
     if isinstance(space, spaces.Discrete):
         return DiscreteActions(int(space.n), int(space.start)), int(space.start)
-    kind = "continuous" if isinstance(space, spaces.Box) else "not one choice among a few"
+    if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
+        first = tuple(int(start) for start in space.start)
+        return MultiDiscreteActions(tuple(int(count) for count in space.nvec), first), np.array(first, np.int64)
+    if isinstance(space, spaces.Box) and space.dtype.kind == "f":
+        low, high = (tuple(float(bound) for bound in np.ravel(bounds)) for bounds in (space.low, space.high))
+        return BoxActions(low, high, space.shape), 0
+    if isinstance(space, spaces.Tuple) and len(space.spaces) == 2:
+        choices, numbers = (actions_for(env_id, part)[0] for part in space.spaces)
+        if isinstance(choices, DiscreteActions):
+            choices = MultiDiscreteActions((choices.count,), (choices.first,))
+        if isinstance(choices, MultiDiscreteActions) and isinstance(numbers, BoxActions):
+            return HybridActions(choices, numbers), np.array([*choices.first, *[0.0] * len(numbers.low)], np.float32)
     raise EnvError(
-        f"`{env_id}` has action space {space}, which is {kind}; DQN needs Discrete actions",
-        OWN_CLASS_HINT.format("TransformAction") + ", mapping each of a few numbers to an action",
+        f"`{env_id}` has action space {space}; expected Discrete, MultiDiscrete, a Box of floats, or a Tuple "
+        "of choices and a Box",
+        OWN_CLASS_HINT.format("TransformAction"),
     )
+
+
+def split_hybrid(space: Any, row: Array) -> tuple[Any, Array]:
+    """One env's row of choices and numbers, in the two parts that its space has."""
+    choices, numbers = space.spaces
+    count = 1 if isinstance(choices, spaces.Discrete) else len(choices.nvec)
+    chosen = row[:count].astype(np.int64)
+    return (chosen[0] if isinstance(choices, spaces.Discrete) else chosen), row[count:].reshape(numbers.shape)
 
 
 def first_not_finite(obs: Obs) -> int:

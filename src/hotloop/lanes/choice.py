@@ -9,7 +9,8 @@ from torch import nn
 from hotloop.core.errors import LaneError
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.spec import Lane, Precision, UpdateSpec
-from hotloop.nets.build import MLPLayout
+from hotloop.nets.branches import BranchLayout
+from hotloop.nets.layouts import MLPLayout
 
 UPDATES_THAT_REPAY_COMPILING = 50_000
 """Compiling takes about 25 s and then saves 0.5 ms or more per update: shorter runs are over sooner without it."""
@@ -20,7 +21,7 @@ class LaneJob:
     """Everything a choice may depend on."""
 
     spec: UpdateSpec
-    layout: MLPLayout | None  # None: not a plain multilayer network
+    layout: MLPLayout | BranchLayout | None  # None: neither a plain multilayer network nor branches with attention
     rows: int  # of one update
     device: str
     seed: int  # of the noise
@@ -49,7 +50,8 @@ def choose_lane(asked: str, job: LaneJob) -> LaneChoice:
 def _rule(job: LaneJob) -> LaneChoice:
     problem = native_problem(job)
     if not problem:
-        return LaneChoice("native", "a multilayer network on a CPU")
+        kind = "branches with attention" if isinstance(job.layout, BranchLayout) else "a multilayer network"
+        return LaneChoice("native", f"{kind} on a CPU")
     why = f"native: {problem}"
     if job.planned_updates < UPDATES_THAT_REPAY_COMPILING:
         too_few = f"{why}; compiled: {job.planned_updates:,} updates would not repay its compile time"
@@ -73,7 +75,7 @@ def native_problem(job: LaneJob) -> str:
     if job.spec.noisy:
         return "it has no noisy layers"
     if job.layout is None:
-        return "the network is not a plain multilayer network on float observations"
+        return "the network is not a plain multilayer network or branches with attention, on float observations"
     return ""
 
 

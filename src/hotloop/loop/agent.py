@@ -8,11 +8,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from hotloop.algos.action_map import layout_of
 from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.core.errors import CheckpointError, EnvError, RunError
-from hotloop.core.types import Array, ArraySpec, Obs, ObsSpec, map_obs
-from hotloop.loop.journal import spec_from_data
+from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.algos.registry import RunSettings
+from hotloop.core.errors import CheckpointError, RunError
+from hotloop.core.types import Array, Obs, ObsSpec, map_obs
+from hotloop.loop.actor_agent import ActorAgent
+from hotloop.loop.agent_obs import as_batch
+from hotloop.loop.journal import actions_from_data, spec_from_data
 from hotloop.maths import categorical, td
+from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import QNetwork, build_q_network
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run
@@ -42,45 +48,42 @@ class Agent:
 
     def act(self, obs: Any, action_mask: Any = None) -> Any:
         """The best action as the env numbers it: an int for one observation, an array [N] for a batch."""
-        batch, single = self._as_batch(obs)
+        batch, single = as_batch(obs, self.obs_spec)
         q = torch.from_numpy(self.q_values(batch))
         mask = None if action_mask is None else torch.as_tensor(np.atleast_2d(action_mask), dtype=torch.bool)
         action = td.mask_actions(q, mask).argmax(-1).numpy() + self.first_action
         return int(action[0]) if single else action
 
-    def _as_batch(self, obs: Any) -> tuple[Obs, bool]:
-        if isinstance(self.obs_spec, dict):
-            if not isinstance(obs, dict) or obs.keys() != self.obs_spec.keys():
-                raise EnvError(f"the observation must be a dict of {', '.join(self.obs_spec)}")
-            parts = {name: _checked(obs[name], spec) for name, spec in self.obs_spec.items()}
-            return {name: batch for name, (batch, _) in parts.items()}, all(single for _, single in parts.values())
-        return _checked(obs, self.obs_spec)
 
-
-def _checked(obs: Any, spec: ArraySpec) -> tuple[Array, bool]:
-    array = np.asarray(obs, dtype=spec.dtype)
-    if array.shape == spec.shape:
-        return array[None], True
-    if array.shape[1:] == spec.shape:
-        return array, False
-    raise EnvError(
-        f"the observation has shape {array.shape}, the agent was trained on {spec.shape}",
-        "give one observation, or a batch with one more leading axis",
-    )
-
-
-def load_agent(run: Run, settings: DQNSettings) -> Agent:
+def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent:
     """The best weights by periodic evaluation up to the newest good checkpoint."""
     found = checkpoint.newest(run.checkpoints, warn=lambda text: print(text, file=sys.stderr))
     if found is None:
         raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
     _, state, meta = found
+    best = state["best"]["parameters"]
+    if isinstance(settings, PPOSettings):
+        return _load_actor(settings, best if len(best) else state["learner"]["weights"], meta)
+    return _load_q_agent(settings, best if len(best) else state["learner"]["online"], meta)
+
+
+def _load_q_agent(settings: DQNSettings, values: Array, meta: dict[str, Any]) -> Agent:
     obs_spec = spec_from_data(meta["obs_spec"])
     network = build_q_network(settings.network, obs_spec, meta["num_actions"], seed=0)
-    best = state["best"]["parameters"]
-    values = best if len(best) else state["learner"]["online"]
-    expected = sum(parameter.numel() for parameter in network.parameters())
-    if len(values) != expected:
-        raise CheckpointError(f"the checkpoint has {len(values)} parameters, the network of its settings {expected}")
+    _require_size(values, sum(parameter.numel() for parameter in network.parameters()))
     torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
     return Agent(network, settings, obs_spec, meta.get("first_action", 0))
+
+
+def _load_actor(settings: PPOSettings, values: Array, meta: dict[str, Any]) -> ActorAgent:
+    specs = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
+    layout = layout_of(specs[1], settings.network.squashed)
+    agent = ActorAgent(build_actor_critic(settings.network, specs[0], layout, seed=0), settings, specs)
+    _require_size(values, agent.num_weights)
+    agent.load_weights(values)
+    return agent
+
+
+def _require_size(values: Array, expected: int) -> None:
+    if len(values) != expected:
+        raise CheckpointError(f"the checkpoint has {len(values)} parameters, the network of its settings {expected}")

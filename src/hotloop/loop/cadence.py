@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
+
+from hotloop.core.schedules import Counters
 
 
 def crossed(before: int, after: int, every: int) -> bool:
     """Whether a multiple of `every` lies in (before, after]."""
     return after // every > before // every
+
+
+def is_over(settings: Any, counters: Counters) -> bool:
+    """Whether a run has made its env steps, or its episodes where they are limited."""
+    out_of_episodes = 0 < settings.total_episodes <= counters.episodes
+    return counters.env_steps >= settings.total_env_steps or out_of_episodes
 
 
 class UpdatePlan:

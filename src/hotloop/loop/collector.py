@@ -29,6 +29,11 @@ class Collector:
         self._returns = np.zeros(envs.num_envs)
         self._lengths = np.zeros(envs.num_envs, dtype=np.int64)
 
+    @property
+    def obs(self) -> Obs:
+        """What the policy will see next."""
+        return self._obs
+
     def advance(self, policy: Policy) -> tuple[Obs, Array, EnvStep]:
         """What the policy saw, what it did, and what came of it."""
         obs = self._obs

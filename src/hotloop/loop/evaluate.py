@@ -54,7 +54,11 @@ def _note(finished: dict[str, list[Any]], episode: dict[str, Any]) -> None:
 
 
 def summarise(played: dict[str, Array]) -> dict[str, Any]:
-    """The object called `evaluation` in every JSON answer: own measures as mean and maximum, flags as rates."""
+    """The object called `evaluation` in every JSON answer.
+
+    Of the workload's own measures, flags are told as rates, counts as mean and maximum, and fractions as their mean
+    under their own name: over the episodes that have one (not NaN), None where none has.
+    """
     returns = played["return"]
     summary: dict[str, Any] = {
         "episodes": len(returns),
@@ -65,7 +69,12 @@ def summarise(played: dict[str, Array]) -> dict[str, Any]:
     for name, values in played.items():
         if values.dtype == np.bool_:
             summary[f"{name}_rate"] = float(values.mean())
-        elif name not in ("return", "length"):
+        elif name in ("return", "length"):
+            continue
+        elif values.dtype.kind == "f":
+            measured = values[~np.isnan(values)]
+            summary[name] = float(measured.mean()) if len(measured) else None
+        else:
             summary |= {f"mean_{name}": float(values.mean()), f"max_{name}": values.max().item()}
     return summary
 

@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.core.types import ArraySpec, ObsSpec
+from hotloop.core.types import (
+    ActionSpec,
+    ArraySpec,
+    BoxActions,
+    DiscreteActions,
+    HybridActions,
+    MultiDiscreteActions,
+    ObsSpec,
+)
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.session import Session
+from hotloop.loop.contract import TrainingSession
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
 from hotloop.runs.directory import Run
@@ -27,7 +35,7 @@ NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint")
 
 
 class Journal:
-    def __init__(self, run: Run, session: Session, timer: PhaseTimer, warn: Callable[[str], None]) -> None:
+    def __init__(self, run: Run, session: TrainingSession, timer: PhaseTimer, warn: Callable[[str], None]) -> None:
         self._run = run
         self._session = session
         self._timer = timer
@@ -61,8 +69,7 @@ class Journal:
             "phases_ns": self._timer.totals_ns(),
             "events_offset": self._events.sync(),
             "obs_spec": spec_as_data(envs.obs_spec),
-            "num_actions": envs.action_spec.count,
-            "first_action": envs.action_spec.first,
+            **actions_as_data(envs.action_spec),
             "lane": session.learner.lane.name,
         }
         folder = self._run.checkpoints
@@ -117,6 +124,29 @@ def spec_from_data(data: Any) -> ObsSpec:
     if "parts" in data:
         return {name: ArraySpec(tuple(part["shape"]), np.dtype(part["dtype"])) for name, part in data["parts"].items()}
     return ArraySpec(tuple(data["shape"]), np.dtype(data["dtype"]))
+
+
+def actions_as_data(spec: ActionSpec) -> dict[str, Any]:
+    if isinstance(spec, DiscreteActions):
+        return {"num_actions": spec.count, "first_action": spec.first}
+    if isinstance(spec, MultiDiscreteActions):
+        return {"choices": list(spec.counts), "first_choices": list(spec.first)}
+    if isinstance(spec, HybridActions):
+        return actions_as_data(spec.choices) | actions_as_data(spec.numbers)
+    bounds = [[str(bound) for bound in bounds] for bounds in (spec.low, spec.high)]  # JSON has no infinity
+    return {"action_low": bounds[0], "action_high": bounds[1], "action_shape": list(spec.shape)}
+
+
+def actions_from_data(data: dict[str, Any]) -> ActionSpec:
+    choices, numbers = None, None
+    if "choices" in data:
+        choices = MultiDiscreteActions(tuple(data["choices"]), tuple(data["first_choices"]))
+    if "action_shape" in data:
+        low, high = (tuple(float(bound) for bound in data[name]) for name in ("action_low", "action_high"))
+        numbers = BoxActions(low, high, tuple(data["action_shape"]))
+    if choices and numbers:
+        return HybridActions(choices, numbers)
+    return choices or numbers or DiscreteActions(data["num_actions"], data.get("first_action", 0))
 
 
 def machine_facts() -> dict[str, Any]:

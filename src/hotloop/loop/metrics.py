@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,15 +16,22 @@ WINDOW_EPISODES = 100
 _COMPACT_AT = 1_000
 
 
+class Measured(Protocol):
+    """Statistics of k updates."""
+
+    scalars: Any  # [S, k]
+
+
 class Metrics:
     """Update statistics stay where they were computed until `row` takes their mean: one host read per log interval."""
 
-    def __init__(self) -> None:
-        self._scalars: list[Any] = []  # of [3, k]
+    def __init__(self, names: tuple[str, ...] = UpdateStats.NAMES) -> None:
+        self._names = names  # of the S scalars of an update
+        self._scalars: list[Any] = []  # of [S, k]
         self._returns: deque[float] = deque(maxlen=WINDOW_EPISODES)
         self._lengths: deque[int] = deque(maxlen=WINDOW_EPISODES)
 
-    def note_updates(self, stats: UpdateStats) -> None:
+    def note_updates(self, stats: Measured) -> None:
         self._scalars.append(stats.scalars)
         if len(self._scalars) >= _COMPACT_AT:
             self._scalars = [_join(self._scalars)]
@@ -34,7 +41,7 @@ class Metrics:
         self._lengths.extend(lengths.tolist())
 
     def row(self, counters: Counters) -> dict[str, Any]:
-        """Counters, means over the last 100 episodes, and the mean loss, Q and gradient norm since the last row."""
+        """Counters, means over the last 100 episodes, and the means of what updates measured since the last row."""
         row: dict[str, Any] = {
             "env_steps": counters.env_steps,
             "updates": counters.updates,
@@ -46,9 +53,9 @@ class Metrics:
         return row | self._take_means()
 
     def require_finite(self, counters: Counters) -> None:
-        """Stop where a loss, Q or gradient since the last row is not a number; asked before anything is saved."""
+        """Stop where a loss or gradient since the last row is not a number; asked before anything is saved."""
         finite = np.isfinite(self._pending()).all(axis=1)
-        for name, good in zip(UpdateStats.NAMES, finite, strict=True):
+        for name, good in zip(self._names, finite, strict=True):
             if not good:
                 raise NumbersError(
                     f"`{name}` became NaN or infinite in the last updates before update {counters.updates:,}",
@@ -57,15 +64,15 @@ class Metrics:
 
     def _take_means(self) -> dict[str, float | None]:
         if not self._scalars:
-            return dict.fromkeys(UpdateStats.NAMES)
+            return dict.fromkeys(self._names)
         means = self._pending().mean(axis=1, dtype=np.float64)
         self._scalars = []
-        return {name: float(value) for name, value in zip(UpdateStats.NAMES, means, strict=True)}
+        return {name: float(value) for name, value in zip(self._names, means, strict=True)}
 
     def _pending(self) -> Array:
-        """What was noted since the last row, [3, n] on the host: read once, and kept there."""
+        """What was noted since the last row, [S, n] on the host: read once, and kept there."""
         if not self._scalars:
-            return np.empty((len(UpdateStats.NAMES), 0), np.float32)
+            return np.empty((len(self._names), 0), np.float32)
         host = _to_host(_join(self._scalars))
         self._scalars = [host]
         return host

@@ -11,17 +11,18 @@ import numpy as np
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.policies import EpsilonGreedy, Greedy
-from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
-from hotloop.core.types import Batch, ObsSpec, VecEnv, map_obs
+from hotloop.core.types import Array, Batch, ObsSpec, map_obs
 from hotloop.core.values import exact_fraction
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.envs.registry import make_envs
-from hotloop.loop.cadence import UpdatePlan
+from hotloop.envs.actions import require_discrete
+from hotloop.loop.cadence import UpdatePlan, is_over
 from hotloop.loop.collector import Collector
-from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, Best, play_episodes, summarise
+from hotloop.loop.evaluate import Best
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
+from hotloop.loop.run_envs import judge, load_envs, make_run_envs
 from hotloop.replay.buffer import Replay, Returns
 
 
@@ -41,18 +42,20 @@ class Session:
 
     @property
     def finished(self) -> bool:
-        settings, counters = self.settings, self.counters
-        out_of_episodes = 0 < settings.total_episodes <= counters.episodes
-        return counters.env_steps >= settings.total_env_steps or out_of_episodes
+        return is_over(self.settings, self.counters)
+
+    def facts(self) -> dict[str, float]:
+        return {"epsilon": self.policy.epsilon}
+
+    def weights(self) -> Array:
+        return self.learner.lane.parameters()
+
+    def load_weights(self, values: Array) -> None:
+        self.learner.lane.load_parameters(values)
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Greedy episodes with the weights the learner has now, on envs of their own."""
-        envs = make_run_envs(self.settings, min(episodes, MAX_EVALUATION_ENVS), "evaluate", *stream)
-        try:
-            limit = self.settings.evaluation.max_episode_steps
-            return summarise(play_episodes(Greedy(self.learner.lane), envs, episodes, limit, check))
-        finally:
-            envs.close()
+        return judge(self.settings, Greedy(self.learner.lane), episodes, check, *stream)
 
     def recreate_envs(self) -> None:
         """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
@@ -79,13 +82,7 @@ class Session:
             setattr(self.counters, name, value)
         self.learner.load_state(state["learner"])
         self.replay.load_state(state["replay"])
-        if self.collector.envs.saves_state:
-            self.collector.envs.set_state(state["envs"])
-            self.collector.load_state(state["collector"])
-        elif self.finished:  # only the judging is left: nothing may change
-            self.collector.load_state(state["collector"])
-        else:
-            self.recreate_envs()
+        load_envs(self, state)
         self.policy.load_state(state["policy"])
         self.metrics.load_state(state["metrics"])
         self.best.load_state(state["best"])
@@ -94,16 +91,12 @@ class Session:
         self.collector.envs.close()
 
 
-def make_run_envs(settings: DQNSettings, num_envs: int, *stream: str | int) -> VecEnv:
-    return make_envs(settings.env, num_envs, derive_seeds(settings.seed, num_envs, *stream), trust=settings.trust)
-
-
 def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
     counters, metrics = Counters(), Metrics()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
-    num_actions = envs.action_spec.count
+    num_actions = require_discrete(settings.env.id, envs.action_spec).count
     learner = DQNLearner(settings, envs.obs_spec, num_actions)
     returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
     replay = Replay(

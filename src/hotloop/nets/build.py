@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec, ObsSpec
+from hotloop.nets.branches import BranchAttention
 from hotloop.nets.heads import DuelingHead, QHead
+from hotloop.nets.layouts import MLPLayout as MLPLayout
 from hotloop.nets.noisy import NoisyLinear
 from hotloop.nets.settings import NetworkSettings
 from hotloop.nets.torsos import CNN, MLP, Linear
@@ -35,7 +37,8 @@ def build_q_network(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: i
         if settings.torso == "topology":
             return _build_topology(settings, obs_spec, num_actions)
         linear: Linear = partial(NoisyLinear, sigma=settings.noisy_sigma) if settings.noisy else nn.Linear
-        torso = _build_torso(settings, obs_spec, linear)
+        branches = settings.torso == "branch_attention"
+        torso = (BranchAttention if branches else build_torso)(settings, obs_spec, linear)
         head = DuelingHead if settings.dueling else QHead
         return QNetwork(torso, head(torso.num_out, num_actions, settings.atoms, linear))
 
@@ -47,7 +50,20 @@ def _build_topology(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: i
     return QNetwork(TopologyTorso(settings, num_features(obs_spec), head.num_in), head)
 
 
-def _build_torso(settings: NetworkSettings, obs_spec: ObsSpec, linear: Linear) -> MLP | CNN:
+class TorsoSettings(Protocol):
+    """What any network's settings say of its layers."""
+
+    @property
+    def torso(self) -> str: ...
+
+    @property
+    def hidden(self) -> tuple[int, ...]: ...
+
+    @property
+    def activation(self) -> str: ...
+
+
+def build_torso(settings: TorsoSettings, obs_spec: ObsSpec, linear: Linear) -> MLP | CNN:
     kind = settings.torso
     if kind == "auto":
         kind = "cnn" if isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3 else "mlp"
@@ -67,26 +83,13 @@ def num_features(obs_spec: ObsSpec) -> int:
     return sum(part.size for part in parts)
 
 
-@dataclass(frozen=True)
-class MLPLayout:
-    """A multilayer Q-network as numbers: parameters lie in the order of the layers, weight [out, in] before bias,
-    the value stream of a dueling head before its advantages."""
-
-    obs_size: int
-    hidden: tuple[int, ...]
-    activation: str
-    dueling: bool
-    num_actions: int
-    atoms: int
-
-
 def mlp_layout(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int) -> MLPLayout | None:
     """The layout of the network that `build_q_network` makes, or None where it is not a plain multilayer network."""
     flat_floats = isinstance(obs_spec, ArraySpec) and obs_spec.dtype.kind == "f"
     image = isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3
     if (
         settings.noisy
-        or settings.torso in ("cnn", "topology")
+        or settings.torso in ("cnn", "topology", "branch_attention")
         or (settings.torso == "auto" and image)
         or not flat_floats
     ):

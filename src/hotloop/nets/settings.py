@@ -46,13 +46,37 @@ class TopologySettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BranchSettings:
+    """The branches of a network with `network.torso = "branch_attention"`, one for each part of the observation."""
+
+    vector_hidden: tuple[int, ...] = (128,)
+    """Units of each hidden layer of a branch over a vector, before its last, each at least 1."""
+    row_width: int = 64
+    """Units that each row of a table is turned into, by the same layer for all rows, at least 1."""
+    width: int = 64
+    """Units that every branch ends with, at least 1."""
+    attention: int = 128
+    """Units of the layer that scores the branches, at least 1."""
+
+    def __post_init__(self) -> None:
+        for name in ("row_width", "width", "attention"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"`network.branches.{name}` is {getattr(self, name)}, expected at least 1")
+        if any(width < 1 for width in self.vector_hidden):
+            raise SettingsError(
+                f"`network.branches.vector_hidden` is {list(self.vector_hidden)}, expected widths of at least 1"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class NetworkSettings:
     """Torso and head; every combination of dueling, noisy and atoms is allowed, but no noise in a `topology`."""
 
-    torso: Literal["auto", "mlp", "cnn", "topology"] = "auto"
+    torso: Literal["auto", "mlp", "cnn", "topology", "branch_attention"] = "auto"
     """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers;
     `auto` takes `cnn` for observations of shape height x width x channels, `mlp` otherwise; `topology`: a graph of
-    single nodes, wired as `network.topology` says, is the whole network."""
+    single nodes, wired as `network.topology` says, is the whole network; `branch_attention`: a branch for each part of
+    a dict observation, as `network.branches` says, and attention over them before the hidden layers."""
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer, each at least 1."""
     activation: Activation = "relu"
@@ -70,6 +94,7 @@ class NetworkSettings:
     v_max: float = 200.0
     """Return of the highest atom, above `v_min`."""
     topology: TopologySettings = field(default_factory=TopologySettings)
+    branches: BranchSettings = field(default_factory=BranchSettings)
 
     def __post_init__(self) -> None:
         require_finite(self, "network.")

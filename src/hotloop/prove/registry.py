@@ -11,11 +11,17 @@ from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Case
 from hotloop.prove.cases import (
     acting,
+    advantages,
+    branch_attention,
     loop,
     loss,
     n_step,
+    ppo_update,
     prioritised,
     replay,
+    sfc_loop,
+    sfc_paths,
+    sfc_step,
     snake_fill,
     snake_loop,
     snake_push,
@@ -45,6 +51,16 @@ FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
     "topology-forward": (topology.topology_forward_cases, "a network wired by a graph: its outputs"),
     "topology-backward": (topology.topology_backward_cases, "its outputs and all gradients"),
     "topology-update": (topology.topology_update_cases, "a DQN update of it"),
+    "gae": (advantages.gae_cases, "generalised advantages of T steps of N envs"),
+    "entropy-kl": (advantages.entropy_cases, "entropy and KL in closed form, against drawing, within its error"),
+    "ppo-update": (ppo_update.ppo_update_cases, "all epochs of a PPO update on a rollout"),
+    "sfc-step": (sfc_step.sfc_step_cases, "one step of service chains in 8 networks of D data centres"),
+    "sfc-paths": (sfc_paths.sfc_paths_cases, "shortest paths between all pairs of D data centres"),
+    "sfc-loop": (sfc_loop.sfc_loop_cases, "the whole training loop on service chains, an update per action"),
+    "branch-attention": (
+        branch_attention.branch_attention_cases,
+        "the three-branch attention network: 32 states, an update",
+    ),
 }
 """Family -> what makes its cases (at small sizes, if asked), and what it is about."""
 

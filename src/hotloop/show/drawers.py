@@ -19,6 +19,12 @@ def _snake_score(first: State, now: State) -> Measures:
     return {"score": len(cells(now, 0)[1]) - len(cells(first, 0)[1])}
 
 
+def _sfc_acceptance(first: State, now: State) -> Measures:
+    from hotloop.envs.sfc.draw import acceptance
+
+    return {"acceptance": acceptance(now, 0)}
+
+
 def _nothing(first: State, now: State) -> Measures:
     return {}
 
@@ -53,4 +59,5 @@ class Drawer:
 DRAWERS: dict[str, Drawer] = {
     "cartpole": Drawer("hotloop.envs.cartpole_draw", fps=50),
     "snake": Drawer("hotloop.envs.snake.draw", fps=15, measures=_snake_score),
+    "sfc": Drawer("hotloop.envs.sfc.draw", fps=50, measures=_sfc_acceptance),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.types import Array, Policy
 from hotloop.show.play import play_episodes
@@ -22,7 +22,7 @@ class Recording:
     fps: float
 
 
-def record(agent: Policy, settings: DQNSettings, seed: int = 0, max_frames: int = 1_000) -> Recording:
+def record(agent: Policy, settings: RunSettings, seed: int = 0, max_frames: int = 1_000) -> Recording:
     """One greedy episode from its start, up to `max_frames` pictures."""
     if max_frames < 1:
         raise SettingsError(f"`max_frames` is {max_frames}, expected at least 1")

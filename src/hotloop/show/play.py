@@ -29,7 +29,8 @@ class Episode:
         self.total += float(step.reward[0])
         if step.terminated[0] or step.truncated[0]:
             self.end = "terminated" if step.terminated[0] else "truncated"
-            self.stats = {name: values[0].item() for name, values in step.episode_stats.items()}
+            stats = {name: values[0].item() for name, values in step.episode_stats.items()}
+            self.stats = {name: value for name, value in stats.items() if value == value}  # NaN: nothing to measure
 
     def numbers(self) -> dict[str, Any]:
         """What there is to say about it, finished or not."""

@@ -137,6 +137,30 @@ def test_a_tail_wound_up_in_the_body_cannot_be_reached():
     assert step.obs[0, 14:].tolist() == [1, 1, 0, 0, 0]
 
 
+@pytest.mark.parametrize(("free_tail", "follows"), [(False, [1, 0, 0]), (True, [1, 0, 1])])
+def test_foresight_tells_after_which_step_the_tail_can_be_followed(free_tail, follows):
+    """Head to (2, 0): straight on there is a way round to the tail; to the left only the tail's own cell is ahead."""
+    envs = made(board_size=5, observation="foresight", free_tail=free_tail)
+    put(envs, POCKET, direction=0)
+    assert envs.step(LEFT).obs[0, 24:27].tolist() == follows
+
+
+def test_foresight_tells_the_shortest_ways_to_the_food_and_hunger():
+    """Head to (2, 2), heading up, food at (0, 1): two more steps from straight or left, four from the right."""
+    envs = made(board_size=5, observation="foresight")
+    put(envs, "..... *.... ..... 210.. .....", direction=1)
+    obs = envs.step(LEFT).obs[0]
+    assert obs[27:30].tolist() == [1, 0, 1]
+    np.testing.assert_allclose(obs[30], 1 / 26, rtol=1e-6)
+
+
+def test_a_way_to_the_food_may_lead_over_the_tail_which_will_have_moved_on():
+    """The food in the corner is shut in by the tail at (1, 0) alone: up, which is left of the head at (2, 3)."""
+    envs = made(board_size=5, observation="foresight")
+    put(envs, "*56.. 34... 2.... 10... .....", direction=1)
+    assert envs.step(STRAIGHT).obs[0, 27:30].tolist() == [0, 0, 1]
+
+
 def test_a_time_out_truncates_and_adds_its_reward():
     envs = made(board_size=5, max_steps=2)
     put(envs, "..... ..... 210.. ..... *....", direction=1)

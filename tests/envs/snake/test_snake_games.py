@@ -9,7 +9,7 @@ from tests.oracles.snake_oracle import SnakeOracle, splitmix_tape
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.snake.env import Snake
 
-MODES = ["basic", "basic10", "flood_fill", "selective", "enhanced", "grid"]
+MODES = ["basic", "basic10", "flood_fill", "selective", "enhanced", "foresight", "grid"]
 sizes = st.one_of(st.integers(5, 12), st.integers(5, 12), st.sampled_from([17, 32, 33, 63, 64]))
 
 

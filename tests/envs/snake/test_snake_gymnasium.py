@@ -18,7 +18,7 @@ FULL_ID = f"hotloop.envs.snake.gymnasium_env:{ENV_ID}"
 
 
 @pytest.mark.parametrize("render_mode", ["rgb_array", "ansi"])
-@pytest.mark.parametrize("observation", ["basic", "enhanced", "grid"])
+@pytest.mark.parametrize("observation", ["basic", "enhanced", "foresight", "grid"])
 def test_gymnasiums_own_checker_is_content(observation, render_mode):
     env = gymnasium.make(FULL_ID, observation=observation, render_mode=render_mode)
     check_env(env.unwrapped)

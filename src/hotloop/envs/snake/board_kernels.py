@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hotloop.core.types import Array
-from hotloop.envs.snake.lean_kernels import lean_kernel
+from hotloop.envs.lean_kernels import lean_kernel
 
 LARGEST_PACKED = 10  # 10 rows of 11 bits fit into 128; 11 rows of 12 do not
 

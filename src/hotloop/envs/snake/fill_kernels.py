@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from hotloop.core.types import Array
+from hotloop.envs.lean_kernels import lean_kernel
 from hotloop.envs.snake.board_kernels import count_bits
-from hotloop.envs.snake.lean_kernels import lean_kernel
 
 
 @lean_kernel
@@ -95,6 +95,28 @@ def whole_runs(seed: np.uint64, free: np.uint64) -> np.uint64:
     run |= way & (run >> np.uint64(16))
     way &= way >> np.uint64(16)
     return run | (way & (run >> np.uint64(32)))
+
+
+@lean_kernel
+def widen(board: Array, occupied: Array, row: int, stride: int, reached: Array, into: int) -> bool:
+    """Grow what is marked in reached[into] by one cell to each of four sides; False where nothing was gained."""
+    one, down, top = np.uint64(1), np.uint64(stride & 63), np.uint64(63)
+    rest, packed = np.uint64((64 - stride) & 63), stride < 64
+    before, growing = np.uint64(0), False
+    for word in range(board.shape[0]):
+        here = reached[into, word]
+        after = reached[into, word + 1] if word + 1 < board.shape[0] else np.uint64(0)
+        beside = (here << one) | (here >> one)
+        if packed:
+            beside |= (here << down) | (after << top) | (after << rest)
+            beside |= (here >> down) | (before >> top) | (before >> rest)
+        else:
+            beside |= before | after
+        grown = here | (beside & board[word] & ~occupied[row, word])
+        growing |= grown != here
+        reached[into, word] = grown
+        before = here
+    return growing
 
 
 @lean_kernel

@@ -18,13 +18,14 @@ HEAD, LENGTH, DIRECTION, FOOD, STEPS, HUNGRY = range(6)
 NO_CELL = -1
 
 # Rules.observation
-BASIC, BASIC10, FLOOD_FILL, SELECTIVE, ENHANCED, GRID = range(6)
+BASIC, BASIC10, FLOOD_FILL, SELECTIVE, ENHANCED, FORESIGHT, GRID = range(7)
 OBSERVATIONS = {
     "basic": BASIC,
     "basic10": BASIC10,
     "flood_fill": FLOOD_FILL,
     "selective": SELECTIVE,
     "enhanced": ENHANCED,
+    "foresight": FORESIGHT,
     "grid": GRID,
 }
 
@@ -37,7 +38,7 @@ class Games(NamedTuple):
     game: Array  # [N, 6] int64: slot of the head, length, direction, food, steps, steps since food
     generator: Array  # [N] uint64
     board: Array  # [words] uint64, every cell set
-    reached: Array  # [3, words] uint64, scratch: the regions straight, right and left of a head
+    reached: Array  # [4, words] uint64, scratch: the regions straight, right and left of a head, and one more
     room: Array  # [3] int64, scratch: the cells of each
 
 
@@ -66,7 +67,7 @@ def empty_games(settings: SnakeSettings, num_envs: int, seeds: Array) -> Games:
         game=np.zeros((num_envs, 6), np.int64),
         generator=np.array(seeds, np.uint64),
         board=board_of(settings.board_size),
-        reached=np.zeros((3, words), np.uint64),
+        reached=np.zeros((4, words), np.uint64),
         room=np.zeros(3, np.int64),
     )
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from hotloop.core.types import Array
+from hotloop.envs.lean_kernels import lean_kernel
 from hotloop.envs.snake.board_kernels import has_bit
 from hotloop.envs.snake.fill_kernels import fill
+from hotloop.envs.snake.foresight_kernels import observe_foresight
 from hotloop.envs.snake.layout_kernels import (
     BASIC10,
     DIRECTION,
     ENHANCED,
     FLOOD_FILL,
     FOOD,
+    FORESIGHT,
     GRID,
     HEAD,
     LENGTH,
     NO_CELL,
     Rules,
 )
-from hotloop.envs.snake.lean_kernels import lean_kernel
 from hotloop.envs.snake.rule_kernels import is_free, is_safe, on_board, open_cell, step_down, step_right, tail_cell
 
 PRESENT = 255  # in a grid: bytes reach a network as 0..1
@@ -49,6 +51,8 @@ def observe(
     if rules.observation > FLOOD_FILL:
         tail = tail_cell(body, game, env)
         observe_tail(reached, room, env, rules, head, tail, game[env, LENGTH], obs)
+    if rules.observation == FORESIGHT:
+        observe_foresight(body, occupied, game, board, reached, env, rules, obs)
 
 
 @lean_kernel
@@ -105,7 +109,7 @@ def observe_room(
         room[side] = 0
         cells = room_towards(occupied, board, reached, room, env, rules, side, x, y) if safe else 0
         obs[env, at + side] = min(cells / max(free, 1), 1.0)
-        if rules.observation == ENHANCED:
+        if rules.observation >= ENHANCED:
             obs[env, at + 3 + side] = free_neighbours(occupied, env, rules, x, y) / 4.0 if safe else 0.0
 
 
@@ -150,10 +154,10 @@ def observe_tail(
     """Where the tail is and whether it can be reached; `enhanced`: then how far it is, and the snake's length."""
     x, y = head & 63, head >> 6
     apart = abs((tail & 63) - x) + abs((tail >> 6) - y)
-    at = 17 if rules.observation == ENHANCED else 14
+    at = 17 if rules.observation >= ENHANCED else 14
     observe_side(obs, env, at, x, y, tail)
     obs[env, at + 4] = apart == 1 or tail_touched(reached, room, rules, tail)
-    if rules.observation == ENHANCED:
+    if rules.observation >= ENHANCED:
         obs[env, at + 5] = apart / (2.0 * (rules.size - 1))
         obs[env, at + 6] = length / (rules.size * rules.size)
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from hotloop.core.kernels import next_below
 from hotloop.core.types import Array
+from hotloop.envs.lean_kernels import lean_kernel
 from hotloop.envs.snake.board_kernels import flip_bit, has_bit, nth_free_bit
 from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, HUNGRY, LENGTH, NO_CELL, STEPS, Rules
-from hotloop.envs.snake.lean_kernels import lean_kernel
 
 ALIVE, WON, HIT_WALL, HIT_BODY = range(4)
 

@@ -9,11 +9,11 @@ from typing import Literal
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import Count
 
-Observation = Literal["basic", "basic10", "flood_fill", "selective", "enhanced", "grid"]
+Observation = Literal["basic", "basic10", "flood_fill", "selective", "enhanced", "foresight", "grid"]
 Actions = Literal["auto", "relative", "absolute"]
 
 SMALLEST_BOARD, LARGEST_BOARD = 5, 64
-NUM_FEATURES = {"basic": 11, "basic10": 10, "flood_fill": 14, "selective": 19, "enhanced": 24}
+NUM_FEATURES = {"basic": 11, "basic10": 10, "flood_fill": 14, "selective": 19, "enhanced": 24, "foresight": 31}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,9 @@ class SnakeSettings:
     """What the policy sees. `basic`: 11 features (danger straight, left, right, back; food up, right, down, left;
     heading up, right, down); `basic10` drops the danger behind, which never changes; `flood_fill` adds the share of
     free cells reachable straight, right and left; `selective` adds to that where the tail is and whether it can be
-    reached; `enhanced` adds escape routes, the distance to the tail and the length too; `grid`: the board itself as
+    reached; `enhanced` adds escape routes, the distance to the tail and the length too; `foresight` adds to that, for
+    straight, right and left, whether the tail could still be followed after that step and whether it begins a
+    shortest way to the food, then hunger (steps since food as h / (h + cells)); `grid`: the board itself as
     size x size x 3 bytes (head, rest of the body, food)."""
 
     actions: Actions = "auto"

@@ -40,7 +40,7 @@ def _forward_row(numbers: Array, parameters: Array, work: Array, obs: Array, at:
 
 
 @inline_kernel
-def _finish_values(numbers: Array, constants: Array, work: Array, stride: int, columns: int) -> int:
+def finish_values(numbers: Array, constants: Array, work: Array, stride: int, columns: int) -> int:
     """Offset of the values [A, columns], once the head outputs are there."""
     combine_streams(numbers, work, numbers[plan.HEAD_ONLINE], stride, columns)
     outputs = numbers[plan.HEAD_ONLINE] + numbers[plan.COMBINED] * stride
@@ -60,13 +60,13 @@ def compute_values(
     if rows <= FEW:
         for b in range(rows):
             _forward_row(numbers, parameters, work, obs, b * size)
-            q = _finish_values(numbers, constants, work, 1, 1)
+            q = finish_values(numbers, constants, work, 1, 1)
             for a in range(actions):
                 out[b * actions + a] = work[q + a]
     else:
         transpose((work, numbers[plan.INPUT], stride), (obs, 0, size), rows, size)
         forward(numbers, parameters, work, rows, numbers[plan.HEAD_ONLINE], 0)
-        q = _finish_values(numbers, constants, work, stride, rows)
+        q = finish_values(numbers, constants, work, stride, rows)
         transpose((out, 0, actions), (work, q, stride), actions, rows)
 
 

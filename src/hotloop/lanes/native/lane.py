@@ -1,12 +1,15 @@
 """The native lane: both forwards, backward, clipping, Adam and target update of k updates in one machine-code call.
 
-Honestly a second implementation of what `lanes/objective.py` says; tests hold it equal. CPU, float32 and multilayer
-networks only. The parameters are the same memory as the module's, so it saves, evaluates and exports as usual.
+Honestly a second implementation of what `lanes/objective.py` says; tests hold it equal. CPU, float32, multilayer
+networks and branches with attention only. The parameters are the same memory as the module's, so it saves, evaluates
+and exports as usual.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,22 +18,33 @@ from torch import nn
 from hotloop.core.errors import NumbersError
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
 from hotloop.lanes.flat import FlatParameters
+from hotloop.lanes.native.branch_layout import NativeBranches
+from hotloop.lanes.native.branch_updater import BranchActor, BranchUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
 from hotloop.lanes.native.updater import NativeActor, NativeUpdater
 from hotloop.lanes.spec import UpdateSpec
-from hotloop.nets.build import MLPLayout
+from hotloop.nets.branches import BranchLayout
+from hotloop.nets.layouts import MLPLayout
 
 
 class NativeLane:
     name = "native"
 
-    def __init__(self, spec: UpdateSpec, network: nn.Module, layout: MLPLayout, rows: int) -> None:
+    def __init__(self, spec: UpdateSpec, network: nn.Module, layout: MLPLayout | BranchLayout, rows: int) -> None:
         self.spec = spec
         self._online = FlatParameters(network)
         self._target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
-        self._layout = native_layout(spec, layout)
-        self._updater = NativeUpdater(self._layout, update_constants(spec), rows)
-        self._actors: dict[int, NativeActor] = {}
+        constants = update_constants(spec)
+        self._names = layout.names if isinstance(layout, BranchLayout) else ()
+        self._updater: NativeUpdater | BranchUpdater
+        self._make_actor: Callable[[int], NativeActor | BranchActor]
+        if isinstance(layout, BranchLayout):
+            branches = native_branches(spec, layout)
+            self._updater, self._make_actor = BranchUpdater(branches, constants, rows), partial(BranchActor, branches)
+        else:
+            layers = native_layout(spec, layout)
+            self._updater, self._make_actor = NativeUpdater(layers, constants, rows), partial(NativeActor, layers)
+        self._actors: dict[int, NativeActor | BranchActor] = {}
         self.online: Array = self._online.values.numpy()  # [P], shared with the module
         self.target: Array = self._target.values.numpy()
         self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
@@ -39,15 +53,13 @@ class NativeLane:
         pass  # the kernels do not depend on shapes and are in place since the constructor
 
     def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
-        k, rows = batches.reward.shape
-        assert isinstance(batches.obs, np.ndarray)
-        assert isinstance(batches.next_obs, np.ndarray)
+        k = len(batches.reward)
         fields = (
-            batches.obs if batches.obs.ndim == 3 else batches.obs.reshape(k, rows, -1),
+            self._as_vectors(batches.obs, 2),
             batches.action,
             batches.reward,
             batches.discount,
-            batches.next_obs if batches.next_obs.ndim == 3 else batches.next_obs.reshape(k, rows, -1),
+            self._as_vectors(batches.next_obs, 2),
             batches.weight,
             batches.next_action_mask,
         )
@@ -60,12 +72,19 @@ class NativeLane:
         return UpdateStats(td_error, scalars)
 
     def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:
-        assert isinstance(obs, np.ndarray)
-        num_envs = len(obs)
+        vectors = self._as_vectors(obs, 1)
+        num_envs = len(vectors)
         actor = self._actors.get(num_envs)
         if actor is None:
-            actor = self._actors[num_envs] = NativeActor(self._layout, num_envs)
-        return actor.greedy(self.online, obs if obs.ndim == 2 else obs.reshape(num_envs, -1), action_mask)
+            actor = self._actors[num_envs] = self._make_actor(num_envs)
+        return actor.greedy(self.online, vectors, action_mask)
+
+    def _as_vectors(self, obs: Obs, leading: int) -> Array:
+        """[..., F] after `leading` axes: an array flattened, the parts of a dict side by side."""
+        if isinstance(obs, dict):
+            parts = [obs[name] for name in self._names]
+            return np.concatenate([part.reshape(*part.shape[:leading], -1) for part in parts], axis=-1)
+        return obs if obs.ndim == leading + 1 else obs.reshape(*obs.shape[:leading], -1)
 
     def move_target(self, tau: float) -> None:
         if tau == 1.0:
@@ -101,6 +120,18 @@ def native_layout(spec: UpdateSpec, layout: MLPLayout) -> NativeLayout:
         atoms=layout.atoms,
         v_min=spec.v_min,
         v_max=spec.v_max,
+    )
+
+
+def native_branches(spec: UpdateSpec, layout: BranchLayout) -> NativeBranches:
+    settings = layout.settings
+    return NativeBranches(
+        shapes=layout.shapes,
+        vector_hidden=settings.vector_hidden,
+        row_width=settings.row_width,
+        width=settings.width,
+        attention=settings.attention,
+        trunk=native_layout(spec, layout.trunk),
     )
 
 

@@ -81,7 +81,7 @@ class MemoryPlan:
             [constants.max_norm, constants.beta1, constants.beta2, constants.epsilon, constants.tau]
             + [layout.v_min, layout.v_max]
         )
-        self.workspace = _aligned_zeros(self._used)
+        self.workspace = aligned_zeros(self._used)
         ones = int(self.numbers[plan.ONES])
         self.workspace[ones : ones + rows] = 1.0
 
@@ -149,7 +149,7 @@ class MemoryPlan:
                 table[index, plan.KEPT_SLOPES] = self._take(rows, padded_stride(fan_out)) if gelu else 0
 
 
-def _aligned_zeros(size: int) -> Array:
+def aligned_zeros(size: int) -> Array:
     """A float32 vector that starts at a cache line: a vector load across two lines costs twice."""
     raw = np.zeros(size + 16, np.float32)
     first = -raw.ctypes.data % 64 // 4

@@ -28,6 +28,7 @@ whole = types.int64[::1]
 index = types.int64
 real = types.float32
 real_vector = types.float64[::1]
+real_matrix = types.float64[:, ::1]
 mask_vector = types.boolean[::1]
 matrix = types.Tuple((vector, index, index))  # data, offset, stride of a row
 stepped_matrix = types.Tuple((vector, index, index, index))  # data, offset, step of a row, step of a column

@@ -37,7 +37,7 @@ def _adam(
 
 
 @inline_kernel
-def _optimise(
+def optimise(
     constants: Array,
     parameters: Array,
     gradient: Array,
@@ -63,7 +63,7 @@ def _blend(target: Array, parameters: Array, tau: float) -> None:
 
 
 @inline_kernel
-def _move_target(constants: Array, target: Array, parameters: Array) -> None:
+def move_target(constants: Array, target: Array, parameters: Array) -> None:
     if constants[plan.TAU] == 1.0:
         for i in range(target.size):  # numba spends 5 s on compiling the error message of `target[:] = parameters`
             target[i] = parameters[i]
@@ -109,9 +109,9 @@ def _updates(
         stats[0, j], stats[1, j], stats[2, j] = means[0], means[1], norm
         if not (math.isfinite(means[0]) and math.isfinite(norm)):
             return j
-        _optimise(constants, parameters, gradient, moments, norm, lr[j], count)
+        optimise(constants, parameters, gradient, moments, norm, lr[j], count)
         if numbers[plan.TARGET_EVERY] > 0 and count % numbers[plan.TARGET_EVERY] == 0:
-            _move_target(constants, target, parameters)
+            move_target(constants, target, parameters)
     return lr.size
 
 

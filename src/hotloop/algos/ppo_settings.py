@@ -1,0 +1,169 @@
+"""Every setting of the actor-critic family: PPO, and A2C as `policy_loss = "plain"` with one epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
+from hotloop.core.errors import SettingsError
+from hotloop.core.schedules import Schedule
+from hotloop.core.values import Count, require_at_least, require_finite
+from hotloop.envs.settings import EnvSettings
+from hotloop.lanes.spec import Precision
+from hotloop.nets.actor_critic_settings import ActorCriticSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyOptimiserSettings:
+    """Adam on all parameters at once."""
+
+    lr: float = 3e-4
+    """Learning rate, above 0."""
+    lr_schedule: Schedule = field(default_factory=Schedule)
+    """What the learning rate is multiplied with over time."""
+    beta1: float = 0.9
+    """Decay of the running mean of gradients, at least 0 and below 1."""
+    beta2: float = 0.999
+    """Decay of the running mean of squared gradients, at least 0 and below 1."""
+    epsilon: float = 1e-5
+    """Added to the denominator, above 0."""
+    max_gradient_norm: float = 0.5
+    """Gradients with a larger norm are scaled down to it; 0: never."""
+
+    def __post_init__(self) -> None:
+        require_finite(self, "optimiser.")
+        if self.lr <= 0 or self.epsilon <= 0:
+            raise SettingsError(f"`optimiser.lr` ({self.lr}) and `optimiser.epsilon` ({self.epsilon}) must be above 0")
+        if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
+            raise SettingsError("`optimiser.beta1` and `optimiser.beta2` must be at least 0 and below 1")
+        if self.max_gradient_norm < 0:
+            raise SettingsError(f"`optimiser.max_gradient_norm` is {self.max_gradient_norm}, expected 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyLearnerSettings:
+    """How updates are executed; never what they compute."""
+
+    lane: Literal["auto", "eager", "native"] = "auto"
+    """`eager`: plain PyTorch. `native`: all epochs in one machine-code call, for multilayer networks on a CPU. `auto`
+    chooses by rule and says why."""
+    precision: Precision = "float32"
+    """`float32`, or `bfloat16` for the network's products (eager lane): not exact, and said so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormaliseSettings:
+    """Running statistics, saved with the run and with its best weights."""
+
+    obs: bool = False
+    """Bring every number of the observation to mean 0 and deviation 1; the statistics move between rollouts only."""
+    reward: bool = False
+    """Divide rewards by the deviation of discounted returns; what is reported stays as the env gives it."""
+    limit: float = 10.0
+    """Normalised observations and rewards are held between -limit and limit, above 0."""
+
+    def __post_init__(self) -> None:
+        require_finite(self, "normalise.")
+        if self.limit <= 0:
+            raise SettingsError(f"`normalise.limit` is {self.limit}, expected above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOSettings:
+    algorithm: Literal["ppo"] = "ppo"
+    """Which family: `ppo`."""
+    seed: int = 0
+    """Everything random in a run follows from it."""
+    total_env_steps: Count = 100_000
+    """The run ends with the rollout that reaches so many transitions over all envs."""
+    total_episodes: Count = 0
+    """The run also ends after so many finished episodes; 0: no such limit."""
+    rollout_steps: Count = 128
+    """Steps of every env between two bouts of learning, at least 1."""
+    epochs: int = 4
+    """How often each rollout is gone through, at least 1."""
+    batch_size: Count = 256
+    """Transitions per minibatch; `rollout_steps` x `env.num_envs` must be a multiple of it."""
+    gamma: float = 0.99
+    """Discount per env step, 0 to 1."""
+    gae_lambda: float = 0.95
+    """How far advantages look beyond one step, 0 (one step) to 1 (the whole episode)."""
+    policy_loss: Literal["clipped", "plain"] = "clipped"
+    """`clipped`: PPO's surrogate (Schulman et al. 2017). `plain`: the policy gradient, A2C, with one epoch."""
+    clip: float = 0.2
+    """How far the ratio of new to old probability is rewarded, above 0."""
+    clip_schedule: Schedule = field(default_factory=Schedule)
+    """What the clip is multiplied with over time."""
+    value_clip: float = 0.0
+    """Hold the new value within so much of the old one in the loss; 0: do not."""
+    value_weight: float = 0.5
+    """Of the squared value error in the loss, 0 or more."""
+    entropy_weight: float = 0.0
+    """Of the policy's entropy in the loss, 0 or more: keeps it exploring."""
+    normalise_advantage: Literal["minibatch", "rollout", "none"] = "minibatch"
+    """Bring advantages to mean 0 and deviation 1 (the population's) within each `minibatch` or the whole `rollout`."""
+    kl_stop: float = 0.0
+    """No further epoch on a rollout once the mean KL of an epoch is above; 0: never."""
+    kl_target: float = 0.0
+    """Adapt the learning rate: divided by 1.5 after a rollout whose last epoch's KL is above twice this, multiplied
+    where below half of it; 0: do not."""
+    log_every: Count = 1_000
+    """Env steps between two rows of events.jsonl, at least 1."""
+    threads: int = 1
+    """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
+    device: str = "cpu"
+    """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
+    run_dir: str = ""
+    """The run's directory; empty: a new one under `runs/`."""
+    trust: bool = False
+    """Allow an env from a file or module to be imported when a run is loaded."""
+    env: EnvSettings = field(default_factory=lambda: EnvSettings(num_envs=8))
+    network: ActorCriticSettings = field(default_factory=ActorCriticSettings)
+    normalise: NormaliseSettings = field(default_factory=NormaliseSettings)
+    optimiser: PolicyOptimiserSettings = field(default_factory=PolicyOptimiserSettings)
+    learner: PolicyLearnerSettings = field(default_factory=PolicyLearnerSettings)
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+    checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
+
+    def __post_init__(self) -> None:
+        require_finite(self, "")
+        at_least_one = ("rollout_steps", "epochs", "batch_size", "log_every", "threads")
+        require_at_least(1, self, "", "total_env_steps", *at_least_one)
+        not_negative = ("value_clip", "value_weight", "entropy_weight", "kl_stop", "kl_target")
+        require_at_least(0, self, "", "total_episodes", "seed", *not_negative)
+        for name in ("gamma", "gae_lambda"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise SettingsError(f"`{name}` is {getattr(self, name)}, expected 0 to 1")
+        if self.clip <= 0:
+            raise SettingsError(f"`clip` is {self.clip}, expected above 0", "0.2 is usual")
+        self._check_combinations()
+
+    def _check_combinations(self) -> None:
+        if self.rollout_rows % self.batch_size:
+            raise SettingsError(
+                f"`batch_size` is {self.batch_size}, but a rollout has {self.rollout_steps} x {self.env.num_envs} = "
+                f"{self.rollout_rows} transitions",
+                "`rollout_steps` x `env.num_envs` must be a multiple of `batch_size`",
+            )
+        if self.policy_loss == "plain" and self.epochs > 1:
+            raise SettingsError(
+                f"`policy_loss` is `plain` with {self.epochs} epochs, but it holds for the first only",
+                "`--epochs 1`, or `--policy-loss clipped`",
+            )
+
+    @property
+    def rollout_rows(self) -> int:
+        return self.rollout_steps * self.env.num_envs
+
+    @property
+    def updates_per_rollout(self) -> int:
+        return self.epochs * (self.rollout_rows // self.batch_size)
+
+    @property
+    def evaluation_every(self) -> int:
+        return self.evaluation.every or max(1, self.total_env_steps // 20)
+
+    @property
+    def checkpoint_every(self) -> int:
+        return self.checkpoint.every or max(self.total_env_steps // 10, 1_000 * self.env.num_envs)

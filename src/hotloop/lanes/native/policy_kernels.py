@@ -1,0 +1,190 @@
+"""All epochs of a PPO or A2C update in one call: gather, forward, loss, backward, clipping, Adam."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.kernels import inline_kernel, kernel
+from hotloop.core.types import Array
+from hotloop.lanes.native import plan_kernels as network
+from hotloop.lanes.native import policy_plan_kernels as plan
+from hotloop.lanes.native.denormal_kernels import FLUSH, float_mode, set_float_mode
+from hotloop.lanes.native.matrix_kernels import sum_of_squares
+from hotloop.lanes.native.policy_loss_kernels import (
+    choice_probabilities,
+    descend_choices,
+    descend_numbers,
+    measure_choices,
+    measure_numbers,
+    policy_rows,
+    value_rows,
+)
+from hotloop.lanes.native.policy_network_kernels import Networks, networks_backward, networks_forward
+from hotloop.lanes.native.unit_kernels import flat
+from hotloop.lanes.native.update_kernels import optimise
+
+Float: Any = np.float32
+Rollout = tuple[Array, Array, Array, Array, Array, Array]
+"""Flat: outputs, actions, values, returns, advantages, weights."""
+Old = tuple[Array, Array, Array, Array]
+"""The policy that acted: log p and p of its choices in all rows [M * O], its log stds [C]; and numbers 0 .. M-1."""
+Scratch = tuple[Array, ...]
+"""Of one minibatch: log p, p, entropies, the entropy's slopes by mean and log std, `measures`, `slopes`."""
+
+
+@inline_kernel
+def _loss(
+    what: Array, reals: Array, networks: Networks, parameters: Array, gradient: Array, rollout: Rollout, masks: Array,
+    chosen: Array, old: Old, scratch: Scratch, sums: Array,
+) -> None:  # fmt: skip
+    """From both networks' head outputs: sums of all terms, and `HEAD_ROWS` of both for `backward`."""
+    (numbers, work, value_numbers, value_work), (old_log_p, old_p, old_log_std, _) = networks, old
+    outputs, action, values, returns, advantage, weight = rollout
+    log_p, p, entropies, by_mean, by_log_std, measures, slopes = scratch
+    stride, first, last = numbers[network.COLUMN_STRIDE], what[plan.SHARED], parameters.size - what[plan.CONTINUOUS]
+    head, log_std = numbers[network.HEAD_ONLINE] + first * stride, parameters[last:]
+    to, step = numbers[network.HEAD_ROWS] + first, numbers[network.HEAD_STRIDE]
+    choice_probabilities(what, work, head, 1, stride, masks, chosen, log_p, p)
+    measure_choices(what, action, chosen, log_p, p, old_log_p, old_p, measures, entropies)
+    measure_numbers(
+        what, work, head, stride, outputs, action, chosen, old_log_std, log_std, measures, by_mean, by_log_std
+    )
+    policy_rows(what, reals, advantage, weight, chosen, measures, slopes, sums)
+    descend_choices(what, action, chosen, log_p, p, entropies, slopes, work, to, step)
+    descend_numbers(
+        what, work, head, stride, action, chosen, log_std, slopes, by_mean, by_log_std, to, step, gradient[last:]
+    )
+    value_head, value_to = value_numbers[network.HEAD_ONLINE], value_numbers[network.HEAD_ROWS]
+    value_step = value_numbers[network.HEAD_STRIDE]
+    value_rows(reals, values, returns, weight, chosen, value_work, value_head, value_to, value_step, sums)
+
+
+@inline_kernel
+def _gather(seen: Array, size: int, chosen: Array, gathered: Array) -> None:
+    for b in range(chosen.size):
+        at = chosen[b] * size
+        for f in range(size):
+            gathered[b * size + f] = seen[at + f]
+
+
+@inline_kernel
+def _minibatch(
+    what: Array, reals: Array, networks: Networks, parameters: Array, gradient: Array, seen: Array, gathered: Array,
+    rollout: Rollout, masks: Array, chosen: Array, old: Old, scratch: Scratch, sums: Array,
+) -> None:  # fmt: skip
+    """Gradient of one minibatch, and its means into `sums`."""
+    for i in range(sums.size):
+        sums[i] = 0.0
+    _gather(seen, networks[0][network.OBS_SIZE], chosen, gathered)
+    networks_forward(what, networks, parameters, gathered, chosen.size, 1)
+    _loss(what, reals, networks, parameters, gradient, rollout, masks, chosen, old, scratch, sums)
+    networks_backward(what, networks, parameters, gradient, gathered)
+    value_loss, entropy = reals[plan.VALUE_WEIGHT] * sums[plan.VALUE_LOSS], sums[plan.ENTROPY]
+    sums[plan.LOSS] = sums[plan.POLICY_LOSS] + value_loss - reals[plan.ENTROPY_WEIGHT] * entropy
+
+
+@inline_kernel
+def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, order: Array, lr: Array) -> None:
+    """Kernels write where the plan says; what does not fit would be somebody else's memory."""
+    for each in vectors:
+        if each.size != what[plan.PARAMETERS]:
+            raise ValueError("vectors do not fit the native plan: expected as many floats as parameters")
+    rows, numbers = what[plan.ROWS], networks[0]
+    if obs.shape[1] != numbers[network.OBS_SIZE] or rows != numbers[network.ROWS] or rows != networks[2][network.ROWS]:
+        raise ValueError("observations do not fit the native plan")
+    if order.shape[1] != obs.shape[0] or obs.shape[0] % rows or lr.size != order.size // rows:
+        raise ValueError("the order does not fit the rollout: expected [epochs, M] and a rate for every minibatch")
+    for row in flat(order):
+        if row < 0 or row >= obs.shape[0]:
+            raise ValueError("the order names a row outside the rollout")
+
+
+@inline_kernel
+def _check_rollout(what: Array, count: int, rollout: Rollout, masks: Array) -> None:
+    outputs, action, values, returns, advantage, weight = rollout
+    width, logits = what[plan.CHOICES] + what[plan.CONTINUOUS], what[plan.OUTPUTS] - what[plan.CONTINUOUS]
+    fits = outputs.size == count * what[plan.OUTPUTS] and action.size == count * width
+    for each in (values, returns, advantage, weight):
+        fits = fits and each.size == count
+    if not fits or (masks.size > 0 and masks.size != count * logits):
+        raise ValueError("the rollout does not fit the native plan: expected M rows of everything")
+    for row in range(count):
+        for part in range(what[plan.CHOICES]):
+            if not 0 <= action[row * width + part] < what[plan.COUNTS + part]:
+                raise ValueError("the rollout holds a choice that does not exist")
+
+
+@kernel
+def run_epochs(
+    what: Array,
+    reals: Array,
+    numbers: Array,
+    work: Array,
+    value_numbers: Array,
+    value_work: Array,
+    constants: Array,
+    parameters: Array,
+    gradient: Array,
+    mean: Array,
+    square: Array,
+    obs: Array,
+    outputs: Array,
+    action: Array,
+    values: Array,
+    returns: Array,
+    advantage: Array,
+    weight: Array,
+    masks: Array,
+    order: Array,
+    lr: Array,
+    first_update: int,
+    gathered: Array,
+    old: Old,
+    scratch: Scratch,
+    stats: Array,
+) -> tuple[int, bool]:
+    """An update for every minibatch of `order` [epochs, M]: how many were made, and whether all went well.
+
+    `obs` is [M, F], everything else of the rollout flat. Fewer than asked: an epoch's mean KL was above the limit, or,
+    where not all went well, a loss or gradient is not finite, and neither parameters nor moments have seen it.
+    """
+    networks, rollout = (
+        (numbers, work, value_numbers, value_work),
+        (outputs, action, values, returns, advantage, weight),
+    )
+    _check(what, networks, (parameters, gradient, mean, square), obs, order, lr)
+    _check_rollout(what, obs.shape[0], rollout, masks)
+    mode = float_mode()
+    set_float_mode(mode | FLUSH)
+    rows, count, width, sums = what[plan.ROWS], obs.shape[0], what[plan.OUTPUTS], np.zeros(plan.GRADIENT_NORM + 1)
+    seen, rest = flat(obs), parameters.size - what[plan.CONTINUOUS]
+    every, chosen_rows = old[3], flat(order)
+    for i in range(what[plan.CONTINUOUS]):
+        old[2][i] = parameters[rest + i]
+    choice_probabilities(what, outputs, 0, width, 1, masks, every, old[0], old[1])
+    made, per_epoch, good = 0, count // rows, True
+    for epoch in range(order.shape[0]):
+        kl = 0.0
+        for batch in range(per_epoch):
+            first = epoch * count + batch * rows
+            chosen = chosen_rows[first : first + rows]
+            _minibatch(
+                what, reals, networks, parameters, gradient, seen, gathered, rollout, masks, chosen, old, scratch, sums
+            )
+            norm = math.sqrt(sum_of_squares(gradient))
+            sums[plan.GRADIENT_NORM] = norm
+            for i in range(sums.size):
+                stats[i, made] = sums[i]
+            good = math.isfinite(sums[plan.LOSS]) and math.isfinite(norm)
+            if not good:
+                break
+            optimise(constants, parameters, gradient, (mean, square), norm, lr[made], first_update + made + 1)
+            made += 1
+            kl += sums[plan.KL]
+        if not good or (reals[plan.KL_STOP] > 0.0 and kl / per_epoch > reals[plan.KL_STOP]):
+            break
+    set_float_mode(mode)
+    return made, good

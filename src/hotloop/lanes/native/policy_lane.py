@@ -1,0 +1,168 @@
+"""The native lane of the actor-critic family: all epochs over a rollout in one machine-code call.
+
+Honestly a second implementation of what `lanes/policy_objective.py` says; tests hold it equal. CPU, float32 and
+multilayer networks only. The parameters are the same memory as the module's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from hotloop.core.errors import NumbersError
+from hotloop.core.types import Array, Obs, Rollout
+from hotloop.lanes.flat import FlatParameters
+from hotloop.lanes.native import policy_plan_kernels as plan
+from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
+from hotloop.lanes.native.policy_kernels import run_epochs
+from hotloop.lanes.native.policy_loss_kernels import MEASURES
+from hotloop.lanes.native.policy_network_kernels import run_networks
+from hotloop.lanes.native.unit_kernels import mask_vector, prepare_units, real_matrix, real_vector, vector, whole
+from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
+from hotloop.nets.actor_critic import ActorCritic, ActorCriticLayout
+
+_matrix = types.float32[:, ::1]
+_memory = (whole, vector, whole, vector)
+_rollout = (_matrix, *[vector] * 6, mask_vector)
+_old = types.Tuple((real_vector, real_vector, vector, whole))
+_scratch = types.Tuple((*[real_vector] * 5, real_matrix, real_matrix))
+_SIGNATURES: list[tuple[Any, tuple[Any, ...]]] = [
+    (run_networks, (whole, *_memory, vector, _matrix, _matrix, vector)),
+    (
+        run_epochs,
+        (whole, real_vector, *_memory, real_vector, *[vector] * 4, *_rollout)
+        + (types.int64[:, ::1], real_vector, types.int64, vector, _old, _scratch, _matrix),
+    ),
+]
+_NO_MASK = np.zeros(0, np.bool_)
+
+
+def prepare() -> None:
+    """Compile every kernel of the lane, or load them from the cache."""
+    prepare_units()
+    for function, signature in _SIGNATURES:
+        if not function.overloads:
+            function.compile(signature)
+            function.disable_compile()
+
+
+class NativePolicyLane:
+    name = "native"
+
+    def __init__(self, spec: PolicySpec, network: ActorCritic, layout: ActorCriticLayout) -> None:
+        prepare()
+        self.spec, self._layout = spec, layout
+        self._flat = FlatParameters(network)
+        self.online: Array = self._flat.values.numpy()  # [P], shared with the module
+        self._log_std = self.online[len(self.online) - spec.actions.continuous :]  # a view
+        self._gradient = np.zeros_like(self.online)
+        self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
+        self._layouts = network_layouts(layout, spec.actions.num_outputs)
+        self._what = _whole_numbers(spec, layout, self._layouts)
+        self._memory, self._constants = self._plans(spec.rows, training=True)
+        self._acting: dict[int, tuple[Array, ...]] = {}
+        self._gathered = np.empty(spec.rows * layout.obs_size, np.float32)
+        self._scratch = _make_scratch(spec)
+        self._old_of: dict[int, tuple[Array, ...]] = {}
+
+    def _plans(self, rows: int, training: bool) -> tuple[tuple[Array, ...], Array]:
+        spec = self.spec
+        constants = UpdateConstants(
+            max_norm=spec.max_gradient_norm, beta1=spec.beta1, beta2=spec.beta2, epsilon=spec.epsilon
+        )
+        plans = [MemoryPlan(layout, constants, rows, training) for layout in self._layouts]
+        memory = [array for each in plans for array in (each.numbers, each.workspace)]
+        return (*memory, *memory)[:4], plans[0].constants
+
+    def forward(self, obs: Obs, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+        assert isinstance(obs, np.ndarray)
+        count = len(obs)
+        memory = self._acting.get(count)
+        if memory is None:
+            memory = self._acting[count] = (self._what, *self._plans(count, training=False)[0])
+        if out is None:
+            out = np.empty((count, self.spec.actions.num_outputs), np.float32), np.empty(count, np.float32)
+        run_networks(*memory, self.online, obs if obs.ndim == 2 else obs.reshape(count, -1), *out)
+        return out
+
+    def log_std(self) -> Array:
+        return self._log_std
+
+    def update(self, rollout: Rollout, order: Array, lr: Array, clip: float, first_update: int) -> PolicyStats:
+        spec, obs = self.spec, rollout.obs
+        assert isinstance(obs, np.ndarray)
+        reals = np.array([clip, spec.value_clip, spec.value_weight, spec.entropy_weight, spec.kl_stop])
+        columns = (rollout.outputs, rollout.action, rollout.value[:-1], rollout.returns, rollout.advantage)
+        mask = _NO_MASK if rollout.action_mask is None else rollout.action_mask.reshape(-1)
+        stats = np.empty((len(PolicyStats.NAMES), len(lr)), np.float32)
+        made, good = run_epochs(
+            self._what, reals, *self._memory, self._constants, self.online, self._gradient, *self.moments,
+            obs.reshape(order.shape[1], -1), *(column.reshape(-1) for column in (*columns, rollout.weight)), mask,
+            order, lr, first_update, self._gathered, self._old(order.shape[1]), self._scratch, stats,
+        )  # fmt: skip
+        if not good:  # the kernel stops before an optimiser step that would spoil the parameters
+            raise NumbersError(
+                f"the loss or gradient of update {first_update + made + 1:,} is NaN or infinite",
+                "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; the weights are as before it",
+            )
+        return PolicyStats(stats[:, :made])
+
+    def _old(self, count: int) -> tuple[Array, ...]:
+        """Room for the policy that acted, in `count` rows."""
+        if count not in self._old_of:
+            actions = self.spec.actions
+            room = [np.empty(count * actions.num_outputs) for _ in range(2)]
+            self._old_of = {count: (*room, np.empty(actions.continuous, np.float32), np.arange(count))}
+        return self._old_of[count]
+
+    def parameters(self) -> Array:
+        return self.online.copy()
+
+    def load_parameters(self, values: Array) -> None:
+        self.online[:] = values
+
+    def state(self) -> dict[str, Any]:
+        vectors = zip(("online", "mean", "square"), (self.online, *self.moments), strict=True)
+        return {name: vector.copy() for name, vector in vectors}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        for name, mine in zip(("online", "mean", "square"), (self.online, *self.moments), strict=True):
+            mine[:] = state[name]
+
+
+def network_layouts(layout: ActorCriticLayout, outputs: int) -> list[NativeLayout]:
+    """Of the one network whose head has value and policy side by side, or of the policy's and the value's."""
+    heads = [(outputs, True)] if layout.shared else [(outputs, False), (1, False)]
+    return [
+        NativeLayout(
+            obs_size=layout.obs_size,
+            hidden=layout.hidden,
+            num_actions=count,
+            activation=layout.activation,
+            dueling=both,  # never combined here: only the order of its parameters is used
+        )
+        for count, both in heads
+    ]
+
+
+def _whole_numbers(spec: PolicySpec, layout: ActorCriticLayout, layouts: list[NativeLayout]) -> Array:
+    sizes = [each.num_parameters for each in layouts] + [0]
+    actions, what = spec.actions, np.zeros(plan.COUNTS + len(spec.actions.counts), np.int64)
+    what[plan.SHARED] = layout.shared
+    what[plan.POLICY_PARAMETERS], what[plan.VALUE_PARAMETERS] = sizes[:2]
+    what[plan.PARAMETERS] = sum(sizes) + actions.continuous
+    what[plan.OUTPUTS], what[plan.CONTINUOUS] = actions.num_outputs, actions.continuous
+    what[plan.SQUASHED], what[plan.PLAIN] = actions.squashed, spec.policy_loss == "plain"
+    what[plan.NORMALISE], what[plan.ROWS] = spec.normalise_advantage, spec.rows
+    what[plan.CHOICES] = len(actions.counts)
+    what[plan.COUNTS :] = actions.counts
+    return what
+
+
+def _make_scratch(spec: PolicySpec) -> tuple[Array, ...]:
+    """Of one minibatch: log p, p, entropies, the entropy's slopes by mean and log std, measures, slopes."""
+    rows, actions = spec.rows, spec.actions
+    widths = (actions.num_outputs, actions.num_outputs, len(actions.counts), actions.continuous, actions.continuous)
+    return (*(np.empty(rows * width) for width in widths), np.zeros((MEASURES, rows)), np.empty((2, rows)))

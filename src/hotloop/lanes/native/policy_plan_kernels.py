@@ -1,0 +1,25 @@
+"""What an actor-critic update is, as the two vectors that its kernels read; the names are indices into them."""
+
+# whole numbers
+SHARED = 0  # one torso for both; its head has the value first, then the policy's outputs
+POLICY_PARAMETERS = 1  # of the policy's network; the value's follow, then the log stds
+VALUE_PARAMETERS = 2  # 0 when shared
+PARAMETERS = 3  # all
+OUTPUTS = 4
+CONTINUOUS = 5
+SQUASHED = 6
+PLAIN = 7  # A2C's loss
+NORMALISE = 8
+ROWS = 9  # of a minibatch
+CHOICES = 10  # how many
+COUNTS = 11  # their sizes from here on
+
+# real numbers
+CLIP = 0
+VALUE_CLIP = 1
+VALUE_WEIGHT = 2
+ENTROPY_WEIGHT = 3
+KL_STOP = 4
+
+# rows of the statistics
+LOSS, POLICY_LOSS, VALUE_LOSS, ENTROPY, KL, CLIP_FRACTION, GRADIENT_NORM = range(7)

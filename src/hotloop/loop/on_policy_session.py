@@ -1,0 +1,105 @@
+"""Everything one on-policy run consists of, built once; and its whole state, for checkpoints and the digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hotloop.algos.ppo import PPOLearner
+from hotloop.algos.ppo_policies import Likeliest, Sampling
+from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.core.rng import derive_seed
+from hotloop.core.schedules import Counters
+from hotloop.core.types import Array
+from hotloop.doctor.timer import PhaseTimer
+from hotloop.lanes.policy_spec import PolicyStats
+from hotloop.loop.cadence import is_over
+from hotloop.loop.collector import Collector
+from hotloop.loop.evaluate import Best
+from hotloop.loop.machine import require_device
+from hotloop.loop.metrics import Metrics
+from hotloop.loop.rollout import RolloutBuffer
+from hotloop.loop.run_envs import judge, load_envs, make_run_envs
+
+
+@dataclass
+class OnPolicySession:
+    """The parts of a run. Each owns its state; a rollout has none, since checkpoints fall between two."""
+
+    settings: PPOSettings
+    counters: Counters
+    collector: Collector
+    policy: Sampling
+    rollout: RolloutBuffer
+    learner: PPOLearner
+    metrics: Metrics
+    best: Best
+
+    @property
+    def finished(self) -> bool:
+        return is_over(self.settings, self.counters)
+
+    def facts(self) -> dict[str, float]:
+        return {"lr": float(self.learner.learning_rates(self.counters)[0])}
+
+    def weights(self) -> Array:
+        return self.learner.weights()
+
+    def load_weights(self, values: Array) -> None:
+        self.learner.load_weights(values)
+
+    def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
+        """Episodes of likeliest actions with the weights the learner has now, on envs of their own."""
+        return judge(self.settings, Likeliest(self.learner), episodes, check, *stream)
+
+    def recreate_envs(self) -> None:
+        """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
+        self.collector.envs.close()
+        envs = make_run_envs(self.settings, self.settings.env.num_envs, "env", self.counters.env_steps)
+        self.collector.restart(envs)
+        self.learner.forget_episodes()
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        envs, counters = self.collector.envs, self.counters
+        return {
+            "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+            "learner": self.learner.state(),
+            "collector": self.collector.state(),
+            "envs": envs.get_state() if envs.saves_state else {},
+            "policy": self.policy.state(),
+            "metrics": self.metrics.state(),
+            "best": self.best.state(),
+        }
+
+    def load_state(self, state: dict[str, dict[str, Any]]) -> None:
+        for name, value in state["counters"].items():
+            setattr(self.counters, name, value)
+        self.learner.load_state(state["learner"])
+        load_envs(self, state)
+        self.policy.load_state(state["policy"])
+        self.metrics.load_state(state["metrics"])
+        self.best.load_state(state["best"])
+
+    def close(self) -> None:
+        self.collector.envs.close()
+
+
+def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolicySession:
+    """All parts of a run at its start, every stream derived from the one seed."""
+    require_device(settings.device)
+    counters, metrics = Counters(), Metrics(PolicyStats.NAMES)
+    envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
+    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec)
+    shape, width = (settings.rollout_steps, envs.num_envs), envs.action_spec.mask_width
+    rollout = RolloutBuffer(shape, envs.obs_spec, learner.actions.layout, width if envs.has_action_mask else None)
+    return OnPolicySession(
+        settings=settings,
+        counters=counters,
+        collector=Collector(envs, counters, metrics, timer),
+        policy=Sampling(learner, rollout.row, derive_seed(settings.seed, "policy")),
+        rollout=rollout,
+        learner=learner,
+        metrics=metrics,
+        best=Best(),
+    )

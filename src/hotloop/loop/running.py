@@ -1,0 +1,119 @@
+"""What every training loop has around it: start, log rows, evaluations, checkpoints, signals, the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hotloop.core.errors import HotloopError, NumbersError
+from hotloop.core.types import Array
+from hotloop.doctor.timer import PhaseTimer
+from hotloop.loop.compile_phase import compile_phase
+from hotloop.loop.contract import Progress, TrainingSession
+from hotloop.loop.journal import Journal
+from hotloop.loop.machine import machine_for
+from hotloop.loop.stopping import Overdue, StopSignals
+from hotloop.runs.directory import Run
+
+Built = TypeVar("Built", bound=TrainingSession)
+Build = Callable[[Any, PhaseTimer], Built]
+Loop = Callable[[Built, Journal, PhaseTimer, StopSignals, Progress], None]
+
+
+class RunStopped(HotloopError):
+    """Training was asked to stop by a signal."""
+
+    def __init__(self, run: Run, signal_number: int, env_steps: int, saved_env_steps: int) -> None:
+        saved = f"saved at {saved_env_steps:,}" if saved_env_steps else "nothing saved yet"
+        super().__init__(f"stopped at {env_steps:,} env steps, {saved}", f"`hotloop resume '{run.path}'` continues")
+        self.run, self.signal_number, self.env_steps = run, signal_number, env_steps
+
+
+def train_with(
+    build: Build[Built], loop: Loop[Built], settings: Any, claim_run: Callable[[], Run], progress: Progress
+) -> dict[str, Any]:
+    """Train until the run is finished, from its newest checkpoint if it has one; returns the result object.
+
+    `claim_run` gives the locked run directory; it is asked only once everything is built, so that a mistake in the
+    settings leaves nothing behind.
+    """
+    timer = PhaseTimer()
+    with ExitStack() as cleanup, compile_phase(timer, progress.say):
+        cleanup.enter_context(machine_for(settings.threads))
+        with timer.phase("start-up"):
+            session = build(settings, timer)
+            cleanup.callback(session.close)
+            stop = cleanup.enter_context(StopSignals())  # from here on there is something to lose
+            run = cleanup.enter_context(claim_run())
+            journal = Journal(run, session, timer, warn=progress.say)
+            cleanup.callback(journal.close)
+            journal.begin()
+        progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
+        try:
+            loop(session, journal, timer, stop, progress)
+            if not stop.requested:
+                return _finish(session, journal, timer, stop, progress)
+            _save_on_stop(session, journal, timer)
+        except Overdue:
+            progress.say("the evaluation under way was given up; the run resumes from its last checkpoint")
+        raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
+
+
+def log(session: TrainingSession, journal: Journal, timer: PhaseTimer, progress: Progress) -> None:
+    row = session.metrics.row(session.counters) | session.facts()
+    journal.log({"event": "progress", **row})
+    progress.show(session, timer, row)
+
+
+def evaluate(session: TrainingSession, journal: Journal, stop: StopSignals) -> None:
+    """Judge the present weights, and keep them if they are the best so far."""
+    env_steps = session.counters.env_steps
+    evaluation = session.evaluate(session.settings.evaluation.episodes, stop.check, env_steps)
+    session.best.offer(evaluation["mean_return"], env_steps, session.weights())
+    journal.log({"event": "evaluation", "env_steps": env_steps, **evaluation})
+
+
+def checkpoint(session: TrainingSession, journal: Journal) -> None:
+    _require_finite(session)
+    if not session.collector.envs.saves_state:
+        session.recreate_envs()  # in every run, so that a resumed one does the same
+    journal.save()
+
+
+def _save_on_stop(session: TrainingSession, journal: Journal, timer: PhaseTimer) -> None:
+    """Save at once where the envs can; otherwise the last scheduled checkpoint is where the run resumes."""
+    _require_finite(session)
+    if session.collector.envs.saves_state:
+        with timer.phase("checkpoint"):
+            journal.save()
+
+
+def _require_finite(session: TrainingSession) -> None:
+    """Nothing that is not a number is saved or judged."""
+    session.metrics.require_finite(session.counters)
+    if not np.isfinite(session.weights()).all():
+        raise NumbersError("the network's weights became NaN or infinite", "a smaller `optimiser.lr` helps")
+
+
+def _finish(
+    session: TrainingSession, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
+) -> dict[str, Any]:
+    """Judge the best weights and the last ones on fresh episodes, leave a last checkpoint and the result."""
+    _require_finite(session)
+    episodes = session.settings.evaluation.final_episodes
+    with timer.phase("evaluate"):
+        if session.best.judged_at != session.counters.env_steps:
+            evaluate(session, journal, stop)
+        final = session.evaluate(episodes, stop.check, "final")
+        last: Array = session.weights()
+        session.load_weights(session.best.parameters)
+        best = session.evaluate(episodes, stop.check, "final")
+        session.load_weights(last)
+    with timer.phase("checkpoint"):
+        state_digest = journal.state_digest()
+        journal.save()
+    progress.show(session, timer, None)
+    return journal.finish(best, final, state_digest)

@@ -1,0 +1,100 @@
+"""A policy and a value of each observation, from one torso or two.
+
+Parameters lie in the order that the native lane reads: one torso, value head, policy head; or policy torso and head,
+then value torso and head. The standard deviations of continuous actions come last.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from hotloop.core.types import ArraySpec, ObsSpec
+from hotloop.maths.actions import ActionLayout
+from hotloop.nets.actor_critic_settings import ActorCriticSettings
+from hotloop.nets.build import build_torso, num_features
+
+POLICY_GAIN = 0.01
+HIDDEN_GAIN = math.sqrt(2.0)
+
+
+class Spread(nn.Module):
+    """A module of its own only to come last: a module's own parameters come before its children's."""
+
+    log_std: Tensor
+
+    def __init__(self, continuous: int, log_std: float) -> None:
+        super().__init__()
+        start = torch.full((continuous,), log_std)
+        if continuous:
+            self.log_std = nn.Parameter(start)
+        else:
+            self.register_buffer("log_std", start, persistent=False)
+
+
+class ActorCritic(nn.Module):
+    """obs [B, ...] -> outputs [B, O] that make the policy's distribution, and values [B]."""
+
+    def __init__(self, settings: ActorCriticSettings, obs_spec: ObsSpec, layout: ActionLayout) -> None:
+        super().__init__()
+        torso = build_torso(settings, obs_spec, nn.Linear)
+        policy_head, value_head = nn.Linear(torso.num_out, layout.num_outputs), nn.Linear(torso.num_out, 1)
+        if settings.shared:
+            self.torso, self.value_head, self.policy_head = torso, value_head, policy_head
+        else:
+            self.policy_torso, self.policy_head = torso, policy_head
+            self.value_torso, self.value_head = build_torso(settings, obs_spec, nn.Linear), value_head
+        self._shared = settings.shared
+        self._initialise()
+        self.spread = Spread(layout.continuous, settings.log_std)
+
+    @property
+    def log_std(self) -> Tensor:
+        """Of the continuous part [C], the same in every state."""
+        return self.spread.log_std
+
+    def forward(self, obs: Tensor | dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        if self._shared:
+            features = self.torso(obs)
+            return self.policy_head(features), self.value_head(features).squeeze(-1)
+        return self.policy_head(self.policy_torso(obs)), self.value_head(self.value_torso(obs)).squeeze(-1)
+
+    def _initialise(self) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Conv2d):
+                nn.init.orthogonal_(module.weight, HIDDEN_GAIN)
+                assert module.bias is not None
+                nn.init.zeros_(module.bias)
+        nn.init.orthogonal_(self.policy_head.weight, POLICY_GAIN)
+        nn.init.orthogonal_(self.value_head.weight, 1.0)
+
+
+def build_actor_critic(
+    settings: ActorCriticSettings, obs_spec: ObsSpec, layout: ActionLayout, seed: int
+) -> ActorCritic:
+    """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed % 2**63)
+        return ActorCritic(settings, obs_spec, layout)
+
+
+@dataclass(frozen=True)
+class ActorCriticLayout:
+    """A multilayer actor-critic as numbers, for the lane that does without modules."""
+
+    obs_size: int
+    hidden: tuple[int, ...]
+    activation: str
+    shared: bool
+
+
+def actor_critic_layout(settings: ActorCriticSettings, obs_spec: ObsSpec) -> ActorCriticLayout | None:
+    """None where it is not a plain multilayer network on floats."""
+    if not isinstance(obs_spec, ArraySpec) or obs_spec.dtype.kind != "f" or settings.torso == "cnn":
+        return None
+    if settings.torso == "auto" and len(obs_spec.shape) == 3:
+        return None
+    return ActorCriticLayout(num_features(obs_spec), settings.hidden, settings.activation, settings.shared)

@@ -1,0 +1,186 @@
+"""The whole training loop on service chains with one update per action, at equal settings.
+
+Compared from the start of a run with one env: the plain program gets our initial weights and a tape of our draws; both
+must have stored the same transitions and end with the same parameters. Timed in the midst of a run: ours steps 16 envs
+together and then makes 16 updates; the plain program makes 16 actions with an update after each, from the state of our
+first env and with our weights.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hotloop.algos.dqn_settings import (
+    CheckpointSettings,
+    DQNSettings,
+    EvaluationSettings,
+    LearnerSettings,
+    OptimiserSettings,
+    TargetSettings,
+)
+from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.schedules import Schedule
+from hotloop.envs.settings import EnvSettings
+from hotloop.loop.session import Session
+from hotloop.nets.settings import NetworkSettings
+from hotloop.prove.case import Built, Case
+from hotloop.prove.cases.learners import copy_parameters, flat
+from hotloop.prove.cases.sfc_play import ROUNDS, make_plain, plain_from
+from hotloop.prove.cases.snake_run import NEVER, Ours
+from hotloop.prove.cases.tape import Tape
+from hotloop.prove.equivalence import Equality, compare
+from hotloop.prove.reference import sfc_dqn
+from hotloop.replay.buffer import Replay
+from hotloop.replay.settings import ReplaySettings
+
+CENTRES = (2, 4, 6, 8)
+NUM_ENVS = 16
+LANES = ("eager", "compiled", "native")
+TOLERANCE = 1e-3
+"""Of the parameters, after updates whose batches come from their own actions; transitions must agree throughout."""
+WARM_UP = 50
+CHECKED_STEPS = {2: 250, 4: 250, 6: 120, 8: 70}
+"""Data centres -> actions of the run that is compared."""
+MOST_FUSED = 100
+"""Of them on the compiled and native lanes, which sum in another order: Adam makes a step of full length out of the
+rounding of a gradient that all but vanishes, and some hundred updates later two actions of nearly equal value change
+places."""
+SKIPPED = 500
+"""Steps of each env before timing: the second round of requests has come."""
+
+
+def sfc_loop_cases(small: bool) -> list[Case]:
+    return [
+        Case(
+            family="sfc-loop",
+            lane=lane,
+            size=str(centres),
+            build=partial(_build, centres, lane, small),
+            tolerance=TOLERANCE,
+            is_default=lane == "native" and centres in (4, 8),
+        )
+        for lane in LANES
+        for centres in ((2,) if small else CENTRES)
+    ]
+
+
+def make_settings(centres: int, lane: str, num_envs: int, warmup: int, explored: int) -> DQNSettings:
+    """Random play gives way to the agent's own over `explored` env steps."""
+    fixed: dict[str, Any] = {"min_data_centres": centres, "max_data_centres": centres}
+    rounds = {"min_request_count": ROUNDS, "max_request_count": ROUNDS}
+    return DQNSettings(
+        total_env_steps=NEVER,
+        updates_per_env_step=1,
+        warmup_env_steps=warmup,
+        batch_size=32,
+        loss="mse",
+        log_every=NEVER,
+        env=EnvSettings(id="sfc", num_envs=num_envs, dict_obs="keep", options=fixed | rounds),
+        network=NetworkSettings(torso="branch_attention", hidden=(256, 128, 64)),
+        replay=ReplaySettings(capacity=10_000),
+        exploration=Schedule(kind="linear", start=1.0, end=0.01, over=explored),
+        optimiser=OptimiserSettings(lr=1e-4, max_gradient_norm=0.0),
+        target=TargetSettings(every=10),
+        learner=LearnerSettings(lane=lane),  # type: ignore[arg-type]
+        evaluation=EvaluationSettings(every=NEVER),
+        checkpoint=CheckpointSettings(every=NEVER),
+    )
+
+
+def make_config(settings: DQNSettings) -> sfc_dqn.Config:
+    return sfc_dqn.Config(
+        learning_starts=settings.warmup_env_steps,
+        buffer_size=settings.replay.capacity,
+        batch_size=settings.batch_size,
+        lr=settings.optimiser.lr,
+        gamma=settings.gamma,
+        epsilon_start=settings.exploration.start,
+        epsilon_end=settings.exploration.end,
+        epsilon_steps=settings.exploration.over,
+        target_every=settings.target.every,
+    )
+
+
+class PlainRun:
+    """The plain program from where the first env of our session stands, its replay filled from ours."""
+
+    def __init__(self, session: Session, settings: DQNSettings) -> None:
+        network = sfc_dqn.ThreeBranchNetwork()
+        copy_parameters(session.learner.lane.parameters(), network)
+        self._agent = sfc_dqn.DQN(make_config(settings), network)
+        self._agent.env_steps = session.counters.env_steps
+        self._env = plain_from(session.collector.envs.get_state(), 0)
+        self._state, self._mask = self._env.get_state(), self._env.action_mask()
+        self._buffer = sfc_dqn.ReplayBuffer(settings.replay.capacity)
+        self._fill(session.replay)
+
+    def _fill(self, replay: Replay) -> None:
+        batch = replay.sample(replay.size, 1, 0)
+        parts = [[np.array(part[0]) for part in obs.values()] for obs in (batch.obs, batch.next_obs)]  # type: ignore[union-attr]
+        masks, dones = np.array(batch.next_action_mask[0]), batch.discount[0] == 0  # type: ignore[index]
+        for row in range(replay.size):
+            states = [tuple(part[row] for part in kind) for kind in parts]
+            action, reward = int(batch.action[0, row]), float(batch.reward[0, row])
+            self._buffer.push(states[0], action, reward, states[1], bool(dones[row]), masks[row])
+
+    def advance(self, num_steps: int) -> None:
+        for _ in range(num_steps):
+            self._state, self._mask = sfc_dqn.env_step(self._agent, self._env, self._buffer, self._state, self._mask)
+
+
+def _build(centres: int, lane: str, small: bool) -> Built:
+    num_envs, skipped = (4, 40) if small else (NUM_ENVS, SKIPPED)
+    settings = make_settings(centres, lane, num_envs, warmup=skipped * num_envs, explored=skipped * num_envs)
+    ours = Ours(settings)
+    ours.run_to(skipped * num_envs)
+    plain = PlainRun(ours.session, settings)
+
+    def advance() -> None:
+        ours.run_to(ours.session.counters.env_steps + num_envs)
+
+    return Built(
+        check=partial(_check, centres, lane, 80 if small else _checked_steps(centres, lane)),
+        reference=partial(plain.advance, num_envs),
+        fast=advance,
+        brief=(partial(plain.advance, 1), advance),
+    )
+
+
+def _checked_steps(centres: int, lane: str) -> int:
+    return CHECKED_STEPS[centres] if lane == "eager" else min(CHECKED_STEPS[centres], MOST_FUSED)
+
+
+def _check(centres: int, lane: str, steps: int) -> Equality:
+    settings = make_settings(centres, lane, num_envs=1, warmup=WARM_UP, explored=2 * steps)
+    ours, network = Ours(settings), sfc_dqn.ThreeBranchNetwork()
+    copy_parameters(ours.session.learner.lane.parameters(), network)
+    tape = Tape(derive_seed(settings.seed, "policy"), derive_seed(settings.seed, "replay"))
+    env = make_plain(centres, int(derive_seeds(settings.seed, 1, "env", 0)[0]))
+    agent, buffer = sfc_dqn.train(make_config(settings), env, steps, network, tape)
+    session = ours.run_to(steps)
+    counts = (session.counters.updates, session.replay.size), (agent.updates, len(buffer))
+    if counts[0] != counts[1]:
+        return Equality(float("inf"), f"updates and transitions {counts[0]} against {counts[1]}")
+    transitions = compare_rows(session.replay, buffer)
+    if transitions.max_error > 0:  # one other action and the two go separate ways
+        return Equality(float("inf"), f"{transitions.where} of the transitions stored")
+    return compare([("parameters", session.learner.lane.parameters(), flat(agent.online.parameters()))])
+
+
+def compare_rows(replay: Replay, buffer: sfc_dqn.ReplayBuffer) -> Equality:
+    """Rows drawn from ours, and the very rows of the plain buffer, neither of which has begun to forget."""
+    batch = replay.sample(4 * len(buffer), 1, 0)
+    assert isinstance(batch.obs, dict)
+    assert isinstance(batch.next_obs, dict)
+    rows = [buffer.buffer[place] for place in batch.index[0]]
+    states, actions, rewards, next_states, dones, masks = zip(*rows, strict=True)
+    found: list[tuple[str, Any, Any]] = [("action", batch.action[0], actions), ("reward", batch.reward[0], rewards)]
+    found += [("mask", batch.next_action_mask[0], masks)]  # type: ignore[index]
+    found += [("done", batch.discount[0] == 0, dones)]
+    for index, name in enumerate(batch.obs):
+        found.append((f"obs {name}", batch.obs[name][0], [state[index] for state in states]))
+        found.append((f"next_obs {name}", batch.next_obs[name][0], [state[index] for state in next_states]))
+    return compare(found)

@@ -1,0 +1,135 @@
+"""The same networks and requests in both programs: same draws, same actions, and a way to go on from any state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.kernels import next_below
+from hotloop.core.rng import derive_seeds
+from hotloop.core.types import Array
+from hotloop.envs.sfc.env import Sfc
+from hotloop.envs.sfc.layout_kernels import RUNS, WAITS
+from hotloop.envs.sfc.tables_kernels import FIRST_SLOT, NUM_SERVICES, ROUND_EVERY, SLOTS_PER_ROUND
+from hotloop.prove.equivalence import Equality, compare_snapshots
+from hotloop.prove.reference.sfc_env import SFCS, VNFS, SfcEnv
+
+ENV_SEED = 3
+ROUNDS = 5
+WEIGHTS = np.array([1.0] * 6 + [0.1] * 6 + [0.05])
+"""How readily each action is taken at random: mostly allocations, so that chains get somewhere."""
+
+
+class DrawTape:
+    """Our env's draws, played back to the plain program: called as its `draw(count)`."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = np.array([seed], np.uint64)
+
+    def __call__(self, count: int) -> int:
+        return next_below(self.generator, 0, count)
+
+
+def env_seeds(num_envs: int) -> Array:
+    return derive_seeds(ENV_SEED, num_envs, "env")
+
+
+def make_ours(centres: int, num_envs: int) -> Sfc:
+    fixed: dict[str, Any] = {"min_data_centres": centres, "max_data_centres": centres}
+    return Sfc(num_envs, env_seeds(num_envs), min_request_count=ROUNDS, max_request_count=ROUNDS, **fixed)
+
+
+def make_plain(centres: int, seed: int) -> SfcEnv:
+    return SfcEnv(DrawTape(seed), dcs=(centres, centres), request_counts=(ROUNDS, ROUNDS))
+
+
+def at_random(mask: Array, rng: np.random.Generator, wrong: float) -> Array:
+    """Allowed actions, but for a share of `wrong` ones."""
+    return (rng.random(mask.shape) * WEIGHTS * (mask | (rng.random(mask.shape) < wrong))).argmax(axis=1)
+
+
+def record(
+    centres: int, num_envs: int, num_steps: int, skipped: int = 0, wrong: float = 0.01
+) -> tuple[dict[str, Array], list[Array]]:
+    """The state of our envs after `skipped` vector steps of random play, and its next actions."""
+    env, rng = make_ours(centres, num_envs), np.random.default_rng(ENV_SEED)
+    (_, mask), actions, start = env.reset(), [], {}
+    for played in range(skipped + num_steps):
+        if played == skipped:
+            start = env.get_state()
+        actions.append(at_random(mask, rng, wrong))
+        mask = env.step(actions[-1]).action_mask  # type: ignore[assignment]
+    return start, actions[skipped:]
+
+
+def plain_from(state: dict[str, Array], env: int) -> SfcEnv:
+    """The plain program where our env number `env` stood when it gave `state`."""
+    own = {name: values[env] for name, values in state.items()}
+    count = int(own["num_centres"])
+    plain = make_plain(count, int(own["generator"][0]))
+    plain.time, plain.num_dcs, plain.request_count = int(own["now"]), count, int(own["rounds"])
+    plain.rounds = int(own["arrived"])
+    plain.satisfied, plain.dropped = int(own["satisfied"].sum()), int(own["dropped"].sum())
+    plain.dcs = [_centre(own, place) for place in range(count)]
+    pairs = [(one, other) for one in range(count) for other in range(count) if one != other]
+    plain.distance = {pair: int(own["length"][pair]) for pair in pairs}
+    plain.bandwidth = {pair: int(own["free_rate"][pair]) for pair in pairs}
+    plain.order = own["order"][own["turn"] + 1 : count].tolist()
+    plain.current_dc = int(own["visited"])
+    plain.requests = _requests(own)
+    return plain
+
+
+def _centre(own: dict[str, Array], place: int) -> dict[str, Any]:
+    """Idle instances first: which one is taken changes nothing."""
+    busy: dict[str, list[int]] = {vnf: [] for vnf in VNFS}
+    for row in np.flatnonzero(own["ends"]):
+        if own["runs_at"][row] == place:
+            busy[VNFS[own["runs_vnf"][row]]].append(int(own["ends"][row]))
+    return {
+        "cpu": int(own["cpu"][place]),
+        "free_cpu": int(own["free_cpu"][place]),
+        "ram": int(own["free_ram"][place]),
+        "storage": int(own["free_storage"][place]),
+        "vnfs": {vnf: [0] * int(own["idle"][place, index]) + busy[vnf] for index, vnf in enumerate(VNFS)},
+    }
+
+
+def _requests(own: dict[str, Array]) -> list[dict[str, Any]]:
+    ends = {int(own["runs_slot"][row]): int(own["ends"][row]) for row in np.flatnonzero(own["ends"])}
+    requests = []
+    for bundle in range(own["arrived"] * NUM_SERVICES):
+        name = list(SFCS)[bundle % NUM_SERVICES]
+        first = bundle // NUM_SERVICES * SLOTS_PER_ROUND + int(FIRST_SLOT[bundle % NUM_SERVICES])
+        shared = {"type": name, "chain": SFCS[name]["chain"], "limit": SFCS[name]["limit"]}
+        shared |= {"kbps": int(own["rate"][bundle]), "arrival": bundle // NUM_SERVICES * ROUND_EVERY}
+        shared |= {"source": int(own["source"][bundle]), "destination": int(own["destination"][bundle])}
+        for slot in range(first, first + int(own["size"][bundle])):
+            if own["state"][slot] in (WAITS, RUNS):
+                placed = own["where"][slot, : own["placed"][slot]].tolist()
+                requests.append(shared | {"placed": placed, "busy_until": ends.get(slot, 0)})
+    return requests
+
+
+def compare_start(obs: Any, mask: Array, plains: list[SfcEnv], when: str) -> Equality:
+    states = [plain.get_state() for plain in plains]
+    theirs = {name: np.stack([state[index] for state in states]) for index, name in enumerate(obs)}
+    masks = np.stack([plain.action_mask() for plain in plains])
+    return compare_snapshots({**obs, "mask": mask}, {**theirs, "mask": masks}, when)
+
+
+def compare_step(ours: Sfc, plains: list[SfcEnv], action: Array, when: str) -> Equality:
+    """One step in every env of both programs; finished episodes start anew."""
+    step = ours.step(action)
+    answers = [plain.step(int(act)) for plain, act in zip(plains, action, strict=True)]
+    reward, done = np.array([answer[1] for answer in answers]), np.array([answer[2] for answer in answers])
+    last = compare_start(step.final_obs, step.final_action_mask, plains, f"at the end of step {when}")  # type: ignore[arg-type]
+    if last.max_error > 0:
+        return last
+    for index in np.flatnonzero(done):
+        plains[index].reset()
+    after = compare_start(step.obs, step.action_mask, plains, when)  # type: ignore[arg-type]
+    fast, reference = {"reward": step.reward, "done": step.terminated}, {"reward": reward, "done": done}
+    told = compare_snapshots(fast, reference, when)
+    return max((told, after), key=lambda equality: equality.max_error)

@@ -1,0 +1,65 @@
+"""An episode as a page: `hotloop watch RUN --html FILE`, for envs whose moments can be told as data."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hotloop.core.errors import EnvError
+from hotloop.core.types import Array, Obs, Policy, map_obs
+from hotloop.show.play import Episode
+
+MOST_MOMENTS = 800
+"""Of an episode on a page; a longer one is thinned out."""
+HAS_PAGE = ("sfc",)
+
+
+class Watched:
+    """A policy that remembers what it last saw, and so what its network paid attention to."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy: Policy = policy
+        self._torso: Any = getattr(getattr(policy, "network", None), "torso", None)
+        self._obs: Obs | None = None
+
+    def act(self, obs: Obs, action_mask: Array | None) -> Array:
+        self._obs = obs
+        return self._policy.act(obs, action_mask)
+
+    @torch.no_grad()
+    def attention(self) -> dict[str, float]:
+        """The weight of each part of the last observation; empty before the first, and for other networks."""
+        if self._obs is None or not hasattr(self._torso, "attention"):
+            return {}
+        weights = self._torso.attention(map_obs(torch.from_numpy, self._obs))
+        return {name: round(float(values[0]), 4) for name, values in weights.items()}
+
+
+def require_page(env_id: str) -> None:
+    if env_id not in HAS_PAGE:
+        raise EnvError(f"`{env_id}` has no page", f"these have one: {', '.join(HAS_PAGE)}; `--video` shows the others")
+
+
+def write_page(moments: Generator[Episode, None, None], watched: Watched, file: Path) -> Episode:
+    """Play the first episode to its end and write it as a page."""
+    from hotloop.envs.sfc.snapshot import snapshot
+    from hotloop.envs.sfc.tables_kernels import SERVICES
+    from hotloop.show.sfc_page import page
+
+    taken: list[dict[str, Any]] = []
+    every, last = 1, None
+    for count, episode in enumerate(moments):
+        last = episode
+        if count % every == 0 or episode.end:
+            taken.append(snapshot(episode.scene.envs.get_state(), 0) | {"attention": watched.attention()})
+        if len(taken) > MOST_MOMENTS:
+            taken, every = taken[::2], every * 2
+        if episode.end:
+            break
+    moments.close()
+    assert last is not None
+    file.write_text(page(taken, [name.replace("_", " ") for name in SERVICES]))
+    return last

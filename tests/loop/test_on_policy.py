@@ -1,0 +1,238 @@
+"""Whole actor-critic runs: they learn, same seed same digest, resumed from anywhere same digest."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.loop.test_off_policy import Interrupt, rows
+
+import hotloop
+from hotloop.core.errors import EnvError, NumbersError
+from hotloop.loop.running import RunStopped
+
+IDENTITY = Path(__file__).parent / "identity_envs.py"
+SMALL: dict[str, Any] = {
+    "total_env_steps": 1_280,
+    "rollout_steps": 16,
+    "batch_size": 32,
+    "epochs": 2,
+    "log_every": 100,
+    "network": {"hidden": [16]},
+    "env": {"id": "cartpole", "num_envs": 4},
+    "checkpoint": {"every": 300},
+    "evaluation": {"every": 400, "episodes": 4, "final_episodes": 5},
+}
+EVERYTHING = {
+    "normalise": {"obs": True, "reward": True},
+    "kl_target": 0.01,
+    "kl_stop": 0.02,
+    "entropy_weight": 0.01,
+    "optimiser": {"lr_schedule": {"kind": "linear", "start": 1.0, "end": 0.0, "over": 1_280}},
+}
+
+
+def small(tmp_path: Path, name: str = "run", **overrides: Any) -> hotloop.PPOSettings:
+    tree = {**SMALL, "run_dir": str(tmp_path / name), **overrides}
+    return hotloop.preset("cartpole-ppo", **tree)
+
+
+def identity(tmp_path: Path, name: str, **overrides: Any) -> hotloop.PPOSettings:
+    env = {"id": f"{IDENTITY}:{name}", "num_envs": 8}
+    tree = {
+        "total_env_steps": 8_192,
+        "rollout_steps": 32,
+        "batch_size": 64,
+        "epochs": 6,
+        "gamma": 0.0,
+        "optimiser": {"lr": 5e-3, "lr_schedule": {"kind": "constant", "start": 1.0}},
+        "evaluation": {"every": 4_096},
+        "checkpoint": {"every": 4_096},
+    }
+    return small(tmp_path, name, env=env, **{**tree, **overrides})
+
+
+@pytest.mark.parametrize("lane", ["eager", "auto"])
+@pytest.mark.parametrize("name", ["Identity", "MaskedIdentity", "TwoQuestions"])
+def test_the_right_answer_is_learned(tmp_path: Path, name: str, lane: str) -> None:
+    result = hotloop.train(identity(tmp_path, name, learner={"lane": lane}))
+    assert result["evaluation"]["mean_return"] == 10.0
+
+
+@pytest.mark.parametrize("squashed", [False, True])
+def test_numbers_are_learned(tmp_path: Path, squashed: bool) -> None:
+    network = {"hidden": [16], "squashed": squashed, "log_std": -1.0}
+    result = hotloop.train(identity(tmp_path, "Numbers", network=network, total_env_steps=16_384))
+    assert result["evaluation"]["mean_return"] > -2.0  # within 0.2 of the number; guessing 0 is off by 1
+
+
+@pytest.mark.parametrize("lane", ["eager", "native"])
+def test_a_choice_and_a_number_are_learned_together(tmp_path: Path, lane: str) -> None:
+    network = {"hidden": [16], "log_std": -1.0}
+    settings = identity(tmp_path, "Both", network=network, total_env_steps=16_384, learner={"lane": lane})
+    result = hotloop.train(settings)
+    assert result["evaluation"]["mean_return"] > 8.0
+    chosen, number = hotloop.load(result["run"]).act([0.0, 0.0, 1.0, 0.0])
+    assert chosen == 3.0  # state 2, counted from 1
+    assert abs(number - 1.0) < 0.4
+
+
+def test_a2c_learns_the_right_answer_too(tmp_path: Path) -> None:
+    settings = identity(tmp_path, "Identity", policy_loss="plain", epochs=1, batch_size=256, rollout_steps=32)
+    assert hotloop.train(settings)["evaluation"]["mean_return"] > 9.0
+
+
+@pytest.mark.parametrize("more", [{}, EVERYTHING], ids=["plain", "everything"])
+def test_the_same_seed_gives_the_same_digest_and_another_seed_another(tmp_path: Path, more: dict[str, Any]) -> None:
+    first = hotloop.train(small(tmp_path, "a", seed=3, **more))
+    again = hotloop.train(small(tmp_path, "b", seed=3, **more))
+    other = hotloop.train(small(tmp_path, "c", seed=4, **more))
+    assert first["digest"] == again["digest"] != other["digest"]
+    assert rows(first["run"]) == rows(again["run"])
+
+
+def test_the_result_says_what_was_done(tmp_path: Path) -> None:
+    result = hotloop.train(small(tmp_path))
+    assert result["env_steps"] == 1_280
+    assert result["updates"] == 1_280 // 64 * 2 * 2  # rollouts x minibatches x epochs
+    assert {"act", "env", "store", "advantage", "update", "log", "evaluate", "checkpoint"} <= set(result["phases"])
+    logged = [row for row in rows(result["run"]) if row["event"] == "progress"]
+    assert {"policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "gradient_norm", "lr"} <= set(logged[-1])
+
+
+def test_a_run_ends_with_the_rollout_that_reaches_its_env_steps_or_episodes(tmp_path: Path) -> None:
+    assert hotloop.train(small(tmp_path, "steps", total_env_steps=1_000))["env_steps"] == 1_024
+    assert hotloop.train(small(tmp_path, "episodes", total_episodes=9))["env_steps"] < 1_280
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "everything": EVERYTHING,
+    "gymnasium": {"env": {"id": "CartPole-v1", "num_envs": 4}, **EVERYTHING},
+    "numbers": {"env": {"id": "Pendulum-v1", "num_envs": 4}, "network": {"hidden": [16], "squashed": True}},
+    "eager": {"learner": {"lane": "eager"}},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_run_that_broke_off_and_was_resumed_ends_bit_identical(tmp_path: Path, variant: str) -> None:
+    whole = hotloop.train(small(tmp_path, "whole", **VARIANTS[variant]))
+    broken = small(tmp_path, "broken", **VARIANTS[variant])
+    with pytest.raises(ZeroDivisionError):
+        hotloop.train(broken, progress=Interrupt(13))
+    resumed = hotloop.resume(broken.run_dir)
+    assert resumed["digest"] == whole["digest"]
+    assert rows(broken.run_dir) == rows(whole["run"])
+
+
+@pytest.mark.parametrize("env_id", ["cartpole", "CartPole-v1"])
+def test_a_run_killed_after_its_last_checkpoint_only_judges_again(tmp_path: Path, env_id: str) -> None:
+    whole = hotloop.train(small(tmp_path, "run", env={"id": env_id, "num_envs": 4}, **EVERYTHING))
+    (tmp_path / "run" / "result.json").unlink()
+    again = hotloop.resume(tmp_path / "run")
+    assert again["digest"] == whole["digest"]
+    assert again["evaluation"] == whole["evaluation"]
+
+
+def test_a_signal_saves_at_once_and_the_run_resumes_exactly(tmp_path: Path) -> None:
+    whole = hotloop.train(small(tmp_path, "whole"))
+    stopped = small(tmp_path, "stopped")
+    with pytest.raises(RunStopped) as caught:
+        hotloop.train(stopped, progress=Interrupt(7, signal.SIGTERM))
+    assert caught.value.env_steps == 7 * 64
+    assert hotloop.resume(stopped.run_dir)["digest"] == whole["digest"]
+    assert rows(stopped.run_dir) == rows(whole["run"])
+
+
+def test_a_killed_run_resumes_bit_identical(tmp_path: Path) -> None:
+    """SIGKILL at three moments that nobody chose; each resume is killed again until the last."""
+    settings = {**EVERYTHING, "total_env_steps": 12_800, "checkpoint": {"every": 500}}
+    whole = hotloop.train(small(tmp_path, "whole", **settings))
+    run_dir = tmp_path / "killed"
+    program = (
+        "import hotloop, json, sys\n"
+        "tree = json.loads(sys.argv[1])\n"
+        "if sys.argv[2] == 'train': hotloop.train(hotloop.preset('cartpole-ppo', **tree))\n"
+        "else: hotloop.resume(tree['run_dir'])\n"
+    )
+    tree = json.dumps({**SMALL, **settings, "run_dir": str(run_dir)})
+    for verb, events in (("train", 20), ("resume", 45), ("resume", 80)):
+        process = subprocess.Popen([sys.executable, "-c", program, tree, verb])
+        path = run_dir / "events.jsonl"
+        while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < events):
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+    assert not (run_dir / "result.json").exists(), "the run was finished before it could be killed"
+    assert hotloop.resume(run_dir)["digest"] == whole["digest"]
+    assert rows(run_dir) == rows(whole["run"])
+
+
+def test_the_loaded_agent_is_the_best_one_and_normalises_as_it_did(tmp_path: Path) -> None:
+    result = hotloop.train(small(tmp_path, normalise={"obs": True}))
+    agent = hotloop.load(result["run"])
+    obs = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
+    many = agent.act(obs)
+    assert many.shape == (6,)
+    assert [agent.act(row) for row in obs] == many.tolist()
+    assert isinstance(agent.act([0.0, 0.1, 0.0, 0.1]), int)
+    assert hotloop.evaluate(result["run"], episodes=5) == hotloop.evaluate(result["run"], episodes=5)
+
+
+def test_a_loaded_agent_answers_as_its_env_counts(tmp_path: Path) -> None:
+    result = hotloop.train(identity(tmp_path, "TwoQuestions"))
+    agent = hotloop.load(result["run"])
+    assert agent.act([0.0, 0.0, 1.0, 0.0]).tolist() == [1, 5]  # state 2: binary 10, the second digit from 5
+    assert hotloop.evaluate(result["run"], episodes=3, trust=True)["mean_return"] == 10.0
+
+
+def test_a_loaded_agent_of_numbers_stays_within_their_bounds(tmp_path: Path) -> None:
+    settings = small(tmp_path, env={"id": "Pendulum-v1", "num_envs": 4}, total_env_steps=128)
+    agent = hotloop.load(hotloop.train(settings)["run"])
+    action = agent.act(np.full((5, 3), 100.0, np.float32))
+    assert action.shape == (5, 1)
+    assert (np.abs(action) <= 2.0).all()
+
+
+def test_numbers_that_are_not_finite_stop_the_run(tmp_path: Path) -> None:
+    with pytest.raises(NumbersError):
+        hotloop.train(small(tmp_path, optimiser={"lr": 1e30, "max_gradient_norm": 0.0}))
+
+
+def test_dqn_still_refuses_what_ppo_takes(tmp_path: Path) -> None:
+    env = {"id": "Pendulum-v1", "num_envs": 1}
+    with pytest.raises(EnvError, match="DQN needs Discrete"):
+        hotloop.train(hotloop.preset("cartpole-dqn", env=env, run_dir=str(tmp_path / "dqn")))
+
+
+PARTS = str(Path(__file__).parents[1] / "envs" / "planted_envs.py") + ":Parts"
+OBSERVATIONS: dict[str, dict[str, Any]] = {
+    "image": {"env": {"id": "snake", "num_envs": 4, "options": {"observation": "grid"}}, "network": {"hidden": [8]}},
+    "parts": {"env": {"id": PARTS, "num_envs": 4, "dict_obs": "keep"}, "normalise": {"obs": True}},
+}
+
+
+@pytest.mark.parametrize("kind", OBSERVATIONS)
+def test_other_observations_train_resume_and_load(tmp_path: Path, kind: str) -> None:
+    few = {"total_env_steps": 256, "checkpoint": {"every": 64}}
+    few["evaluation"] = {"every": 128, "episodes": 2, "final_episodes": 2, "max_episode_steps": 20}
+    whole = hotloop.train(small(tmp_path, "whole", **OBSERVATIONS[kind], **few))
+    assert whole["lane"] == "eager"
+    with pytest.raises(ZeroDivisionError):
+        hotloop.train(small(tmp_path, "broken", **OBSERVATIONS[kind], **few), progress=Interrupt(2))
+    assert hotloop.resume(tmp_path / "broken", trust=True)["digest"] == whole["digest"]
+    assert hotloop.evaluate(whole["run"], episodes=2, trust=True)["episodes"] == 2
+
+
+@pytest.mark.parametrize("name", ["NextStepVector", "SameStepMasks", "NextStepMasks"])
+def test_vector_envs_of_every_kind_train(tmp_path: Path, name: str) -> None:
+    planted = Path(__file__).parents[1] / "envs" / "planted_envs.py"
+    result = hotloop.train(small(tmp_path, env={"id": f"{planted}:{name}", "num_envs": 4}))
+    assert result["env_steps"] >= 1_280
