@@ -1,5 +1,7 @@
 """Growth by hand: a hundred slices of a hundred env steps each."""
 
+from dataclasses import replace
+
 import pytest
 
 from hotloop.doctor.growth import growth_notes, growth_over_run
@@ -61,3 +63,10 @@ def test_too_short_a_run_says_nothing_about_growth():
 def test_updates_that_begin_late_are_no_growth_either():
     late = timeline(lambda index: 2.5 if index < 80 else 80.0, updates=lambda index: 0 if index < 80 else 50)
     assert ratios(growth_over_run(late))["env step"] == pytest.approx(1.0)
+
+
+def test_learning_that_comes_in_bursts_is_left_out():
+    """A rollout of forty slices, then all its updates in one: the tenths hold none or many."""
+    bursts = timeline(lambda index: 80.0 if index % 40 == 39 else 4.0, updates=lambda index: 99 * (index % 40 == 39))
+    bursts = [replace(part, phases={"env": 2e-4, "update": part.seconds - 2e-4}) for part in bursts]
+    assert set(ratios(growth_over_run(bursts))) == {"env step without the update", "env", "env steps per episode"}

@@ -140,13 +140,13 @@ def dqn(updates: int, rows: int = 32, **others: int) -> Counts:
 
 
 def test_too_many_updates_are_told_by_rows_learned_per_env_step() -> None:
-    finding = found("UPDATE005", made({"update": 8.0}, counts=dqn(1000)))
+    finding = found("UPDATE005", made({"update": 8.0}, counts=dqn(2000)))
     assert finding.kind == CHANGES_LEARNING
-    assert finding.evidence == "1 updates of 32 rows per call of `step` (1 per env step) take 80 % of the loop."
+    assert finding.evidence == "2 updates of 32 rows per call of `step` (2 per env step) take 80 % of the loop."
     assert finding.expected_gain == pytest.approx(1 / (0.2 + 0.8 / 4))
-    assert judge("UPDATE005", made({"update": 8.0}, counts=dqn(250))) is None
-    assert judge("UPDATE005", made({"update": 8.0}, counts=dqn(1000, rows=8))) is None
-    assert judge("UPDATE005", made({"update": 3.0}, counts=dqn(1000))) is None
+    assert judge("UPDATE005", made({"update": 8.0}, counts=dqn(1000))) is None  # one after each step: as usual
+    assert judge("UPDATE005", made({"update": 8.0}, counts=dqn(2000, rows=4))) is None
+    assert judge("UPDATE005", made({"update": 3.0}, counts=dqn(2000))) is None
 
 
 def test_an_update_that_is_all_calls_is_told_by_its_arithmetic() -> None:
@@ -163,7 +163,7 @@ def test_an_update_that_is_all_calls_is_told_by_its_arithmetic() -> None:
 
 
 def test_only_the_updates_that_would_remain_count_for_the_native_lane() -> None:
-    trace = made({"update": 8.0}, counts=dqn(1000), update_parts={"forward": 4.0, "backward": 4.0})
+    trace = made({"update": 8.0}, counts=dqn(2000), update_parts={"forward": 4.0, "backward": 4.0})
     assert found("UPDATE006", trace).share == pytest.approx(0.2)
     assert [one.rule for one in findings(trace)][:2] == ["UPDATE005", "UPDATE006"]
 

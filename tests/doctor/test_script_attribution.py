@@ -148,3 +148,18 @@ def test_every_moment_is_charged_exactly_once(stretches):
     seen.finish(clock + 1)
     assert sum(seen.phases.values()) == clock + 1
     assert sum(seen.parts.values()) == pytest.approx(seen.phases.get("update", 0))
+
+
+def test_the_first_update_of_a_real_program_is_start_up():
+    """PyTorch sets itself up in it: 5 s, where the second update takes 1."""
+    seen = Attribution(0.0)
+    seen.setting_up = True
+    for start in (0, 10):
+        slow = 5 if start == 0 else 1
+        for kind, begin, end in ((a.ENV, 0, 1), (a.FORWARD, 1, 2), (a.BACKWARD, 2, 2 + slow), (a.OPTIMISER, 8, 9)):
+            seen.event(kind, start + begin, start + end, forward=(32, True, 7) if kind == a.FORWARD else None)
+    seen.finish(20)
+    assert seen.counts["updates"] == 2
+    assert phases(seen)["start-up"] == 1 + 5 + 1 + 1  # forward, backward, the gap after it, optimiser
+    assert phases(seen)["update"] == 1 + 1 + 5 + 1
+    assert sum(seen.phases.values()) == 20

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 from statistics import median
 
-from hotloop.doctor.trace import Growth, Slice, Trace
+from hotloop.doctor.trace import UPDATE, Growth, Slice, Trace
 
 BINS = 10
 EPISODE_LENGTH = "env steps per episode"
@@ -23,8 +23,16 @@ def growth_over_run(timeline: Sequence[Slice]) -> list[Growth]:
     steady = _steady(timeline)
     if len(steady) < BINS:
         return []
-    grown = [_growth("env step", steady, [part.seconds for part in steady])]
+    bursts = _comes_in_bursts(steady)
+    if bursts:
+        learned = [part.phases.get(UPDATE, 0.0) for part in steady]
+        rest = [part.seconds - seconds for part, seconds in zip(steady, learned, strict=True)]
+        grown = [_growth("env step without the update", steady, rest)]
+    else:
+        grown = [_growth("env step", steady, [part.seconds for part in steady])]
     for phase in _phases_that_matter(steady):
+        if bursts and phase == UPDATE:
+            continue
         found = _growth(phase, steady, [part.phases.get(phase, 0.0) for part in steady])
         if median([cost for _, cost in found.points[:2]]) > 0:  # what only begins later does not grow
             grown.append(found)
@@ -60,6 +68,14 @@ def _steady(timeline: Sequence[Slice]) -> list[Slice]:
         if ratio >= usual / 2:
             return list(timeline[index + 1 :] if index else timeline)
     return list(timeline)
+
+
+def _comes_in_bursts(steady: Sequence[Slice]) -> bool:
+    """Whether some tenths hold far more of the learning than others, as with rollouts: no measure of growth then."""
+    updates, env_steps = _sums([part.updates for part in steady]), _sums([part.env_steps for part in steady])
+    usual = sum(updates) / sum(env_steps)
+    ratios = [made / count for made, count in zip(updates, env_steps, strict=True)]
+    return any(abs(ratio - usual) > 0.5 * usual for ratio in ratios)
 
 
 def _phases_that_matter(steady: Sequence[Slice]) -> list[str]:

@@ -8,7 +8,8 @@ from hotloop.doctor.rules.forwards import MANY_TENSORS
 from hotloop.doctor.rules.storing import batch_calls
 from hotloop.doctor.trace import SAMPLE, UPDATE, UPDATE_PARTS, Trace
 
-UPDATES_PER_CALL = 0.9
+UPDATES_PER_CALL = 1.5
+"""One update after each step of one env is how DQN is usually run: slow, but nobody's mistake."""
 ROWS_PER_ENV_STEP = 10.0
 """Rows learned per env step: 8 in the DQN of 2015 (32 rows every fourth step); epochs of PPO are 3 to 10."""
 LEAST_UPDATE_SHARE = 0.5
@@ -66,7 +67,7 @@ def too_many_updates(trace: Trace) -> Finding | None:
 
     Replay lets each transition be learned from many times, and most of the loop's time goes there. Fewer updates are
     not the same learning: often as good per env step, always faster per env step; only the curve tells. Found where
-    every call of `step` is followed by at least one update, more than ten rows are learned per env step, and updates
+    every call of `step` is followed by several updates, more than ten rows are learned per env step, and updates
     take half of the loop or more.
     """
     if not saved_by_fewer_updates(trace):

@@ -3,7 +3,8 @@
 A stretch is either an event (an env call, a forward, a backward, ...) or the gap between two. What a forward or a gap
 was for is known only later: forwards that lead to a backward learn, forwards that lead to an env call act. So stretches
 wait in order until the next backward, optimiser step or env call tells, then are charged once each: the phases sum to
-the time from the first env call to the end.
+the time from the first env call to the end. The first update of a real program is charged to start-up: PyTorch sets
+itself up in it, for a second or so that would pass for the loop's own in a short recording.
 """
 
 from __future__ import annotations
@@ -65,6 +66,9 @@ class Attribution:
         self.learning_modules: dict[int, int] = {}
         """Forwards with gradients in the update, by module."""
         self.envs_at_once = 1
+        self.setting_up = False
+        """Until the first update is made it counts as start-up: PyTorch sets itself up in it, for a second or so that
+        would pass for the loop's own in a short recording."""
         self.bursts = 0
         """Env calls that had learning before them."""
         self._sink, self._fresh = sink, fresh
@@ -105,6 +109,7 @@ class Attribution:
             self._resolve(True)
             self.counts["backwards"] += kind != OPTIMISER
             self.counts["updates"] += kind != BACKWARD
+            self.setting_up = self.setting_up and kind == BACKWARD
         elif kind == ENV:
             self._resolve(False)
             self.bursts += self._learned
@@ -146,13 +151,13 @@ class Attribution:
         acting = self._leading_acts() if learning else len(self._forwards)
         key = (self._previous, self._word, learning, acting)
         meaning = self._meanings.get(key)
-        if meaning is None:
-            meaning = read_word(*key)
+        if meaning is None or self.setting_up:
+            meaning = _as_start_up(read_word(*key)) if self.setting_up else read_word(*key)
             for phase, part in meaning.phases:
                 self.phases.setdefault(phase, 0.0)
                 if part:
                     self.parts.setdefault(part, 0.0)
-            if len(self._word) <= LONGEST_KEPT and len(self._meanings) < MOST_KEPT:
+            if not self.setting_up and len(self._word) <= LONGEST_KEPT and len(self._meanings) < MOST_KEPT:
                 self._meanings[key] = meaning
         return meaning
 
@@ -196,6 +201,11 @@ def read_word(previous: str, word: str, learning: bool, acting: int) -> Meaning:
             phases.append(_stretch(FIXED[kind], kind))
             previous = previous if kind in SEEN_THROUGH else kind
     return Meaning(phases, acting, previous)
+
+
+def _as_start_up(meaning: Meaning) -> Meaning:
+    phases = [(trace.START_UP, "") if phase == trace.UPDATE else (phase, part) for phase, part in meaning.phases]
+    return meaning._replace(phases=phases)
 
 
 def _stretch(phase: str, kind: str) -> tuple[str, str]:

@@ -105,13 +105,14 @@ class Recording:
     def _trace(self, subject: Subject) -> Trace:
         watch, kind = self.watch, self.order.kind
         seconds = watch.ended - watch.opened
-        start_up = (watch.began if watch.begun else watch.ended) - watch.opened
+        phases = dict(watch.attribution.phases) if watch.begun else {}
+        start_up = (watch.began if watch.begun else watch.ended) - watch.opened + phases.pop(START_UP, 0.0)
         charged = self.sampler.charged if kind == TIMING else {}
         return Trace(
             subject=subject,
             machine=machine_facts(),
             seconds=seconds,
-            phases={START_UP: start_up, **(watch.attribution.phases if watch.begun else {})},
+            phases={START_UP: start_up, **phases},
             update_parts=watch.attribution.parts,
             counts=self._counts(charged),
             calls=tuple(self.counter.rows()) if kind == COUNTING else (),

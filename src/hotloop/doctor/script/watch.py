@@ -80,6 +80,7 @@ class Watch:
         self.begun, self.thread, self.began = True, get_ident(), start
         self.deadline = start + self.seconds
         self.attribution = Attribution(start, self.sink, self.fresh)
+        self.attribution.setting_up = True
         self.timeline = Timeline(start)
         for call in self.on_begin:
             call()
