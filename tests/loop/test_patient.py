@@ -65,3 +65,16 @@ def test_expensive_observations_are_taken_off_only_where_there_are_any():
     assert found["basic observation"].settings.env.options["observation"] == "basic"
     cartpole = training_alone(api.preset("cartpole-dqn"), "native")
     assert "basic observation" not in {one.name for one in variations(cartpole, "native", [], cores=1)}
+
+
+def test_rollouts_are_taken_as_whole_stretches_and_have_variations_of_their_own(tmp_path):
+    settings = api.preset("cartpole-ppo", env={"num_envs": 2}, rollout_steps=32, batch_size=32)
+    with contextlib.closing(TrainingLoop(settings, tmp_path / "run")) as loop:
+        stretch = loop.advance(100)
+        assert stretch.env_steps == 128  # two rollouts of 64 rows
+        assert stretch.updates == 2 * settings.epochs * 2
+        assert {"act", "env", "store", "advantage", "update"} <= set(stretch.phases)
+        assert loop.counts().env_calls == 64
+    made = {one.name: one for one in variations(training_alone(settings, "native"), "native", ["eager"], cores=1)}
+    assert list(made) == ["control", "one epoch", "num_envs 1", "num_envs 16", "logging off", "lane eager"]
+    assert made["num_envs 16"].settings.rollout_rows == settings.rollout_rows

@@ -106,8 +106,6 @@ def _record_preset(arguments: argparse.Namespace) -> Trace:
     from hotloop.cli.doctor_preset import PresetPlan, record_preset
 
     settings = api.settings_from_words(arguments.target, arguments.rest)
-    if not isinstance(settings, api.DQNSettings):
-        raise SettingsError(f"`{arguments.target}` trains with PPO, and the doctor knows DQN's loop so far")
     plan = PresetPlan(seconds=arguments.seconds or PresetPlan.seconds, experiments=not arguments.quick)
     return record_preset(settings, Path(arguments.target).stem, plan, _say(arguments))
 

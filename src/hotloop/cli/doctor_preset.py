@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array, EnvStep
 from hotloop.doctor.facts import machine_facts, usable_cores
@@ -35,7 +36,7 @@ class PresetPlan:
     experiments: bool = True
 
 
-def record_preset(settings: DQNSettings, name: str, plan: PresetPlan, say: Say) -> Trace:
+def record_preset(settings: RunSettings, name: str, plan: PresetPlan, say: Say) -> Trace:
     """Train for a while as the preset says, then with one thing changed at a time."""
     with tempfile.TemporaryDirectory() as folder:
         say(f"training {name} for {plan.seconds:g} s")
@@ -49,7 +50,7 @@ def record_preset(settings: DQNSettings, name: str, plan: PresetPlan, say: Say) 
     return trace
 
 
-def _trace(settings: DQNSettings, name: str, loop: TrainingLoop, timeline: list[Slice]) -> Trace:
+def _trace(settings: RunSettings, name: str, loop: TrainingLoop, timeline: list[Slice]) -> Trace:
     choice, phases = loop.session.learner.choice, {"start-up": loop.start_up_seconds}
     for part in timeline:
         for phase, seconds in part.phases.items():
@@ -61,13 +62,16 @@ def _trace(settings: DQNSettings, name: str, loop: TrainingLoop, timeline: list[
         phases=phases,
         counts=loop.counts(),
         timeline=tuple(timeline),
-        growth=(*growth_over_run(timeline), *_growth_over_fill(timeline, settings.replay.capacity)),
+        growth=(*growth_over_run(timeline), *_growth_over_fill(timeline, settings)),
         notes=(f"{choice.name} lane: {choice.reason}",),
     )
 
 
-def _growth_over_fill(timeline: list[Slice], capacity: int) -> list[Growth]:
+def _growth_over_fill(timeline: list[Slice], settings: RunSettings) -> list[Growth]:
     """What a sampled batch costs while the replay fills."""
+    if not isinstance(settings, DQNSettings):
+        return []
+    capacity = settings.replay.capacity
     points, env_steps = [], 0
     for part in timeline:
         env_steps += part.env_steps
@@ -85,7 +89,7 @@ def _growth_over_fill(timeline: list[Slice], capacity: int) -> list[Growth]:
 Answer = tuple[tuple[Experiment, ...], tuple[Growth, ...], tuple[str, ...]]
 
 
-def _experiments(settings: DQNSettings, lane: str, plan: PresetPlan, folder: Path, say: Say) -> Answer:
+def _experiments(settings: RunSettings, lane: str, plan: PresetPlan, folder: Path, say: Say) -> Answer:
     made: list[Experiment] = []
     notes: list[str] = []
     costs: list[tuple[float, float]] = []
@@ -109,10 +113,11 @@ def _experiments(settings: DQNSettings, lane: str, plan: PresetPlan, folder: Pat
 Make = Callable[[Path], Loop]
 
 
-def _arms(settings: DQNSettings, lane: str, as_it_is: TrainingLoop) -> Iterator[tuple[Variation, Make]]:
-    for variation in variations(settings, lane, list(LANES), usable_cores()):
+def _arms(settings: RunSettings, lane: str, as_it_is: TrainingLoop) -> Iterator[tuple[Variation, Make]]:
+    lanes = list(LANES) if isinstance(settings, DQNSettings) else ["eager", "native"]  # PPO has no compiled one
+    for variation in variations(settings, lane, lanes, usable_cores()):
         yield variation, partial(TrainingLoop, variation.settings)
-    if isinstance(as_it_is.session.collector.envs.obs_spec, dict):
+    if not isinstance(settings, DQNSettings) or isinstance(as_it_is.session.collector.envs.obs_spec, dict):
         return
     single = Variation("single push", "rows stored one by one, as the plain program does", EXACT, settings)
     yield single, partial(_single_push_loop, settings)
@@ -140,7 +145,7 @@ def _single_push_loop(settings: DQNSettings, folder: Path) -> TrainingLoop:
     """The same loop, storing by the plain program's way as well: a host read per value, a deque of tuples."""
     loop = TrainingLoop(settings, folder)
     replay = loop.session.replay
-    replay.add = _SinglePush(replay.add, settings.replay.capacity)  # type: ignore[assignment, method-assign]
+    replay.add = _SinglePush(replay.add, settings.replay.capacity)
     return loop
 
 

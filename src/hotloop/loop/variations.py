@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.algos.registry import RunSettings
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.values import exact_fraction
 
@@ -23,45 +26,64 @@ class Variation:
     name: str
     what: str
     kind: str
-    settings: DQNSettings
+    settings: RunSettings
 
 
-def training_alone(settings: DQNSettings, lane: str) -> DQNSettings:
+def training_alone(settings: RunSettings, lane: str) -> Any:
     """No evaluation, no checkpoint, no end, updates from early on, on the lane the whole run would take."""
-    return replace(
+    alone: Any = replace(
         settings,
         learner=replace(settings.learner, lane=lane),  # type: ignore[arg-type]
         total_env_steps=NEVER,
         total_episodes=0,
-        warmup_env_steps=min(settings.warmup_env_steps, MOST_WARM_UP),
         evaluation=replace(settings.evaluation, every=NEVER),
         checkpoint=replace(settings.checkpoint, every=NEVER),
     )
+    if isinstance(alone, DQNSettings):
+        return replace(alone, warmup_env_steps=min(alone.warmup_env_steps, MOST_WARM_UP))
+    return alone
 
 
-def variations(settings: DQNSettings, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
+def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
     """Each against `settings`, which run on `lane`; of the `lanes` that can do the job, the others are tried."""
     yield Variation("control", "the same again: how far to trust the others", EXACT, settings)
-    yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, warmup_env_steps=NEVER))
-    for divisor in (4, 16):
-        fewer = _updates_divided(settings, divisor)
-        yield Variation(f"updates x1/{divisor}", f"{fewer.updates_per_env_step} per env step", CHANGES_LEARNING, fewer)
+    yield from _less_learning(settings) if isinstance(settings, DQNSettings) else _fewer_epochs(settings)
     for num_envs in _sweep(settings.env.num_envs):
-        env = replace(settings.env, num_envs=num_envs)
-        yield Variation(
-            f"num_envs {num_envs}", "updates per env step unchanged", CHANGES_LEARNING, replace(settings, env=env)
-        )
+        what = "updates per env step unchanged"
+        yield Variation(f"num_envs {num_envs}", what, CHANGES_LEARNING, _with_envs(settings, num_envs))
     yield Variation("logging off", "no log rows", EXACT, replace(settings, log_every=NEVER))
     cheaper = _cheaper_observation(settings)
     if cheaper is not None:
         yield Variation("basic observation", "expensive observations off", CHANGES_LEARNING, cheaper)
     for name in lanes:
         if name != lane:
-            learner = replace(settings.learner, lane=name)  # type: ignore[arg-type]
+            learner = replace(settings.learner, lane=name)
             yield Variation(f"lane {name}", f"instead of {lane}", EXACT, replace(settings, learner=learner))
     for threads in sorted({1, 2, cores} - {settings.threads}):
         if threads <= cores:
-            yield Variation(f"threads {threads}", f"instead of {settings.threads}", EXACT, _threads(settings, threads))
+            changed = replace(settings, threads=threads)
+            yield Variation(f"threads {threads}", f"instead of {settings.threads}", EXACT, changed)
+
+
+def _less_learning(settings: DQNSettings) -> Iterator[Variation]:
+    yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, warmup_env_steps=NEVER))
+    for divisor in (4, 16):
+        fewer = _updates_divided(settings, divisor)
+        yield Variation(f"updates x1/{divisor}", f"{fewer.updates_per_env_step} per env step", CHANGES_LEARNING, fewer)
+
+
+def _fewer_epochs(settings: PPOSettings) -> Iterator[Variation]:
+    if settings.epochs > 1:
+        once = replace(settings, epochs=1)
+        yield Variation("one epoch", f"instead of {settings.epochs}", CHANGES_LEARNING, once)
+
+
+def _with_envs(settings: Any, num_envs: int) -> Any:
+    """Other envs, as much learned: rollouts of as many rows become shorter or longer."""
+    changed = {"env": replace(settings.env, num_envs=num_envs)}
+    if isinstance(settings, PPOSettings):
+        changed["rollout_steps"] = max(1, settings.rollout_steps * settings.env.num_envs // num_envs)
+    return replace(settings, **changed)
 
 
 def _updates_divided(settings: DQNSettings, divisor: int) -> DQNSettings:
@@ -77,12 +99,8 @@ def _sweep(num_envs: int) -> list[int]:
     return [count for count in (max(1, num_envs // 8), num_envs * 8) if count != num_envs]
 
 
-def _cheaper_observation(settings: DQNSettings) -> DQNSettings | None:
+def _cheaper_observation(settings: RunSettings) -> RunSettings | None:
     if settings.env.options.get("observation", "basic") in ("basic", "grid"):
         return None
     tree = merge(as_tree(settings), {"env": {"options": {"observation": "basic"}}})
-    return build(DQNSettings, tree, source="the doctor")
-
-
-def _threads(settings: DQNSettings, threads: int) -> DQNSettings:
-    return replace(settings, threads=threads)
+    return build(type(settings), tree, source="the doctor")
