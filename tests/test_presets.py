@@ -17,10 +17,18 @@ SHORT = {
 }
 
 
+def _short_warm_up(name: str) -> dict[str, int]:
+    """Past the first n-step rows of all envs, with as many env steps after it."""
+    tree = preset_tree(name)
+    if tree.get("algorithm") == "ppo":
+        return {}
+    before_first_rows = (tree.get("n_step", 1) - 1) * tree.get("env", {}).get("num_envs", 1)
+    return {"warmup_env_steps": max(200, before_first_rows), "total_env_steps": max(600, 2 * before_first_rows)}
+
+
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_trains(name: str, tmp_path: Path) -> None:
-    of_dqn = {} if preset_tree(name).get("algorithm") == "ppo" else {"warmup_env_steps": 200}
-    settings = hotloop.preset(name, **SHORT, **of_dqn, run_dir=str(tmp_path / "run"))
+    settings = hotloop.preset(name, **SHORT | _short_warm_up(name), run_dir=str(tmp_path / "run"))
     if name.startswith("lunarlander") and importlib.util.find_spec("Box2D") is None:
         with pytest.raises(MissingExtraError, match=r"hotloop\[box2d\]"):
             hotloop.train(settings)
