@@ -20,7 +20,8 @@ from hotloop.loop.evaluate import Best
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.loop.rollout import RolloutBuffer
-from hotloop.loop.run_envs import judge, load_envs, make_run_envs
+from hotloop.loop.run_envs import judge, make_run_envs
+from hotloop.loop.session_state import State, load_state_of, state_of
 
 
 @dataclass
@@ -60,26 +61,11 @@ class OnPolicySession:
         self.collector.restart(envs)
         self.learner.forget_episodes()
 
-    def state(self) -> dict[str, dict[str, Any]]:
-        envs, counters = self.collector.envs, self.counters
-        return {
-            "counters": {name: getattr(counters, name) for name in Counters.__slots__},
-            "learner": self.learner.state(),
-            "collector": self.collector.state(),
-            "envs": envs.get_state() if envs.saves_state else {},
-            "policy": self.policy.state(),
-            "metrics": self.metrics.state(),
-            "best": self.best.state(),
-        }
+    def state(self) -> State:
+        return state_of(self)
 
-    def load_state(self, state: dict[str, dict[str, Any]]) -> None:
-        for name, value in state["counters"].items():
-            setattr(self.counters, name, value)
-        self.learner.load_state(state["learner"])
-        load_envs(self, state)
-        self.policy.load_state(state["policy"])
-        self.metrics.load_state(state["metrics"])
-        self.best.load_state(state["best"])
+    def load_state(self, state: State) -> None:
+        load_state_of(self, state)
 
     def close(self) -> None:
         self.collector.envs.close()

@@ -1,0 +1,34 @@
+"""The state that every family's session has, for checkpoints and the digest; a session adds what only it remembers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hotloop.core.schedules import Counters
+from hotloop.loop.run_envs import load_envs
+
+if TYPE_CHECKING:
+    from hotloop.loop.contract import TrainingSession
+
+State = dict[str, dict[str, Any]]
+PARTS = ("policy", "metrics", "best")
+
+
+def state_of(session: TrainingSession) -> State:
+    envs, counters = session.collector.envs, session.counters
+    return {
+        "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+        "learner": session.learner.state(),
+        "collector": session.collector.state(),
+        "envs": envs.get_state() if envs.saves_state else {},
+        **{name: getattr(session, name).state() for name in PARTS},
+    }
+
+
+def load_state_of(session: TrainingSession, state: State) -> None:
+    for name, value in state["counters"].items():
+        setattr(session.counters, name, value)
+    session.learner.load_state(state["learner"])
+    load_envs(session, state)  # may make them anew, which wants the counters
+    for name in PARTS:
+        getattr(session, name).load_state(state[name])
