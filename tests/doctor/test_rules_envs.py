@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
+from hotloop.doctor.finding import expected_gain
 from hotloop.doctor.trace import Counts, Trace
 
 VECTOR = Counts(env_steps=8000, env_calls=1000, updates=100)
@@ -28,7 +29,7 @@ def test_a_search_is_charged_with_its_function_and_named_at_its_queue() -> None:
     assert finding.where == "train.py:31"
     assert finding.share == pytest.approx(0.6)
     assert finding.evidence.startswith("48 items are taken from a queue (deque.popleft) per env step")
-    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 / 50))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.6, 50))
 
 
 def test_a_queue_read_once_per_env_step_is_no_search() -> None:
@@ -41,7 +42,7 @@ def test_enumerated_paths_are_charged_with_their_line() -> None:
     finding = found("ENV002", trace)
     assert finding.where == "train.py:20"
     assert "`networkx.all_simple_paths` is called 3 times per call of `step` and takes 50 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 50))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.5, 50))
     assert judge("ENV002", made({"env": 6.0}, lines=paths)) is None
 
 
@@ -59,7 +60,7 @@ def test_graph_look_ups_in_the_env_are_counted() -> None:
     trace = made({"env": 5.0}, calls=calls, lines=[line(7, 3.0, "env", "for n in graph.neighbors(node):")])
     finding = found("ENV003", trace)
     assert "12 calls of a graph library per call of `step`" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 10))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.3, 10))
     once = [call("networkx.Graph.neighbors", 7, "start-up", 1200)]
     assert judge("ENV003", made({"env": 5.0}, calls=once, lines=list(trace.lines))) is None
 
@@ -69,7 +70,7 @@ def test_sorting_is_a_finding_only_where_the_result_is_cut() -> None:
     cut = made({"env": 5.0}, calls=calls, lines=[line(7, 4.0, "env", "left = sorted(nodes, key=x_of)[:k]")])
     finding = found("ENV004", cut)
     assert "`sorted` is called 2 times per call of `step` or update for its first few: 40 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.6 + 0.4 / 8))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 8))
     whole = made({"env": 5.0}, calls=calls, lines=[line(7, 4.0, "env", "order = sorted(nodes, key=x_of)")])
     assert judge("ENV004", whole) is None
 
@@ -79,7 +80,7 @@ def test_envs_stepped_one_by_one_are_found_by_the_functions_that_run_for_each() 
     trace = made({"env": 5.0}, calls=calls, counts=VECTOR)
     finding = found("ENV005", trace)
     assert "8 envs are stepped per call, with 6 calls of your own functions for each: 5,000 micro" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 40))  # 5,000 / 60 is more than 40
+    assert finding.expected_gain == pytest.approx(expected_gain(0.5, 40))  # 5,000 / 60 is more than 40
     assert judge("ENV005", made({"env": 5.0}, counts=VECTOR)) is None  # a batched env runs nothing for each
     assert judge("ENV005", made({"env": 5.0}, calls=calls)) is None  # one env
 
@@ -99,14 +100,14 @@ def test_time_in_wrappers_is_what_is_sampled_outside_the_innermost_step() -> Non
     calls = [call(f"user:{name}.step", row, "env", 100) for row, name in ((10, "A"), (20, "B"), (30, "C"), (40, "Env"))]
     finding = found("ENV006", made({"env": 5.0}, calls=calls, stacks=stacks))
     assert "`step` runs through 3 wrappers around the env; 30 % of the loop" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 4))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.3, 4))
     assert judge("ENV006", made({"env": 5.0}, calls=calls[2:], stacks=stacks)) is None  # one wrapper
 
 
 def test_rendering_is_found_outside_evaluation_only() -> None:
     lines = [line(8, 4.0, "other", "frame = env.render()")]
     finding = found("ENV007", made(calls=[call("gymnasium.Wrapper.render", 8, "other", 100)], lines=lines))
-    assert finding.expected_gain == pytest.approx(1 / 0.6, rel=0.01)
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 1000))
     assert finding.before == "frame = env.render()"
     watched = made(calls=[call("gymnasium.Wrapper.render", 8, "evaluate", 100)], lines=lines)
     assert judge("ENV007", watched) is None
@@ -117,7 +118,7 @@ def test_acting_with_gradients_is_found_unless_they_are_needed() -> None:
     sick = Counts(**counts, act_forwards_with_grad=900, update_forwards=200)
     finding = found("ACT001", made({"act": 5.0}, counts=sick))
     assert "900 of 900 forwards that chose actions recorded gradients; acting takes 50 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 1.25))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.5, 1.25))
     reinforce = Counts(**counts, act_forwards_with_grad=900, update_forwards=0)
     assert judge("ACT001", made({"act": 5.0}, counts=reinforce)) is None
     healthy = Counts(**counts, act_forwards_with_grad=0, update_forwards=200)
@@ -128,7 +129,7 @@ def test_one_forward_per_env_is_found_in_vector_and_single_envs() -> None:
     vector = Counts(env_steps=8000, env_calls=1000, act_forwards=8000, updates=10)
     finding = found("ACT002", made({"act": 6.0}, counts=vector))
     assert "8 forwards choose the actions of 8 envs, one after another; acting takes 60 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 / (0.9 * 8)))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.6, (0.9 * 8)))
     singles = Counts(env_steps=8000, env_calls=8000, envs=8, act_forwards=8000, updates=10)
     assert found("ACT002", made({"act": 6.0}, counts=singles)).expected_gain == pytest.approx(finding.expected_gain)
     batched = Counts(env_steps=8000, env_calls=1000, act_forwards=1000, updates=10)

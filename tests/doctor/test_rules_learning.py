@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.doctor.rule_traces import COUNTED, call, found, judge, line, made, stack
 
-from hotloop.doctor.finding import CHANGES_LEARNING, EXACT, findings
+from hotloop.doctor.finding import CHANGES_LEARNING, EXACT, expected_gain, findings
 from hotloop.doctor.trace import Counts, Trace
 
 VECTOR = Counts(env_steps=8000, env_calls=1000, updates=100)
@@ -21,7 +21,7 @@ def test_host_reads_while_storing_are_found() -> None:
         finding.evidence
         == "5 host reads (cpu, item) per env step while storing, 40 per call of `step`: 40 % of the loop."
     )
-    assert finding.expected_gain == pytest.approx(1 / (0.6 + 0.4 / 40))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 40))
     acting = [call("Tensor.item", 21, "act", 300), call("Tensor.cpu", 20, "update", 200)]
     assert judge("STORE001", made({"store-and-sample": 5.0}, calls=acting, lines=lines, counts=VECTOR)) is None
 
@@ -42,7 +42,7 @@ def test_batches_of_python_rows_are_found_by_draw_and_rebuilding() -> None:
     finding = found("STORE002", batches(10))
     assert "(random.Random.sample, of 10,000) and makes 2 arrays or tensors of them: 30 %" in finding.evidence
     assert finding.where == "train.py:30"
-    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 15))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.3, 15))
     assert judge("STORE002", batches(3)) is None  # three draws in ten updates are not its batches
 
 
@@ -62,7 +62,7 @@ def test_insertion_at_the_front_is_charged_with_its_loop() -> None:
     assert finding.where == "train.py:52"
     assert finding.share == pytest.approx(0.1)
     assert "of up to 128; the lines around it take 10 % of the loop, 1,000 micro" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.9 + 0.1 / 50))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.1, 50))
     assert judge("STORE003", advantages(20)) is None  # a body of a snake
 
 
@@ -70,7 +70,7 @@ def test_popping_the_front_is_found_on_long_lists_only() -> None:
     lines = [line(9, 4.0, "store-and-sample", "memory.pop(0)", "push", "pop-front")]
     finding = found("STORE004", made(calls=[call("list.pop", 9, "store-and-sample", 100, 50_000)], lines=lines))
     assert "`pop(0)` runs 1 times per env step on a list of up to 50,000: 40 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.6 + 0.4 / 50))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 50))
     assert judge("STORE004", made(calls=[call("list.pop", 9, "store-and-sample", 100, 40)], lines=lines)) is None
     back = [line(9, 4.0, "store-and-sample", "memory.pop()", "push")]
     assert judge("STORE004", made(calls=[call("list.pop", 9, "other", 100, 50_000)], lines=back)) is None
@@ -79,7 +79,7 @@ def test_popping_the_front_is_found_on_long_lists_only() -> None:
 def test_deep_copies_are_found_where_they_repeat() -> None:
     lines = [line(9, 3.0, "env", "state = copy.deepcopy(self.state)")]
     finding = found("STORE005", made({"env": 4.0}, calls=[call("copy.deepcopy", 9, "env", 100)], lines=lines))
-    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 15))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.3, 15))
     assert judge("STORE005", made({"env": 4.0}, calls=[call("copy.deepcopy", 9, "env", 1)], lines=lines)) is None
 
 
@@ -102,14 +102,14 @@ def test_a_graph_walked_by_name_is_charged_with_forward_backward_and_optimiser()
     assert finding.share == pytest.approx(0.75)
     assert "50 graph look-ups per forward" in finding.evidence  # 6,000 over 20 + 100 forwards
     assert "300 parameter tensors; forward, backward and optimiser take 75 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.25 + 0.75 / 30))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.75, 30))
     assert judge("UPDATE001", topology(6)) is None
 
 
 def test_few_parameters_looked_up_by_name_are_a_smaller_finding() -> None:
     finding = found("UPDATE002", topology(6))
     assert finding.where == "train.py:14"
-    assert finding.expected_gain == pytest.approx(1 / (0.6 + 0.4 / 1.3))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 1.3))
     assert judge("UPDATE002", topology(300)) is None
     assert judge("UPDATE002", made({"update": 8.0}, lines=[line(14, 3.0, "update", "x * self.scales[i]")])) is None
 
@@ -119,7 +119,7 @@ def test_one_forward_per_row_is_found_by_their_number_and_size() -> None:
     rows = Counts(env_steps=1000, env_calls=1000, updates=100, update_forwards=6400, batch_size=1)
     finding = found("UPDATE003", made({"update": 8.0}, counts=rows, update_parts={**parts, "optimiser": 1.0}))
     assert "64 forwards of 1 row per update; with their losses and backward they take 70 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.3 + 0.7 / 16))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.7, 16))
     batch = Counts(env_steps=1000, env_calls=1000, updates=100, update_forwards=200, batch_size=32)
     assert judge("UPDATE003", made({"update": 8.0}, counts=batch, update_parts=parts)) is None
 
@@ -128,7 +128,7 @@ def test_a_target_that_records_gradients_is_counted() -> None:
     sick = Counts(env_steps=1000, env_calls=1000, updates=100, unneeded_grad_forwards=100)
     finding = found("UPDATE004", made({"update": 8.0}, counts=sick, update_parts={"optimiser": 2.0}))
     assert finding.share == pytest.approx(0.6)
-    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 / 1.35))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.6, 1.35))
     assert judge("UPDATE004", made({"update": 8.0})) is None
 
 
@@ -143,7 +143,7 @@ def test_too_many_updates_are_told_by_rows_learned_per_env_step() -> None:
     finding = found("UPDATE005", made({"update": 8.0}, counts=dqn(2000)))
     assert finding.kind == CHANGES_LEARNING
     assert finding.evidence == "2 updates of 32 rows per call of `step` (2 per env step) take 80 % of the loop."
-    assert finding.expected_gain == pytest.approx(1 / (0.2 + 0.8 / 4))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.8, 4))
     assert judge("UPDATE005", made({"update": 8.0}, counts=dqn(1000))) is None  # one after each step: as usual
     assert judge("UPDATE005", made({"update": 8.0}, counts=dqn(2000, rows=4))) is None
     assert judge("UPDATE005", made({"update": 3.0}, counts=dqn(2000))) is None
@@ -157,7 +157,7 @@ def test_an_update_that_is_all_calls_is_told_by_its_arithmetic() -> None:
         in finding.evidence
     )
     assert finding.kind == EXACT
-    assert finding.expected_gain == pytest.approx(1 / (0.8 + 0.2 / 30))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.2, 30))
     native = made({"update": 0.0075}, counts=dqn(250), update_parts={"forward": 0.0075})  # 30 microseconds each
     assert judge("UPDATE006", native) is None
 
@@ -181,7 +181,7 @@ def test_an_optimiser_that_could_be_fused_is_named(name: str, finds: bool) -> No
     trace = made({"update": 6.0}, counts=counts, update_parts={"optimiser": 3.0})
     assert (judge("UPDATE007", trace) is not None) == finds
     if finds:
-        assert found("UPDATE007", trace).expected_gain == pytest.approx(1 / (0.7 + 0.3 / 3))
+        assert found("UPDATE007", trace).expected_gain == pytest.approx(expected_gain(0.3, 3))
 
 
 def test_hundreds_of_tiny_parameters_are_found() -> None:
@@ -189,7 +189,7 @@ def test_hundreds_of_tiny_parameters_are_found() -> None:
     tiny = Counts(env_steps=1000, env_calls=1000, updates=100, parameter_tensors=300, parameters=300)
     finding = found("UPDATE008", made({"update": 6.0}, counts=tiny, update_parts=parts))
     assert "300 parameters lie in 300 tensors; what goes through them takes 60 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 / 15))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.6, 15))
     assert found("UPDATE008", topology(300)).share == pytest.approx(0.15)
     large = Counts(env_steps=1000, env_calls=1000, updates=100, parameter_tensors=300, parameters=3_000_000)
     assert judge("UPDATE008", made({"update": 6.0}, counts=large, update_parts=parts)) is None
@@ -200,7 +200,7 @@ def test_float64_is_weighed_by_the_arithmetic_of_an_update() -> None:
     big = {"env_steps": 1000, "env_calls": 1000, "updates": 100, "batch_size": 1000, "parameters": 195_000}
     finding = found("UPDATE009", made({"update": 6.0}, counts=Counts(**big, double_parameters=195_000)))
     assert finding.kind == CHANGES_LEARNING
-    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 * 0.6))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.6, 1 / 0.6))
     assert judge("UPDATE009", made({"update": 6.0}, counts=Counts(**big))) is None
 
 
@@ -208,7 +208,7 @@ def test_host_reads_in_the_update_are_found_above_a_few() -> None:
     lines = [line(80, 3.0, "update", "priorities[i] = error[i].item()")]
     finding = found("SYNC001", made({"update": 6.0}, calls=[call("Tensor.item", 80, "update", 640)], lines=lines))
     assert "64 host reads per update take 30 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 20))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.3, 20))
     assert judge("SYNC001", made({"update": 6.0}, calls=[call("Tensor.item", 80, "update", 10)], lines=lines)) is None
 
 
@@ -217,6 +217,6 @@ def test_small_tensors_are_found_outside_the_update() -> None:
     calls = [call("torch.tensor", 80, "store-and-sample", 500)]
     finding = found("SYNC002", made({"store-and-sample": 5.0}, calls=calls, lines=lines))
     assert "5 tensors are made per env step (most often with `torch.tensor`): 40 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.6 + 0.4 / 4))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 4))
     assert judge("SYNC002", made(calls=[call("torch.tensor", 80, "act", 100)], lines=lines)) is None
     assert COUNTED.env_steps == 100

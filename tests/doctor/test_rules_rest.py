@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
 
-from hotloop.doctor.finding import findings
+from hotloop.doctor.finding import expected_gain, findings
 from hotloop.doctor.trace import Counts, Experiment, Slice, Trace
 
 
@@ -14,7 +14,7 @@ def test_printing_every_env_step_is_found() -> None:
     finding = found("LOG001", made({"log": 3.0}, calls=[call("builtins.print", 9, "log", 100)], lines=lines))
     assert "1 reports per call of `step` (most often `builtins.print`) take 30 %" in finding.evidence
     assert finding.where == "train.py:9"
-    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 50))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.3, 50))
     assert judge("LOG001", made({"log": 3.0}, calls=[call("builtins.print", 9, "log", 1)], lines=lines)) is None
 
 
@@ -22,7 +22,7 @@ def test_saving_every_few_env_steps_is_found() -> None:
     lines = [line(9, 3.0, "checkpoint", "torch.save(state, path)")]
     finding = found("LOG002", made({"checkpoint": 3.0}, calls=[call("torch.save", 9, "checkpoint", 2)], lines=lines))
     assert "`torch.save` runs every 50 env steps and takes 30 %" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 20))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.3, 20))
     assert found("LOG002", made(lines=lines)).evidence == "`saving` takes 30 % of the loop."
     assert judge("LOG002", made(lines=[line(9, 3.0, "start-up", "torch.save(state, path)")])) is None
 
@@ -31,7 +31,7 @@ def test_much_evaluation_is_found() -> None:
     finding = found("LOG003", made({"evaluate": 5.0}, lines=[line(9, 5.0, "evaluate", "evaluate(agent)")]))
     assert finding.evidence == "Evaluation takes 50 % of the loop (5.0 s)."
     assert finding.where == "train.py:9"
-    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 5))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.5, 5))
     assert judge("LOG003", made({"evaluate": 1.0})) is None
 
 

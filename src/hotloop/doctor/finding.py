@@ -74,9 +74,16 @@ def rule(code: str) -> Callable[[RuleFunction], RuleFunction]:
     return register
 
 
-def amdahl(share: float, speedup: float = float("inf")) -> float:
-    """How many times faster the whole becomes if `share` of it becomes `speedup` times faster."""
-    return 1 / max(1e-9, 1 - share + share / speedup)
+RELIEF = 0.5
+"""What stands beside a large cost gets faster too when it goes: code and data no longer push each other out of the
+caches. Over the patients of our tests the rest took up to 1.6 times as long beside a disease of 70 % as without it."""
+
+
+def expected_gain(share: float, speedup: float = float("inf"), relief: float = RELIEF) -> float:
+    """How many times faster the whole becomes if `share` of it becomes `speedup` times faster: Amdahl, and relief."""
+    gone = share * (1 - 1 / speedup)
+    rest = (1 - share) / (1 + relief * gone)
+    return 1 / max(1e-9, rest + share / speedup)
 
 
 def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]:

@@ -17,8 +17,12 @@ SCHEMA = 1
 START_UP, ACT, ENV, STORE, SAMPLE = "start-up", "act", "env", "store", "sample"
 UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER = "update", "log", "evaluate", "checkpoint", "other"
 STORE_AND_SAMPLE = "store-and-sample"
+RECORDING = "recording"
+"""The doctor's own work between two events of a script."""
 """A foreign script's replay cannot always be told apart into the two."""
-PHASES = (START_UP, ACT, ENV, STORE, SAMPLE, STORE_AND_SAMPLE, UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER)
+PHASES = (START_UP, ACT, ENV, STORE, SAMPLE, STORE_AND_SAMPLE, UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER, RECORDING)
+OUTSIDE = (START_UP, RECORDING)
+"""No part of the loop."""
 UPDATE_PARTS = ("forward", "backward", "optimiser", "rest")
 
 
@@ -187,8 +191,8 @@ class Trace:
 
     @property
     def loop_seconds(self) -> float:
-        """Everything but start-up: what findings are measured against."""
-        return self.seconds - self.phases.get(START_UP, 0.0)
+        """Everything but start-up and recording: what findings are measured against."""
+        return self.seconds - sum(self.phases.get(name, 0.0) for name in OUTSIDE)
 
     def share(self, *phases: str) -> float:
         """The part of loop time that these phases took together."""

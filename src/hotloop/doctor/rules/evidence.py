@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from hotloop.doctor.finding import EXACT, Finding, amdahl
-from hotloop.doctor.trace import START_UP, CallCount, LineCost, StackCost, Trace
+from hotloop.doctor.finding import EXACT, RELIEF, Finding, expected_gain
+from hotloop.doctor.trace import OUTSIDE, CallCount, LineCost, StackCost, Trace
 
 LEAST_GAIN = 1.05
 """What promises less is not worth a reader's minute; rules whose evidence is a plain count may ask for less."""
@@ -37,21 +37,22 @@ def suggest(
     places: Sequence[str] = (),
     kind: str = EXACT,
     least: float = LEAST_GAIN,
+    relief: float = RELIEF,
 ) -> Finding | None:
-    """A finding if making `share` of the loop `speedup` times faster is worth it."""
-    gain = amdahl(min(share, MOST_SHARE), speedup)
-    if gain < least:
+    """A finding if making `share` of the loop `speedup` times faster is worth it, by itself."""
+    share = min(share, 1.0)
+    if expected_gain(min(share, MOST_SHARE), speedup, relief=0.0) < least:
         return None
     where, others = (places[0], tuple(places[1:MOST_PLACES])) if places else ("", ())
     return Finding(
-        share=min(share, 1.0),
+        share=share,
         evidence=evidence,
         where=where,
         lines=others,
         remedy=remedy.text,
         before=source_at(trace, where) or remedy.before,
         after=remedy.after,
-        expected_gain=gain,
+        expected_gain=expected_gain(min(share, MOST_SHARE), speedup, relief),
         kind=kind,
     )
 
@@ -61,7 +62,7 @@ def calls_like(trace: Trace, patterns: Collection[str], phases: Collection[str] 
     found = [
         call
         for call in trace.calls
-        if call.phase != START_UP
+        if call.phase not in OUTSIDE
         and (not phases or call.phase in phases)
         and any(fnmatchcase(call.name, pattern) for pattern in patterns)
     ]
@@ -103,7 +104,7 @@ def function_share(trace: Trace, functions: Collection[tuple[str, str]], phases:
 
 def _share(trace: Trace, costs: Iterable[LineCost | StackCost], phases: Collection[str]) -> float:
     """Of stacks only the dearest are kept and lines know nothing of their callers, so callers take the larger share."""
-    total = sum(cost.seconds for cost in costs if cost.phase != START_UP and (not phases or cost.phase in phases))
+    total = sum(cost.seconds for cost in costs if cost.phase not in OUTSIDE and (not phases or cost.phase in phases))
     return min(1.0, total / trace.loop_seconds) if trace.loop_seconds > 0 else 0.0
 
 
@@ -122,7 +123,7 @@ def dearest(trace: Trace, phases: Collection[str], pattern: str = "", without: S
 
 def lines_with(trace: Trace, texts: Collection[str]) -> list[str]:
     """Sampled lines whose source holds one of the texts: what is rare and long may miss the counting pass."""
-    lines = (line for line in trace.lines if line.phase != START_UP)
+    lines = (line for line in trace.lines if line.phase not in OUTSIDE)
     return [line.where for line in lines if any(text in line.source for text in texts)]
 
 

@@ -50,7 +50,7 @@ def slower_and_slower(trace: Trace) -> Finding | None:
         f"`{grown.what}` grew {number(grown.ratio)} times, which is {percent(share)} of the loop{container}."
     )
     places = [largest.where] if largest else []
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=BOUND, places=places)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=BOUND, places=places, relief=0.0)
 
 
 def _growth(trace: Trace, what: str) -> Growth | None:

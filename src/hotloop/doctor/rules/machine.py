@@ -76,7 +76,7 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
         f"{best.what} is {best.ratio:.2f} times as fast ({best.low:.2f} to {best.high:.2f}) as the loop as it is, "
         f"with {threads} threads on {cores} cores."
     )
-    return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, remedy=THREADS)
+    return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, remedy=THREADS, relief=0.0)
 
 
 @rule("MACHINE002")
@@ -98,12 +98,14 @@ def denormal_numbers(trace: Trace) -> Finding | None:
             f"flushing them makes the loop {tried.ratio:.2f} times as fast ({tried.low:.2f} to {tried.high:.2f})."
         )
         share, speedup = 1 - 1 / max(1.0, tried.ratio), SAVED_ENTIRELY
-        return suggest(trace, share, speedup, evidence=evidence, remedy=DENORMALS) if tried.low > 1 else None
+        if tried.low <= 1:
+            return None
+        return suggest(trace, share, speedup, evidence=evidence, remedy=DENORMALS, relief=0.0)
     if part < MANY_DENORMALS:
         return None
     share = trace.part_share("optimiser")
     evidence += f"the optimiser takes {percent(share)} of the loop."
-    return suggest(trace, share, DENORMAL_SPEEDUP, evidence=evidence, remedy=DENORMALS)
+    return suggest(trace, share, DENORMAL_SPEEDUP, evidence=evidence, remedy=DENORMALS, relief=0.0)
 
 
 @rule("MACHINE003")
@@ -123,7 +125,7 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
         f"{number(trace.per_env_step(calls))} answers of workers are awaited per env step (`{calls[0].name}`): "
         f"{percent(share)} of the loop."
     )
-    return suggest(trace, share, WORKER_SPEEDUP, evidence=evidence, remedy=WORKERS, places=places)
+    return suggest(trace, share, WORKER_SPEEDUP, evidence=evidence, remedy=WORKERS, places=places, relief=0.0)
 
 
 @rule("MACHINE004")
@@ -138,7 +140,7 @@ def collected_by_hand(trace: Trace) -> Finding | None:
     share = sampled_share(trace, places)
     often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
     evidence = f"`gc.collect`{often} takes {percent(share)} of the loop."
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=COLLECT, places=places)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=COLLECT, places=places, relief=0.0)
 
 
 @rule("MACHINE005")
@@ -156,4 +158,4 @@ def sleeping(trace: Trace) -> Finding | None:
     evidence = (
         f"`time.sleep` runs {number(trace.per_env_step(calls))} times per env step: {percent(share)} of the loop."
     )
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=SLEEP, places=places)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=SLEEP, places=places, relief=0.0)

@@ -60,6 +60,8 @@ class Attribution:
         self.mark = start
         self.phases: dict[str, float] = {}
         self.parts: dict[str, float] = {}
+        self.recording = 0.0
+        """Seconds that were the doctor's own."""
         self.counts = dict.fromkeys(
             ("act_forwards", "act_forwards_with_grad", "update_forwards", "backwards", "updates", "batch_size"), 0
         )
@@ -74,10 +76,10 @@ class Attribution:
         self._sink, self._fresh = sink, fresh
         """The sink is told only while `fresh` holds something."""
         self._word = ""
+        self._starts: list[float] = []
         self._ends: list[float] = []
         self._notes: list[Any] = []
         self._forwards: list[tuple[int, bool, int]] = []
-        self._charged_to = start
         self._previous = ""
         self._acts_late = self._learned = False
         """Whether forwards were ever seen between an optimiser step and the env call; whether this turn has learned."""
@@ -90,14 +92,20 @@ class Attribution:
         end: float,
         notes: tuple[Any, Any] | None = None,
         forward: tuple[int, bool, int] | None = None,
+        resumed: float | None = None,
     ) -> None:
         """Something seen from `start` to `end`; the time since the last event is a gap.
 
-        `forward` is (rows, with gradients, module).
+        `forward` is (rows, with gradients, module). `resumed` is when the script ran on after the last event: what lies
+        between was the recording's own.
         """
         ends = self._ends
-        ends.append(start if start > self.mark else self.mark)
-        ends.append(end)
+        if resumed is None or resumed < self.mark:
+            resumed = self.mark
+        self.recording += resumed - self.mark
+        start = start if start > resumed else resumed
+        self._starts += (resumed, start)
+        ends += (start, end)
         self.mark = end
         self._word += kind
         if kind == FORWARD:
@@ -117,28 +125,30 @@ class Attribution:
         elif len(ends) > WAITING_AT_MOST:
             self._resolve(False)
 
-    def finish(self, end: float, note: Any = None) -> None:
+    def finish(self, end: float, note: Any = None, resumed: float = 0.0) -> None:
         """The rest of the time, to `end`."""
         self._resolve(False)
-        self.phases[trace.OTHER] = self.phases.get(trace.OTHER, 0.0) + max(0.0, end - self.mark)
+        resumed = max(self.mark, resumed)
+        self.recording += resumed - self.mark
+        self.phases[trace.OTHER] = self.phases.get(trace.OTHER, 0.0) + max(0.0, end - resumed)
         self.mark = max(end, self.mark)
         if self._sink is not None:
             self._sink(trace.OTHER, self.mark, note)
 
     def _resolve(self, learning: bool) -> None:
         meaning = self._meaning(learning)
-        phases, parts, at = self.phases, self.parts, self._charged_to
-        for (phase, part), end in zip(meaning.phases, self._ends):  # noqa: B905 (the check costs as much as the work)
-            phases[phase] += end - at
+        phases, parts = self.phases, self.parts
+        for (phase, part), start, end in zip(meaning.phases, self._starts, self._ends):  # noqa: B905 (the check is dear)
+            phases[phase] += end - start
             if part:
-                parts[part] += end - at
-            at = end
+                parts[part] += end - start
         if self._sink is not None and self._fresh:
             self._tell(meaning)
         if self._forwards:
             self._count_forwards(meaning, learning)
             self._forwards.clear()
-        self._charged_to, self._previous, self._word = at, meaning.last, ""
+        self._previous, self._word = meaning.last, ""
+        self._starts.clear()
         self._ends.clear()
         self._notes.clear()
 

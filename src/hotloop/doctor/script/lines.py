@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 from hotloop.doctor.script.places import DOCTOR, USER, Places, line_of
 from hotloop.doctor.script.sampling import Stack
@@ -18,6 +19,15 @@ WAITING_FILES = tuple(
     name.replace("/", os.sep)
     for name in ("multiprocessing/connection.py", "selectors.py", "multiprocessing/popen_fork.py", "queue.py")
 )
+
+
+def fit_to_phases(charged: Mapping[tuple[str, Stack], float], phases: Mapping[str, float]) -> dict[Any, float]:
+    """What was sampled in each phase made to sum to the time that was measured: samples tell how it divides."""
+    sampled: dict[str, float] = {}
+    for (phase, _), seconds in charged.items():
+        sampled[phase] = sampled.get(phase, 0.0) + seconds
+    scale = {phase: phases.get(phase, seconds) / max(seconds, 1e-9) for phase, seconds in sampled.items()}
+    return {key: seconds * scale[key[0]] for key, seconds in charged.items()}
 
 
 def line_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> list[LineCost]:

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 
-from hotloop.doctor.script import attribution
-from hotloop.doctor.script.hooks import timed
 from hotloop.doctor.script.plan import TIMING, Order
 from hotloop.doctor.script.sampling import Sampler
 from hotloop.doctor.script.watch import Watch
-
-TRIALS = 2_000
-COLD = 5.0
-"""How much dearer a hook is amid a script's own work than in a loop of its own (measured on a small DQN: about 5)."""
 
 
 def recording_notes(watch: Watch, sampler: Sampler, order: Order) -> Iterator[str]:
@@ -37,25 +30,10 @@ def recording_notes(watch: Watch, sampler: Sampler, order: Order) -> Iterator[st
 
 def _overhead(watch: Watch, sampler: Sampler) -> Iterator[str]:
     loop = max(1e-9, watch.ended - watch.began)
-    share = (COLD * watch.events * hook_cost() + watch.cost + sampler.cost) / loop
-    yield f"recording cost about {100 * share:.1f} % of loop time ({watch.events} events, {sampler.looks} samples)"
+    share = (watch.attribution.recording + sampler.cost) / loop
+    seen = f"{watch.events} events, {sampler.looks} samples"
+    yield f"recording took {100 * share:.1f} % of the time ({seen}), which is not in the figures"
     how = "the alarm signal" if sampler.by_signal else "a thread, which sees only where the interpreter lock is free"
     yield f"lines sampled by {how} every {1000 * sampler.interval:g} ms; native time is charged to the line that called"
     if sampler.displaced:
         yield "the script uses the alarm signal itself: lines are incomplete"
-
-
-def hook_cost() -> float:
-    """Seconds that one hooked call costs, measured on one that does nothing."""
-    watch = Watch(1e9, None)
-    watch.begin(watch.clock())
-    watch.busy, watch.batch = False, 2 * TRIALS
-    hook = timed(watch, _nothing, attribution.ENV)
-    start = time.perf_counter()
-    for _ in range(TRIALS):
-        hook()
-    return (time.perf_counter() - start) / TRIALS
-
-
-def _nothing() -> None:
-    return None

@@ -12,7 +12,7 @@ from hotloop.doctor.script.counting import CallCounter
 from hotloop.doctor.script.guard import Guard
 from hotloop.doctor.script.learning import learning_counts
 from hotloop.doctor.script.library_hooks import install_hooks
-from hotloop.doctor.script.lines import line_costs, stack_costs, waiting_seconds
+from hotloop.doctor.script.lines import fit_to_phases, line_costs, stack_costs, waiting_seconds
 from hotloop.doctor.script.notes import recording_notes
 from hotloop.doctor.script.operators import OperatorWatch
 from hotloop.doctor.script.pauses import Pauses
@@ -22,7 +22,7 @@ from hotloop.doctor.script.program import prepare, run_program
 from hotloop.doctor.script.sampling import Sampler
 from hotloop.doctor.script.toggling import Toggler
 from hotloop.doctor.script.watch import LimitReached, Watch
-from hotloop.doctor.trace import START_UP, Counts, Subject, Trace, write_trace
+from hotloop.doctor.trace import RECORDING, START_UP, Counts, Subject, Trace, write_trace
 
 
 class Recording:
@@ -105,9 +105,9 @@ class Recording:
     def _trace(self, subject: Subject) -> Trace:
         watch, kind = self.watch, self.order.kind
         seconds = watch.ended - watch.opened
-        phases = dict(watch.attribution.phases) if watch.begun else {}
+        phases = {**watch.attribution.phases, RECORDING: watch.attribution.recording} if watch.begun else {}
         start_up = (watch.began if watch.begun else watch.ended) - watch.opened + phases.pop(START_UP, 0.0)
-        charged = self.sampler.charged if kind == TIMING else {}
+        charged = fit_to_phases(self.sampler.charged, phases) if kind == TIMING else {}
         return Trace(
             subject=subject,
             machine=machine_facts(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hotloop.doctor.trace import START_UP, Slice
+from hotloop.doctor.trace import OUTSIDE, Slice
 
 MOST = 200
 
@@ -24,11 +24,11 @@ class Timeline:
         if env_steps == steps_before:
             return
         spent = {name: value - phases_before.get(name, 0.0) for name, value in phases.items()}
-        setting_up = spent.pop(START_UP, 0.0)
+        outside = sum(spent.pop(name, 0.0) for name in OUTSIDE)
         self.slices.append(
             Slice(
                 start_seconds=start - self._origin,
-                seconds=now - start - setting_up,
+                seconds=now - start - outside,
                 env_steps=env_steps - steps_before,
                 episodes=episodes - episodes_before,
                 updates=updates - updates_before,

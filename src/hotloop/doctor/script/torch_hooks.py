@@ -40,6 +40,8 @@ class TorchHooks:
         @functools.wraps(call)
         def forward(module: Any, *args: Any, **keywords: Any) -> Any:
             if watch.busy or watch.elsewhere():
+                if module._compiled_call_impl is None:  # what `call` does too: modules within modules cost nothing
+                    return module._call_impl(*args, **keywords)
                 return call(module, *args, **keywords)
             start = watch.enter()
             try:
@@ -50,8 +52,8 @@ class TorchHooks:
         torch.nn.Module.__call__ = forward
 
     def _keep(self, start: float, module: Any, args: tuple[Any, ...]) -> None:
-        identity = id(module)
-        self.watch.leave(FORWARD, start, (_rows(args), self._grad_enabled(), identity))
+        now, identity = self.watch.clock(), id(module)
+        self.watch.leave(FORWARD, start, (_rows(args), self._grad_enabled(), identity), now)
         if identity not in self.modules and len(self.modules) < MOST_KEPT:
             self.modules[identity] = module
 

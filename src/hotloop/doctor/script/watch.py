@@ -12,6 +12,7 @@ from typing import Any
 from hotloop.doctor.script.attribution import ENV, OPTIMISER, Attribution, Sink
 from hotloop.doctor.script.results import looks_like_a_step, read_step
 from hotloop.doctor.script.timeline import Timeline
+from hotloop.doctor.trace import RECORDING
 
 SURE, UNSURE, NOT_AN_ENV = "sure", "unsure", "not an env"
 
@@ -51,9 +52,8 @@ class Watch:
         self.timeline = Timeline(self.opened)
         self.batch = 1
         """Events seen before they are attributed."""
-        self.last = self.opened
-        self.cost = 0.0
-        """Seconds spent attributing."""
+        self.last = self.resumed = self.opened
+        """When the last event ended, and when the script ran on after it."""
         self._unsettled: list[tuple[Any, ...]] = []
         self._gap_note: Any = None
         self._next_slice = 1
@@ -78,6 +78,7 @@ class Watch:
     def begin(self, start: float) -> None:
         """The first env call: everything before it was start-up."""
         self.begun, self.thread, self.began = True, get_ident(), start
+        self.resumed = start
         self.deadline = start + self.seconds
         self.attribution = Attribution(start, self.sink, self.fresh)
         self.attribution.setting_up = True
@@ -91,32 +92,34 @@ class Watch:
             self._gap_note = self.notes()
         return self.clock()
 
-    def leave(self, kind: str, start: float, forward: tuple[int, bool, int] | None = None) -> None:
+    def leave(self, kind: str, start: float, forward: tuple[int, bool, int] | None = None, now: float = 0.0) -> None:
+        """`now`: when it ended, where more was done since than to call this."""
         if self.over:
             return
-        now = self.clock()
+        now = now or self.clock()
         notes = None if self.notes is None else (self._gap_note, self.notes())
-        self._unsettled.append((kind, start, now, notes, forward))
+        self._unsettled.append((kind, start, now, notes, forward, self.resumed))
         self.last = now
         if len(self._unsettled) >= self.batch:
             self.settle()
         self.busy = False
         if self.on_update is not None and kind == OPTIMISER:
             self.on_update(now)
+        self.resumed = self.clock()
 
     def settle(self) -> None:
         """Attribute what was seen: many events at once, since one by one amid the script's work costs more."""
-        start, event = self.clock(), self.attribution.event
+        event = self.attribution.event
         for seen in self._unsettled:
             event(*seen)
         self.events += len(self._unsettled)
         self._unsettled.clear()
-        self.cost += self.clock() - start
 
     def leave_env(self, start: float, env: Any, result: Any) -> None:
         """An outermost `step` returned `result`; the recording may end here."""
+        now = self.clock()
         steps, ended = read_step(result)
-        self.leave(ENV, start)
+        self.leave(ENV, start, None, now)
         if self.over:
             return
         self.env_calls += 1
@@ -127,11 +130,11 @@ class Watch:
             self.envs[id(env)] = f"{type(env).__module__}.{type(env).__qualname__}"
         if self.env_steps >= self._next_slice:
             self.slice()
-        now = self.last
         if self.on_env is not None:
             self.on_env(now)
         if now >= self.deadline or (self.limit is not None and self.env_steps >= self.limit):
             self.on_limit()
+        self.resumed = self.clock()
 
     def try_env(self, verdict: list[str], function: Callable[..., Any], args: Any, keywords: Any) -> Any:
         """The first call of a `step`: whether it is an env's is seen from what it returns.
@@ -155,7 +158,8 @@ class Watch:
     def slice(self) -> None:
         self.settle()
         seen = self.attribution
-        self.timeline.look(seen.mark, self.env_steps, self.episodes, seen.counts["updates"], seen.phases)
+        spent = {**seen.phases, RECORDING: seen.recording}
+        self.timeline.look(seen.mark, self.env_steps, self.episodes, seen.counts["updates"], spent)
         self._next_slice = self.timeline.next_at
 
     def finish(self) -> None:
@@ -166,6 +170,6 @@ class Watch:
         self.busy = self.over = True
         if self.begun:
             self.settle()
-            self.attribution.finish(end, None if self.notes is None else self.notes())
+            self.attribution.finish(end, None if self.notes is None else self.notes(), self.resumed)
             self.slice()
         self.ended = end

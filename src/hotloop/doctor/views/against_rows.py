@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
-from hotloop.doctor.trace import START_UP
+from hotloop.doctor.trace import OUTSIDE
 from hotloop.doctor.views.against_costs import (
     LOOP,
     Costs,
@@ -124,7 +124,7 @@ class _Lines:
         sample = report.get("sample_seconds") or 0.0
         self.one_sample = mean_cost(costs, LOOP) * sample / sum(report["timeline"]["seconds"])
         for line in report["lines"]:
-            if line["phase"] != START_UP:
+            if line["phase"] not in OUTSIDE:
                 self._add(line, _scale(report, line["phase"], costs), sample)
 
     def _add(self, line: dict[str, Any], scale: float, sample: float) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hotloop.doctor.trace import START_UP, UPDATE, Experiment, Trace
+from hotloop.doctor.trace import OUTSIDE, UPDATE, Experiment, Trace
 from hotloop.doctor.views.html import Child, Html, element, join, phase_class, table
 from hotloop.doctor.views.numbers import duration, interval, number, percent, times
 from hotloop.doctor.views.summary import KINDS, CostRow, cost_row, phase_rows, update_rows
@@ -16,7 +16,7 @@ _PARTS = ("u-forward", "u-backward", "u-optimiser", "u-rest")
 
 def phase_bars(trace: Trace) -> Html:
     """One bar of the whole loop, the update's parts right below the update, and the table they are drawn from."""
-    loop = [row for row in phase_rows(trace) if row.name != START_UP and row.seconds > 0]
+    loop = [row for row in phase_rows(trace) if row.name not in OUTSIDE and row.seconds > 0]
     parts = update_rows(trace)
     whole = _stacked([(row, phase_class(row.name)) for row in loop])
     return join([whole, _update_bar(loop, parts), _costs(trace, loop, parts)])
@@ -61,7 +61,7 @@ def _costs(trace: Trace, loop: Sequence[CostRow], parts: Sequence[CostRow]) -> H
         if row.name == UPDATE:
             rows += [_cells(part, f"part {style}", widest) for part, style in zip(parts, _PARTS, strict=False)]
     rows.append(_cells(cost_row(trace, "the loop", trace.loop_seconds), "total", widest))
-    rows += [_cells(row, phase_class(START_UP), widest) for row in phase_rows(trace) if row.name == START_UP]
+    rows += [_cells(row, phase_class(row.name), widest) for row in phase_rows(trace) if row.name in OUTSIDE]
     return table(["phase", "", "share", "seconds", "us / env step", "us / update"], rows, class_="costs")
 
 

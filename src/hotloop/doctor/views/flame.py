@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hotloop.doctor.trace import START_UP, StackCost, Trace
+from hotloop.doctor.trace import OUTSIDE, StackCost, Trace
 from hotloop.doctor.views.html import Html, element, join, phase_class
 from hotloop.doctor.views.numbers import duration, percent
 
@@ -33,7 +33,7 @@ class Placed:
 
 
 def flame_graph(trace: Trace) -> Html:
-    root = grow_tree([stack for stack in trace.stacks if stack.phase != START_UP])
+    root = grow_tree([stack for stack in trace.stacks if stack.phase not in OUTSIDE])
     if root.seconds <= 0:
         return Html("")
     boxes = visible(root)

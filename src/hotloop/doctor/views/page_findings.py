@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.trace import START_UP, LineCost, Trace
+from hotloop.doctor.trace import OUTSIDE, LineCost, Trace
 from hotloop.doctor.views.bars import badge
 from hotloop.doctor.views.html import Child, Html, element, join, phase_class, prose, section
 from hotloop.doctor.views.numbers import number, percent, times
@@ -71,7 +71,7 @@ def _before_after(finding: Finding) -> Html | None:
 def line_rows(trace: Trace, at_most: int) -> Html | None:
     """The dearest of them, each with a bar in its phase's colour."""
     least = _LEAST_SHARE * trace.loop_seconds
-    lines = dearest((line for line in trace.lines if line.phase != START_UP and line.seconds >= least), at_most)
+    lines = dearest((line for line in trace.lines if line.phase not in OUTSIDE and line.seconds >= least), at_most)
     if not lines:
         return None
     widest = max(line.seconds for line in lines) or 1.0

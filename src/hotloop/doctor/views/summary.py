@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.trace import START_UP, UPDATE_PARTS, CallCount, Slice, Trace
+from hotloop.doctor.trace import OUTSIDE, UPDATE_PARTS, CallCount, Slice, Trace
 from hotloop.doctor.views.numbers import duration, number, percent, times
 
 _SPOKEN = {
@@ -44,8 +44,8 @@ class CostRow:
 
 
 def phase_rows(trace: Trace) -> list[CostRow]:
-    """The most expensive first, start-up last."""
-    names = sorted(trace.phases, key=lambda name: (name == START_UP, -trace.phases[name]))
+    """The most expensive first, what is no part of the loop last."""
+    names = sorted(trace.phases, key=lambda name: (name in OUTSIDE, -trace.phases[name]))
     return [cost_row(trace, name, trace.phases[name]) for name in names]
 
 
@@ -55,7 +55,7 @@ def update_rows(trace: Trace) -> list[CostRow]:
 
 
 def cost_row(trace: Trace, name: str, seconds: float) -> CostRow:
-    if name == START_UP:
+    if name in OUTSIDE:
         return CostRow(name, seconds, 0.0, None, None)
     share = seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
     return CostRow(name, seconds, share, _us(seconds, trace.counts.env_steps), _us(seconds, trace.counts.updates))
@@ -80,7 +80,7 @@ def ending(trace: Trace) -> str:
 
 def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
     """The whole diagnosis in one sentence."""
-    loop = [row for row in phase_rows(trace) if row.name != START_UP and row.seconds > 0]
+    loop = [row for row in phase_rows(trace) if row.name not in OUTSIDE and row.seconds > 0]
     if not loop or not (trace.counts.env_steps or trace.counts.updates):
         return f"No env step and no update was seen in {duration(trace.seconds)}: there is no loop to judge."
     first = loop[0]

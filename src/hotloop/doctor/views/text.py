@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.trace import START_UP, UPDATE, Growth, Trace
+from hotloop.doctor.trace import OUTSIDE, UPDATE, Growth, Trace
 from hotloop.doctor.views.numbers import block_bar, duration, interval, number, percent, sparkline, times
 from hotloop.doctor.views.summary import (
     KINDS,
@@ -54,12 +54,12 @@ def _section(name: str, body: Iterable[RenderableType]) -> list[RenderableType]:
 def _time(trace: Trace) -> list[RenderableType]:
     table = _table("phase", "seconds", "share", "us/env step", "us/update", "")
     phases = phase_rows(trace)
-    for row in [row for row in phases if row.name != START_UP]:
+    for row in [row for row in phases if row.name not in OUTSIDE]:
         _add(table, row, row.name)
         for part in update_rows(trace) if row.name == UPDATE else []:
             _add(table, part, f"  {part.name}", "dim")
     _add(table, cost_row(trace, "the loop", trace.loop_seconds), "the loop", "bold")
-    for row in [row for row in phases if row.name == START_UP]:
+    for row in [row for row in phases if row.name in OUTSIDE]:
         _add(table, row, row.name)
     return _section("where the time goes", [table])
 
