@@ -24,6 +24,7 @@ from hotloop.loop.actor_agent import ActorAgent
 from hotloop.loop.agent import Agent, load_agent
 from hotloop.loop.contract import Progress
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, summarise
+from hotloop.loop.graph_agent import GraphAgent
 from hotloop.loop.journal import LANE
 from hotloop.presets import preset_tree
 from hotloop.runs.directory import Run
@@ -88,7 +89,7 @@ def _train(settings: RunSettings, claim_run: Callable[[], Run], progress: Progre
     return off_policy.train(settings, claim_run, progress)
 
 
-def load(run_dir: str | Path) -> Agent | ActorAgent:
+def load(run_dir: str | Path) -> Agent | ActorAgent | GraphAgent:
     """The best agent of a run so far: `load(run).act(obs)`. Runs no code of the run's env."""
     run = Run.open(run_dir)
     return load_agent(run, settings_of(run, trust=False))

@@ -7,7 +7,7 @@ import pytest
 
 from hotloop.algos.normaliser import ObsNormaliser, RewardScaler
 from hotloop.core.errors import SettingsError
-from hotloop.core.types import ArraySpec, Rollout
+from hotloop.core.types import ArraySpec
 
 BYTES = ArraySpec((2, 2, 1), np.dtype(np.uint8))
 
@@ -68,35 +68,33 @@ def test_a_restored_normaliser_continues_exactly():
     np.testing.assert_array_equal(one.weights(), other.weights())
 
 
-def slab(reward: list[list[float]], terminated: list[list[bool]], weight: list[list[float]] | None = None) -> Rollout:
-    arrays = dict.fromkeys(Rollout.__slots__, np.zeros((2, 1), np.float32))
-    arrays |= {"reward": np.array(reward, np.float32), "terminated": np.array(terminated)}
-    shape = arrays["reward"].shape
-    arrays |= {"truncated": np.zeros(shape, bool), "weight": np.array(weight or np.ones(shape), np.float32)}
-    return Rollout(**arrays)
+def slab(reward: list[list[float]], ended: list[list[bool]], weight: list[list[float]] | None = None) -> tuple:
+    """Rewards, where episodes end, and weights, as a scaler takes them."""
+    rewards = np.array(reward, np.float32)
+    return rewards, np.array(ended), np.array(weight or np.ones(rewards.shape), np.float32)
 
 
 def test_rewards_are_divided_by_the_deviation_of_discounted_returns():
     rollout = slab([[1.0], [1.0], [5.0]], [[False], [True], [False]])
-    RewardScaler(1, gamma=0.5, limit=100.0).apply(rollout)
+    RewardScaler(1, gamma=0.5, limit=100.0).apply(*rollout)
     deviation = np.std([1.0, 1.5, 5.0])  # 1, 1 + 0.5 x 1, and a new episode
-    np.testing.assert_allclose(rollout.reward[:, 0], np.array([1.0, 1.0, 5.0]) / deviation, rtol=1e-5)
+    np.testing.assert_allclose(rollout[0][:, 0], np.array([1.0, 1.0, 5.0]) / deviation, rtol=1e-5)
 
 
 def test_returns_run_on_into_the_next_rollout_and_begin_anew_with_new_envs():
     one, other = RewardScaler(1, 0.5, 100.0), RewardScaler(1, 0.5, 100.0)
     for scaler in (one, other):
-        scaler.apply(slab([[8.0]], [[False]]))
+        scaler.apply(*slab([[8.0]], [[False]]))
     other.load_state(one.state())
     one.forget_episodes()
     first, second = slab([[1.0]], [[False]]), slab([[1.0]], [[False]])
-    one.apply(first)
-    other.apply(second)
-    assert first.reward[0, 0] == pytest.approx(1.0 / np.std([8.0, 1.0]))
-    assert second.reward[0, 0] == pytest.approx(1.0 / np.std([8.0, 1.0 + 0.5 * 8.0]))
+    one.apply(*first)
+    other.apply(*second)
+    assert first[0][0, 0] == pytest.approx(1.0 / np.std([8.0, 1.0]))
+    assert second[0][0, 0] == pytest.approx(1.0 / np.std([8.0, 1.0 + 0.5 * 8.0]))
 
 
 def test_ignored_rows_do_not_count():
     rollout = slab([[1.0], [777.0], [3.0]], [[False], [False], [False]], [[1.0], [0.0], [1.0]])
-    RewardScaler(1, gamma=0.0, limit=10.0).apply(rollout)
-    np.testing.assert_allclose(rollout.reward[[0, 2], 0], [1.0, 3.0], rtol=1e-5)
+    RewardScaler(1, gamma=0.0, limit=10.0).apply(*rollout)
+    np.testing.assert_allclose(rollout[0][[0, 2], 0], [1.0, 3.0], rtol=1e-5)

@@ -70,7 +70,7 @@ def test_the_adaptation_has_bounds(monkeypatch):
     monkeypatch.setattr(learner.lane, "update", lambda *given: stats_with(1.0))
     for _ in range(50):
         learner.update(make_rollout(learner), Counters())
-    assert learner.lr_scale == pytest.approx(0.01)
+    assert learner.step_sizes.scale == pytest.approx(0.01)
 
 
 def test_weights_hold_parameters_and_what_observations_are_normalised_by():

@@ -26,7 +26,7 @@ def test_two_epochs_equal_an_update_written_the_usual_way(kind, value_clip):
     learner = make_learner(kind, value_clip=value_clip, entropy_weight=0.01)
     rollout = make_rollout(learner)
     plain = PlainUpdate(copy.deepcopy(learner.network), 1e-2, 0.5)
-    rows, old_log_std = learner.lane._rows(rollout), learner.network.log_std.detach().clone()
+    rows, old_log_std = learner.lane.rows(rollout), learner.network.log_std.detach().clone()
     expected = []
     for epoch in ORDER:
         for start in range(0, STEPS * ENVS, 8):
@@ -55,7 +55,7 @@ def test_before_the_first_update_the_ratio_is_one_and_nothing_has_moved(kind, ma
 def test_with_the_same_outputs_again_the_ratio_is_exactly_one(kind):
     learner = make_learner(kind, normalise_advantage="none", value_weight=0.0)
     rollout = make_rollout(learner)
-    rows = learner.lane._rows(rollout)
+    rows = learner.lane.rows(rollout)
     log_std = learner.network.log_std
     terms = policy_objective(learner.lane.spec, (rows.outputs, rows.value), (log_std, log_std), rows, 1e-12)
     _, policy_loss, _, _, kl, clip_fraction = terms.measures.tolist()

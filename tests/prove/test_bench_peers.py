@@ -30,7 +30,7 @@ def faked_run(python, script, training):
     """Hotloop 1,000 env steps in a second, others in ten; rejax breaks."""
     if script == "dqn_rejax.py":
         raise bench_training.ScriptFailedError("no module named jax")
-    seconds = 1.0 if script == "dqn_hotloop.py" else 10.0
+    seconds = 1.0 if script.endswith("_hotloop.py") else 10.0
     return {"env_steps": 1_000, "seconds": seconds}
 
 
@@ -68,12 +68,15 @@ def test_training_rates_become_one_row_per_library_and_a_failure_is_told():
         "dqn-cartpole-own-env/update-every-1",
         "dqn-cartpole/update-every-1",
         "dqn-cartpole/update-every-4",
+        "ppo-cartpole/gymnasium",
+        "ppo-cartpole/our-env",
     ]
     results = [result for _, result in bench_training.compare_training(planned, 2, faked_run)]
-    assert results[:3] == [None, None, None]
-    failed, every, fourth = results[3:]
+    assert results[:5] == [None] * 5
+    failed, every, fourth, ppo, own = results[5:]
     assert failed == "dqn-cartpole-own-env/update-every-1 rejax failed: no module named jax"
     assert (every.theirs, every.hotloop, every.ratio, every.low, every.high) == (100.0, 1_000.0, 10.0, 10.0, 10.0)
+    assert ppo.ratio == own.ratio == 10.0
     assert set(json.loads(json.dumps(fourth.as_data()))) == COLUMNS
 
 
@@ -115,7 +118,7 @@ def test_the_verb_answers_in_json(monkeypatch, capsys):
     assert bench.run(["peers", "training", "--json", "--quiet", "--rounds", "1"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert set(data) == {"load_average", "rows", "notes"}
-    assert [row["ratio"] for row in data["rows"]] == [10.0, 10.0]
+    assert [row["ratio"] for row in data["rows"]] == [10.0] * 4
 
 
 @pytest.mark.parametrize("words", [["peers", "--seconds", "0"], ["lanes", "64x65-b32"], ["peers", "--rounds", "0"]])

@@ -25,7 +25,7 @@ class ActionMap:
         self._counts = np.array(self.layout.counts, np.int64)
         numbers = spec.numbers if isinstance(spec, HybridActions) else spec
         if isinstance(numbers, BoxActions):
-            self._middle, self._half = _ranges(numbers, squashed)
+            self._middle, self._half = ranges(numbers, squashed)
 
     def draw(self, state: Array, outputs: Array, log_std: Array, mask: Array | None, action: Array) -> None:
         """Fill `action` [N, W], advancing the generator `state` [1]."""
@@ -63,7 +63,7 @@ def layout_of(spec: ActionSpec, squashed: bool) -> ActionLayout:
     return ActionLayout((spec.count,) if isinstance(spec, DiscreteActions) else spec.counts)
 
 
-def _ranges(spec: BoxActions, squashed: bool) -> tuple[Array, Array]:
+def ranges(spec: BoxActions, squashed: bool) -> tuple[Array, Array]:
     """Middle and half of each number's range; 0 and 0 where it has no bounds."""
     low, high = np.array(spec.low), np.array(spec.high)
     bounded = np.isfinite(low) & np.isfinite(high)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.types import Array, ArraySpec, Obs, ObsSpec, Rollout
+from hotloop.core.types import Array, ArraySpec, Obs, ObsSpec
 from hotloop.maths.normalise_kernels import EPSILON, absorb_rows, normalise_rows, scale_rewards
 
 
@@ -105,9 +105,9 @@ class RewardScaler:
         self._gamma, self._limit = gamma, limit
         self._returns, self._moments = np.zeros(num_envs), np.zeros(3)
 
-    def apply(self, rollout: Rollout) -> None:
-        ended = rollout.terminated | rollout.truncated
-        scale_rewards(rollout.reward, ended, rollout.weight, self._gamma, self._returns, self._moments, self._limit)
+    def apply(self, reward: Array, ended: Array, weight: Array) -> None:
+        """In place on rewards [T, N], where `weight` is above 0."""
+        scale_rewards(reward, ended, weight, self._gamma, self._returns, self._moments, self._limit)
 
     def forget_episodes(self) -> None:
         """Where envs are made anew, their returns begin anew."""

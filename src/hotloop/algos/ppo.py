@@ -42,6 +42,33 @@ def policy_spec(settings: PPOSettings, actions: ActionLayout) -> PolicySpec:
     )
 
 
+class StepSizes:
+    """The learning rate by its schedule, and adapted to `kl_target` where there is one."""
+
+    def __init__(self, settings: PPOSettings) -> None:
+        self._settings = settings
+        self.scale = 1.0
+
+    def learning_rates(self, counters: Counters) -> Array:
+        """The learning rate of each of the next updates."""
+        k, optimiser = self._settings.updates_per_rollout, self._settings.optimiser
+        base, schedule = optimiser.lr * self.scale, optimiser.lr_schedule
+        if schedule.unit == "updates":
+            return np.array([base * schedule.at(counters.updates + j) for j in range(k)])
+        return np.full(k, base * schedule.now(counters))
+
+    def adapt(self, stats: PolicyStats) -> None:
+        """Steps that move the policy too far become smaller, timid ones larger; one read from the device a rollout."""
+        per_epoch, target = self._settings.updates_per_rollout // self._settings.epochs, self._settings.kl_target
+        if target <= 0.0:
+            return
+        kl = float(stats.scalars[PolicyStats.KL, -per_epoch:].mean())
+        if kl > 2.0 * target:
+            self.scale = max(self.scale / LR_FACTOR, LOWEST_LR_SCALE)
+        elif kl < 0.5 * target:
+            self.scale = min(self.scale * LR_FACTOR, HIGHEST_LR_SCALE)
+
+
 class PPOLearner:
     """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs."""
 
@@ -56,6 +83,8 @@ class PPOLearner:
             layout=actor_critic_layout(settings.network, obs_spec),
             device=settings.device,
             precision=settings.learner.precision,
+            num_envs=settings.env.num_envs,
+            planned_updates=settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout,
         )
         self.choice = choose_policy_lane(settings.learner.lane, job)
         self.lane = build_policy_lane(self.choice, job, self.network)
@@ -66,7 +95,7 @@ class PPOLearner:
         )
         self._shuffler = np.array([derive_seed(seed, "shuffle")], np.uint64)
         self._order = np.empty((settings.epochs, settings.rollout_rows), np.int64)
-        self.lr_scale = 1.0
+        self.step_sizes = StepSizes(settings)
 
     def seen(self, obs: Obs) -> Obs:
         """The observation as the network gets it."""
@@ -91,41 +120,26 @@ class PPOLearner:
             steps, envs, final_obs = timeouts
             rollout.final_value[steps, envs] = self.lane.forward(self.seen(final_obs))[1]
         if self._scaler is not None:
-            self._scaler.apply(rollout)
+            self._scaler.apply(rollout.reward, rollout.terminated | rollout.truncated, rollout.weight)
         gae_slab(
             rollout.reward, rollout.terminated, rollout.truncated, rollout.value, rollout.final_value,
             settings.gamma, settings.gae_lambda, rollout.advantage, rollout.returns,
         )  # fmt: skip
         if settings.normalise_advantage == "rollout":
-            _normalise(rollout.advantage, rollout.weight)
+            normalise_advantages(rollout.advantage, rollout.weight)
 
     def update(self, rollout: Rollout, counters: Counters) -> PolicyStats:
         settings = self.settings
         shuffle(self._shuffler, self._order)
         clip = settings.clip * settings.clip_schedule.now(counters)
         stats = self.lane.update(rollout, self._order, self.learning_rates(counters), clip, counters.updates)
-        if settings.kl_target > 0.0:
-            self._adapt(stats)
+        self.step_sizes.adapt(stats)
         if self.obs_normaliser is not None:
             self.obs_normaliser.refresh()
         return stats
 
     def learning_rates(self, counters: Counters) -> Array:
-        """The learning rate of each of the next updates."""
-        k, optimiser = self.settings.updates_per_rollout, self.settings.optimiser
-        base, schedule = optimiser.lr * self.lr_scale, optimiser.lr_schedule
-        if schedule.unit == "updates":
-            return np.array([base * schedule.at(counters.updates + j) for j in range(k)])
-        return np.full(k, base * schedule.now(counters))
-
-    def _adapt(self, stats: PolicyStats) -> None:
-        """Steps that move the policy too far become smaller, timid ones larger; one read from the device a rollout."""
-        per_epoch, target = self.settings.updates_per_rollout // self.settings.epochs, self.settings.kl_target
-        kl = float(stats.scalars[PolicyStats.KL, -per_epoch:].mean())
-        if kl > 2.0 * target:
-            self.lr_scale = max(self.lr_scale / LR_FACTOR, LOWEST_LR_SCALE)
-        elif kl < 0.5 * target:
-            self.lr_scale = min(self.lr_scale * LR_FACTOR, HIGHEST_LR_SCALE)
+        return self.step_sizes.learning_rates(counters)
 
     def forget_episodes(self) -> None:
         if self._scaler is not None:
@@ -146,7 +160,7 @@ class PPOLearner:
         return self.lane.state() | {
             "weights": self.weights(),
             "shuffler": self._shuffler.copy(),
-            "lr_scale": np.array(self.lr_scale),
+            "lr_scale": np.array(self.step_sizes.scale),
             "obs_normaliser": {} if self.obs_normaliser is None else self.obs_normaliser.state(),
             "reward_scaler": {} if self._scaler is None else self._scaler.state(),
         }
@@ -154,14 +168,14 @@ class PPOLearner:
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
         self._shuffler[:] = state["shuffler"]
-        self.lr_scale = float(state["lr_scale"])
+        self.step_sizes.scale = float(state["lr_scale"])
         if self.obs_normaliser is not None:
             self.obs_normaliser.load_state(state["obs_normaliser"])
         if self._scaler is not None:
             self._scaler.load_state(state["reward_scaler"])
 
 
-def _normalise(advantage: Array, weight: Array) -> None:
+def normalise_advantages(advantage: Array, weight: Array) -> None:
     """In place, over the rows that count, with the population's deviation."""
     counted = advantage[weight > 0]
     advantage -= counted.mean()

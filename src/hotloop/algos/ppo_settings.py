@@ -45,11 +45,11 @@ class PolicyOptimiserSettings:
 class PolicyLearnerSettings:
     """How updates are executed; never what they compute."""
 
-    lane: Literal["auto", "eager", "native"] = "auto"
-    """`eager`: plain PyTorch. `native`: all epochs in one machine-code call, for multilayer networks on a CPU. `auto`
-    chooses by rule and says why."""
+    lane: Literal["auto", "eager", "compiled", "native"] = "auto"
+    """`eager`: plain PyTorch. `compiled`: four updates fused into one call of compiled code. `native`: all epochs in
+    one machine-code call, for multilayer networks on a CPU. `auto` chooses by rule and says why."""
     precision: Precision = "float32"
-    """`float32`, or `bfloat16` for the network's products (eager lane): not exact, and said so."""
+    """`float32`, or `bfloat16` for the network's products (eager and compiled lanes): not exact, and said so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,36 @@ class NormaliseSettings:
         require_finite(self, "normalise.")
         if self.limit <= 0:
             raise SettingsError(f"`normalise.limit` is {self.limit}, expected above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardPartSettings:
+    """For envs whose reward comes in parts (durotaxis): a value of its own for each."""
+
+    value_weights: tuple[float, ...] = (1.0, 0.4, 0.3, 0.2, 0.2, 0.3)
+    """Of each part's squared value error in the loss, 0 or more; the first is the whole reward."""
+    advantage: Literal["total", "weighted"] = "total"
+    """`total`: the policy follows the whole reward. `weighted`: the sum of all parts' advantages, each times its weight
+    in `advantage_weights`."""
+    advantage_weights: tuple[float, ...] = (1.0, 0.4, 0.3, 0.2, 0.2, 0.3)
+    """Of each part's advantage, where they are summed."""
+
+    def __post_init__(self) -> None:
+        require_finite(self, "reward_parts.")
+        if any(weight < 0 for weight in self.value_weights):
+            raise SettingsError(f"`reward_parts.value_weights` is {list(self.value_weights)}, expected 0 or more")
+        if not any(self.advantage_weights):
+            raise SettingsError("`reward_parts.advantage_weights` are all 0: nothing would be learned")
+
+    def require_parts(self, names: tuple[str, ...]) -> None:
+        """One weight for each part that the env has."""
+        for name in ("value_weights", "advantage_weights"):
+            given = getattr(self, name)
+            if len(given) != len(names):
+                raise SettingsError(
+                    f"`reward_parts.{name}` has {len(given)} weights, the env's reward {len(names)} parts",
+                    f"one for each of {', '.join(names)}",
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +151,7 @@ class PPOSettings:
     env: EnvSettings = field(default_factory=lambda: EnvSettings(num_envs=8))
     network: ActorCriticSettings = field(default_factory=ActorCriticSettings)
     normalise: NormaliseSettings = field(default_factory=NormaliseSettings)
+    reward_parts: RewardPartSettings = field(default_factory=RewardPartSettings)
     optimiser: PolicyOptimiserSettings = field(default_factory=PolicyOptimiserSettings)
     learner: PolicyLearnerSettings = field(default_factory=PolicyLearnerSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)

@@ -8,9 +8,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from hotloop.core.graphs import Graphs
+
 Array = np.ndarray
 Obs = Array | dict[str, Array]
 """What a policy sees of N envs: one array [N, ...], or a dict of them."""
+EnvObs = Any
+"""`Obs`, or `Graphs` where an env's observations are graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,12 @@ class BoxActions:
     low: tuple[float, ...]
     high: tuple[float, ...]
     shape: tuple[int, ...]
+    masked: bool = False
+    """Whether a mask says which of the numbers count; the env ignores the others."""
 
     @property
     def mask_width(self) -> int:
-        return 0
+        return len(self.low) if self.masked else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,34 @@ class HybridActions:
         return (len(self.choices.counts) + len(self.numbers.low),)
 
 
+@dataclass(frozen=True, slots=True)
+class NodeActions:
+    """A choice for each node of a graph (`count` of them) and some numbers for the whole graph: a `NodeAction`."""
+
+    count: int
+    numbers: BoxActions
+
+    @property
+    def mask_width(self) -> int:
+        return self.numbers.mask_width
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the numbers."""
+        return self.numbers.shape
+
+
+class NodeAction(NamedTuple):
+    """What N graphs do, as `NodeActions` says."""
+
+    numbers: Array  # [N, C] float32
+    choices: Array  # [nodes of all] int64, in the order of the observation's nodes
+
+
 ActionSpec = DiscreteActions | MultiDiscreteActions | BoxActions | HybridActions
+GraphActionSpec = BoxActions | NodeActions
+"""Where observations are graphs."""
+Action = Array | NodeAction
 
 
 @dataclass(slots=True)
@@ -106,32 +139,35 @@ class EnvStep:
     elsewhere the two are equal (they may be the same array). `terminated` and `truncated` are never merged here.
     """
 
-    obs: Obs  # [N, ...]
+    obs: EnvObs  # [N, ...]
     reward: Array  # [N] float32
     terminated: Array  # [N] bool
     truncated: Array  # [N] bool
-    final_obs: Obs  # [N, ...]
+    final_obs: EnvObs  # [N, ...]
     action_mask: Array | None = None  # [N, A] bool, True where allowed, for `obs`
     final_action_mask: Array | None = None  # [N, A] bool, for `final_obs`
     episode_stats: dict[str, Array] = field(default_factory=dict)  # name -> [N], valid where an episode ended
     valid: Array | None = None  # [N] bool; False where the action was ignored (a vector env's own reset step)
+    reward_parts: Array | None = None  # [N, P] float32, of an env that has `reward_parts`: what it names
 
 
 class VecEnv(Protocol):
     """`num_envs` environments stepped together. Arrays it returns are not written to again by later steps."""
 
     num_envs: int
-    obs_spec: ObsSpec
-    action_spec: ActionSpec
+    obs_spec: Any
+    """`ObsSpec`, or `GraphSpec`."""
+    action_spec: Any
+    """`ActionSpec`, or `GraphActionSpec`."""
     has_action_mask: bool
     saves_state: bool
     """Whether `get_state` and `set_state` restore the envs exactly; where not, a run re-creates them at checkpoints."""
 
-    def reset(self) -> tuple[Obs, Array | None]:
+    def reset(self) -> tuple[EnvObs, Array | None]:
         """Start an episode in every env: first observations [N, ...] and action mask [N, A] or None."""
         ...
 
-    def step(self, action: Array) -> EnvStep: ...
+    def step(self, action: Any) -> EnvStep: ...
 
     def get_state(self) -> dict[str, Array]: ...
 
@@ -194,6 +230,30 @@ class Rollout:
     action_mask: Array | None = None  # [T, N, A] bool
 
 
+@dataclass(slots=True)
+class GraphRollout:
+    """T steps of N envs whose observations are graphs, for on-policy learning; C numbers of an action, P parts.
+
+    Rewards and values are kept part by part, so that each part is a [T, N] slab like any rollout's. What belongs to
+    nodes lies end to end over all T * N graphs, time-major; None where nodes choose nothing.
+    """
+
+    obs: Graphs  # T * N
+    mean: Array  # [T, N, C] float32, of the policy that acted; so is the next
+    log_std: Array  # [T, N, C] float32
+    numbers: Array  # [T, N, C] float32, before squashing
+    counts: Array  # [T, N, C] bool: which of them count
+    value: Array  # [P, T + 1, N] float32
+    reward: Array  # [P, T, N] float32
+    terminated: Array  # [T, N] bool
+    truncated: Array  # [T, N] bool
+    final_value: Array  # [P, T, N] float32, counts where an episode was truncated
+    advantage: Array  # [T, N] float32
+    returns: Array  # [P, T, N] float32
+    node_logits: Array | None = None  # [nodes of all, A] float32
+    choices: Array | None = None  # [nodes of all] int64
+
+
 class RolloutRow(NamedTuple):
     """One time step of a rollout: views, to be written to."""
 
@@ -207,7 +267,7 @@ class RolloutRow(NamedTuple):
 class Policy(Protocol):
     """Acts."""
 
-    def act(self, obs: Obs, action_mask: Array | None) -> Array: ...
+    def act(self, obs: EnvObs, action_mask: Array | None) -> Any: ...
 
 
 def map_obs(function: Callable[..., Any], *obs: Any) -> Any:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.errors import HotloopError
+from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.types import Array, ArraySpec, Obs, VecEnv
+from hotloop.envs import contract_graphs
 from hotloop.envs.contract_play import (
     Chooser,
     Factory,
@@ -19,6 +21,7 @@ from hotloop.envs.contract_play import (
     difference,
     play,
     play_on,
+    same,
     seeds_for,
 )
 from hotloop.envs.registry import make_envs
@@ -62,6 +65,7 @@ def _result(name: str, check: Callable[[Factory, int], str], factory: Factory, e
 def check_shapes(factory: Factory, env_steps: int) -> str:
     envs = factory(NUM_ENVS, seeds_for(NUM_ENVS))
     specs = envs.obs_spec if isinstance(envs.obs_spec, dict) else {"": envs.obs_spec}
+    num_parts = len(getattr(envs, "reward_parts", ()))
     envs.close()
     recording = play(factory, NUM_ENVS, env_steps)
     for field, obs in _observations(recording):
@@ -70,6 +74,9 @@ def check_shapes(factory: Factory, env_steps: int) -> str:
         for name, part in parts.items():
             _require_spec(f"{field} {name}".strip(), part, specs[name])
     for step in recording.steps:
+        _require((step.reward_parts is not None) == bool(num_parts), f"{num_parts} `reward_parts` were declared")
+        if num_parts:
+            _require_spec("reward_parts", step.reward_parts, ArraySpec((num_parts,)))
         _require_spec("reward", step.reward, ArraySpec((), np.dtype(np.float32)))
         for name in ("terminated", "truncated"):
             _require_spec(name, getattr(step, name), ArraySpec((), np.dtype(np.bool_)))
@@ -79,10 +86,12 @@ def check_shapes(factory: Factory, env_steps: int) -> str:
 def check_finite(factory: Factory, env_steps: int) -> str:
     recording = play(factory, NUM_ENVS, env_steps)
     for field, obs in _observations(recording):
-        for part in obs.values() if isinstance(obs, dict) else (obs,):
+        for part in _measures(obs):
             _require(bool(np.isfinite(part).all()), f"`{field}` holds NaN or infinity")
     for step in recording.steps:
         _require(bool(np.isfinite(step.reward).all()), "`reward` holds NaN or infinity")
+        parts_finite = step.reward_parts is None or np.isfinite(step.reward_parts).all()
+        _require(bool(parts_finite), "`reward_parts` holds NaN or infinity")
     return ""
 
 
@@ -90,8 +99,8 @@ def check_final_obs(factory: Factory, env_steps: int) -> str:
     for step in play(factory, NUM_ENVS, env_steps).steps:
         running = ~(step.terminated | step.truncated)
         for name, one, other in _pairs(step.obs, step.final_obs):
-            same = np.array_equal(one[running], other[running])
-            _require(same, f"`final_obs` {name} differs from `obs` although no episode ended")
+            equal = same(one[running], other[running])
+            _require(equal, f"`final_obs` {name} differs from `obs` although no episode ended")
     return ""
 
 
@@ -104,9 +113,9 @@ def check_restart(factory: Factory, env_steps: int) -> str:
             ended += 1
             later = following.valid is not None and not following.valid[index]
             pairs = _pairs(step.obs, step.final_obs)
-            restarted += later or any(not np.array_equal(one[index], other[index]) for _, one, other in pairs)
+            restarted += later or any(not same(one[[index]], other[[index]]) for _, one, other in pairs)
     constant = all(
-        np.array_equal(one[0], row) for _, one, other in _pairs(steps[0].obs, steps[-1].obs) for row in other
+        same(one[[0]], other[[row]]) for _, one, other in _pairs(steps[0].obs, steps[-1].obs) for row in range(NUM_ENVS)
     )
     _require(bool(restarted) or not ended or constant, f"{ended} episodes ended, but `obs` never began a new one")
     return f"{ended} episodes ended" if ended else "no episode ended: play longer to check this"
@@ -132,15 +141,15 @@ def check_masks(factory: Factory, env_steps: int) -> str:
 def check_untouched(factory: Factory, env_steps: int) -> str:
     envs = factory(NUM_ENVS, seeds_for(NUM_ENVS))
     obs, mask = envs.reset()
-    before, kept = copy_of(obs), []
+    before, seen, kept = copy_of(obs), obs, []
     chooser = Chooser(NUM_ENVS)
     for _ in range(max(2, env_steps // NUM_ENVS)):
-        [step] = play_on(envs, chooser, mask, 1)
+        [step] = play_on(envs, chooser, seen, mask, 1)
         kept.append((step, copy_of(step)))
-        mask = step.action_mask
+        seen, mask = step.obs, step.action_mask
     envs.close()
     for name, one, other in _pairs(obs, before):
-        _require(np.array_equal(one, other), f"the first `obs` {name} was written to by a later step")
+        _require(same(one, other), f"the first `obs` {name} was written to by a later step")
     for step, copy in kept:
         field = difference(step, copy)
         _require(not field, f"`{field}` was written to by a later step")
@@ -168,17 +177,17 @@ def check_state(factory: Factory, env_steps: int) -> str:
     if not one.saves_state:
         one.close()
         return "not offered"
-    _, mask = one.reset()
-    played = play_on(one, Chooser(NUM_ENVS), mask, calls)
-    state, mask = one.get_state(), played[-1].action_mask
+    obs, mask = one.reset()
+    last = play_on(one, Chooser(NUM_ENVS), obs, mask, calls)[-1]
+    state, obs, mask = one.get_state(), last.obs, last.action_mask
     saved = {name: value.copy() for name, value in state.items()}
-    expected = play_on(one, Chooser(NUM_ENVS), mask, calls)
+    expected = play_on(one, Chooser(NUM_ENVS), obs, mask, calls)
     changed = [name for name in saved if not np.array_equal(saved[name], state[name])]
     _require(not changed, f"`get_state` gave {changed} that later steps wrote to")
     other = factory(NUM_ENVS, seeds_for(NUM_ENVS, "other"))
     other.reset()
     other.set_state(saved)
-    restored = play_on(other, Chooser(NUM_ENVS), mask, calls)
+    restored = play_on(other, Chooser(NUM_ENVS), obs, mask, calls)
     _close_all(one, other)
     for number, (left, right) in enumerate(zip(expected, restored, strict=True)):
         field = difference(left, right)
@@ -225,13 +234,22 @@ def _observations(recording: Recording) -> Iterator[tuple[str, Obs]]:
         yield "final_obs", step.final_obs
 
 
-def _pairs(one: Any, other: Any) -> list[tuple[str, Array, Array]]:
+def _measures(obs: Obs) -> list[Array]:
+    if isinstance(obs, Graphs):
+        return contract_graphs.finite(obs)
+    return list(obs.values()) if isinstance(obs, dict) else [obs]
+
+
+def _pairs(one: Any, other: Any) -> list[tuple[str, Any, Any]]:
     if isinstance(one, dict):
         return [(f"part `{name}`", one[name], other[name]) for name in one]
     return [("", one, other)]
 
 
-def _require_spec(name: str, array: Array, spec: ArraySpec) -> None:
+def _require_spec(name: str, array: Any, spec: ArraySpec | GraphSpec) -> None:
+    if isinstance(spec, GraphSpec):
+        fault = contract_graphs.fault_in(array, spec, NUM_ENVS)
+        return _require(not fault, f"`{name}` {fault}")
     expected = (NUM_ENVS, *spec.shape)
     given = f"{getattr(array, 'dtype', type(array).__name__)}{getattr(array, 'shape', '')}"
     fits = isinstance(array, np.ndarray) and array.shape == expected and array.dtype == spec.dtype
@@ -240,7 +258,7 @@ def _require_spec(name: str, array: Array, spec: ArraySpec) -> None:
 
 def _require_same(one: Recording, other: Recording, envs: slice) -> None:
     for name, left, right in _pairs(one.first_obs, other.first_obs):
-        _require(np.array_equal(left[envs], right[envs]), f"the first `obs` {name} differs")
+        _require(same(left[envs], right[envs]), f"the first `obs` {name} differs")
     for number, steps in enumerate(zip(one.steps, other.steps, strict=True)):
         field = difference(*steps, envs)
         _require(not field, f"`{field}` differs after {number + 1} steps")

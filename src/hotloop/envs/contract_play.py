@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.core.graphs import Graphs, same_graphs
 from hotloop.core.rng import derive_seeds, stream
 from hotloop.core.types import (
     ActionSpec,
@@ -16,6 +17,8 @@ from hotloop.core.types import (
     DiscreteActions,
     EnvStep,
     HybridActions,
+    NodeAction,
+    NodeActions,
     Obs,
     VecEnv,
     map_obs,
@@ -31,7 +34,13 @@ class Chooser:
     def __init__(self, num_envs: int) -> None:
         self._streams = [stream(0, "contract", index) for index in range(num_envs)]
 
-    def choose(self, actions: ActionSpec, mask: Array | None) -> Array:
+    def choose(self, actions: ActionSpec, obs: Obs, mask: Array | None) -> Array | NodeAction:
+        if isinstance(actions, NodeActions):
+            assert isinstance(obs, Graphs)
+            numbers = self.choose(actions.numbers, obs, mask)
+            pairs = zip(self._streams, obs.num_nodes, strict=True)
+            choices = [(draw.random(count) * actions.count).astype(np.int64) for draw, count in pairs]
+            return NodeAction(numbers, np.concatenate(choices))
         masks = [None] * len(self._streams) if mask is None else list(mask)
         rows = [_random_action(draw, actions, row) for draw, row in zip(self._streams, masks, strict=True)]
         return np.array(rows, np.float32 if isinstance(actions, BoxActions | HybridActions) else np.int64)
@@ -71,26 +80,26 @@ def play(factory: Factory, num_envs: int, env_steps: int) -> Recording:
     envs = factory(num_envs, seeds_for(num_envs))
     try:
         obs, mask = envs.reset()
-        return Recording(obs, mask, play_on(envs, Chooser(num_envs), mask, max(1, env_steps // num_envs)))
+        return Recording(obs, mask, play_on(envs, Chooser(num_envs), obs, mask, max(1, env_steps // num_envs)))
     finally:
         envs.close()
 
 
-def play_on(envs: VecEnv, chooser: Chooser, mask: Array | None, calls: int) -> list[EnvStep]:
+def play_on(envs: VecEnv, chooser: Chooser, obs: Obs, mask: Array | None, calls: int) -> list[EnvStep]:
     steps = []
     for _ in range(calls):
-        steps.append(envs.step(chooser.choose(envs.action_spec, mask)))
-        mask = steps[-1].action_mask
+        steps.append(envs.step(chooser.choose(envs.action_spec, obs, mask)))
+        obs, mask = steps[-1].obs, steps[-1].action_mask
     return steps
 
 
 def copy_of(value: Any) -> Any:
-    """A deep copy of an array, a dict of arrays, or an EnvStep."""
+    """A deep copy of an array, a dict of arrays, graphs, or an EnvStep."""
     if isinstance(value, EnvStep):
         return EnvStep(**{field.name: copy_of(getattr(value, field.name)) for field in fields(value)})
     if value is None:
         return None
-    return map_obs(np.copy, value)
+    return value.copy() if isinstance(value, Graphs) else map_obs(np.copy, value)
 
 
 def difference(one: EnvStep, other: EnvStep, envs: slice = slice(None)) -> str:
@@ -109,4 +118,11 @@ def _equal(one: Any, other: Any, envs: slice, rows: Array) -> bool:
         return one.keys() == other.keys() and all(_equal(one[name], other[name], envs, rows) for name in one)
     if one is None or other is None:
         return all(bool(np.all(value[envs])) for value in (one, other) if value is not None)
-    return bool(np.array_equal(one[envs][rows], other[envs][rows], equal_nan=one.dtype.kind == "f"))
+    return same(one[envs][rows], other[envs][rows])
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two arrays or graphs hold the same; NaN, which some measures use for nothing, is equal to itself."""
+    if isinstance(one, Graphs):
+        return same_graphs(one, other)
+    return bool(np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f"))

@@ -15,6 +15,7 @@ NATIVE: dict[str, str] = {
     "cartpole": "hotloop.envs.cartpole:CartPole",
     "snake": "hotloop.envs.snake.env:Snake",
     "sfc": "hotloop.envs.sfc.env:Sfc",
+    "durotaxis": "hotloop.envs.durotaxis.env:Durotaxis",
 }
 """Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option, and
 `dict_obs` where its observations have parts."""
@@ -65,6 +66,11 @@ def list_envs() -> list[tuple[str, str]]:
 def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
     if settings.batched:
         raise SettingsError(f"`batched` is set, but `{settings.id}` is always batched", "leave `batched` out")
+    if settings.workers:
+        raise SettingsError(
+            f"`env.workers` is set, but `{settings.id}` steps all its envs at once in this process",
+            "leave `workers` out: it would only be slower",
+        )
     module, _, name = NATIVE[settings.id].partition(":")
     kind = getattr(importlib.import_module(module), name)
     options: dict[str, Any] = dict(settings.options)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hotloop.core.errors import LaneError
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
 from hotloop.lanes.compiled_build import EAGER_HINT, Compiled, compile_function, require_compiler
-from hotloop.lanes.compiled_step import FunctionalNetwork, flatten_batch, flatten_obs, make_choice, make_step
+from hotloop.lanes.compiled_step import AdamSpec, FunctionalNetwork, flatten_batch, flatten_obs, make_choice, make_step
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.spec import Precision, UpdateSpec
 from hotloop.nets.noisy import NoisyLinear
@@ -171,7 +171,7 @@ def chunks(k: int, first_update: int, target_every: int) -> Iterator[tuple[int, 
         start += count
 
 
-def adam_factors(spec: UpdateSpec, lr: Array, first_update: int) -> Array:
+def adam_factors(spec: AdamSpec, lr: Array, first_update: int) -> Array:
     """[k, 2] float32: step length lr / (1 - beta1^t) and root of 1 - beta2^t, for updates t counted from 1."""
     pairs = [
         (rate / (1.0 - spec.beta1**count), math.sqrt(1.0 - spec.beta2**count))

@@ -7,7 +7,7 @@ that changes from update to update (learning rate, bias correction, noise) as a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,22 @@ from hotloop.maths.adam import clip_scale
 
 Function = Callable[..., tuple[Tensor, ...]]
 Vectors = tuple[Tensor, Tensor, Tensor]  # parameters, running mean, running square
+
+
+class AdamSpec(Protocol):
+    """What both families' specs say of the optimiser."""
+
+    @property
+    def max_gradient_norm(self) -> float: ...
+
+    @property
+    def beta1(self) -> float: ...
+
+    @property
+    def beta2(self) -> float: ...
+
+    @property
+    def epsilon(self) -> float: ...
 
 
 def flatten_obs(obs: Any) -> list[Any]:
@@ -59,11 +75,11 @@ class FunctionalNetwork:
         self.noise_sizes = [shape.numel() for shape in self._noise.values()]
 
     def split(self, values: Tensor) -> dict[str, Tensor]:
-        return _split(values, self._parameters)
+        return split_vector(values, self._parameters)
 
     def forward(self, parameters: dict[str, Tensor], noise: Tensor) -> Network:
         """The network with these numbers in it. Half precision ends at its output: the loss is always in float32."""
-        buffers = _split(noise.sign() * noise.abs().sqrt(), self._noise)
+        buffers = split_vector(noise.sign() * noise.abs().sqrt(), self._noise)
 
         def network(obs: Tensor | dict[str, Tensor]) -> Tensor:
             with torch.autocast(noise.device.type, torch.bfloat16, enabled=self._half, cache_enabled=False):
@@ -72,7 +88,7 @@ class FunctionalNetwork:
         return network
 
 
-def _split(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
+def split_vector(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
     parts = vector.split([shape.numel() for shape in shapes.values()]) if shapes else ()
     return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
@@ -91,7 +107,7 @@ def make_step(spec: UpdateSpec, network: FunctionalNetwork, like: Obs, in_place:
         for j, target_network in enumerate(targets):
             rows = _rows([field[j] for field in fields], like)
             gradient, outcome = _gradient(spec, network, vectors[0], target_network, noise[j, 0], rows)
-            vectors, norm = _optimise(spec, vectors, gradient, factors[j])
+            vectors, norm = optimise(spec, vectors, gradient, factors[j])
             td_errors.append(outcome.td_error)
             scalars.append(torch.stack((outcome.loss, outcome.q_mean, norm)))
         stats = torch.stack(td_errors), torch.stack(scalars, 1)
@@ -147,7 +163,7 @@ def _gradient(
     return torch.cat([part.reshape(-1) for part in gradients.values()]), outcome
 
 
-def _optimise(spec: UpdateSpec, vectors: Vectors, gradient: Tensor, factors: Tensor) -> tuple[Vectors, Tensor]:
+def optimise(spec: AdamSpec, vectors: Vectors, gradient: Tensor, factors: Tensor) -> tuple[Vectors, Tensor]:
     """`maths.adam.adam_step` without its in-place writes; `factors` are those of `adam_factors`."""
     values, mean, square = vectors
     norm = gradient.norm()

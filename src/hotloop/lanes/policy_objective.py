@@ -41,7 +41,11 @@ class PolicyTerms(NamedTuple):
 
 
 def policy_objective(
-    spec: PolicySpec, outcome: tuple[Tensor, Tensor], log_stds: tuple[Tensor, Tensor], rows: PolicyRows, clip: float
+    spec: PolicySpec,
+    outcome: tuple[Tensor, Tensor],
+    log_stds: tuple[Tensor, Tensor],
+    rows: PolicyRows,
+    clip: float | Tensor,
 ) -> PolicyTerms:
     """Weighted means over one minibatch, from the network's `outcome` and the log stds, (old, new).
 
@@ -66,7 +70,7 @@ def policy_objective(
 
 
 def _policy_rows(
-    spec: PolicySpec, old: Distribution, new: Distribution, action: Tensor, advantage: Tensor, clip: float
+    spec: PolicySpec, old: Distribution, new: Distribution, action: Tensor, advantage: Tensor, clip: float | Tensor
 ) -> tuple[Tensor, Tensor]:
     log_prob = actions.log_prob(new, action)
     ratio = ppo.ratio(log_prob, actions.log_prob(old, action))

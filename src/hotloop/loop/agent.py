@@ -13,10 +13,12 @@ from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import CheckpointError, RunError
+from hotloop.core.graphs import GraphSpec
 from hotloop.core.types import Array, Obs, ObsSpec, map_obs
 from hotloop.loop.actor_agent import ActorAgent
 from hotloop.loop.agent_obs import as_batch
-from hotloop.loop.journal import actions_from_data, spec_from_data
+from hotloop.loop.graph_agent import GraphAgent
+from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.maths import categorical, td
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import QNetwork, build_q_network
@@ -55,7 +57,7 @@ class Agent:
         return int(action[0]) if single else action
 
 
-def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent:
+def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
     """The best weights by periodic evaluation up to the newest good checkpoint."""
     found = checkpoint.newest(run.checkpoints, warn=lambda text: print(text, file=sys.stderr))
     if found is None:
@@ -75,10 +77,14 @@ def _load_q_agent(settings: DQNSettings, values: Array, meta: dict[str, Any]) ->
     return Agent(network, settings, obs_spec, meta.get("first_action", 0))
 
 
-def _load_actor(settings: PPOSettings, values: Array, meta: dict[str, Any]) -> ActorAgent:
-    specs = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
-    layout = layout_of(specs[1], settings.network.squashed)
-    agent = ActorAgent(build_actor_critic(settings.network, specs[0], layout, seed=0), settings, specs)
+def _load_actor(settings: PPOSettings, values: Array, meta: dict[str, Any]) -> ActorAgent | GraphAgent:
+    obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
+    agent: ActorAgent | GraphAgent
+    if isinstance(obs_spec, GraphSpec):
+        agent = GraphAgent(settings, obs_spec, action_spec)
+    else:
+        network = build_actor_critic(settings.network, obs_spec, layout_of(action_spec, settings.network.squashed), 0)
+        agent = ActorAgent(network, settings, (obs_spec, action_spec))
     _require_size(values, agent.num_weights)
     agent.load_weights(values)
     return agent

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.core.graphs import Graphs
 from hotloop.core.schedules import Counters
-from hotloop.core.types import Array, EnvStep, Obs, Policy, VecEnv
+from hotloop.core.types import Array, EnvObs, EnvStep, Policy, VecEnv
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.collector_kernels import account
 from hotloop.loop.metrics import Metrics
@@ -30,11 +31,11 @@ class Collector:
         self._lengths = np.zeros(envs.num_envs, dtype=np.int64)
 
     @property
-    def obs(self) -> Obs:
+    def obs(self) -> EnvObs:
         """What the policy will see next."""
         return self._obs
 
-    def advance(self, policy: Policy) -> tuple[Obs, Array, EnvStep]:
+    def advance(self, policy: Policy) -> tuple[EnvObs, Any, EnvStep]:
         """What the policy saw, what it did, and what came of it."""
         obs = self._obs
         with self._act:
@@ -71,13 +72,24 @@ class Collector:
 
     def state(self) -> dict[str, Any]:
         """Everything but the envs themselves; the observation is theirs to give again where they save no state."""
-        obs = self._obs if isinstance(self._obs, dict) else {"obs": self._obs}
+        obs = _as_parts(self._obs)
         mask = {} if self._action_mask is None else {"action_mask": self._action_mask}
         return {"returns": self._returns.copy(), "lengths": self._lengths.copy(), "last_obs": dict(obs), **mask}
 
     def load_state(self, state: dict[str, Any]) -> None:
         self._returns[:] = state["returns"]
         self._lengths[:] = state["lengths"]
-        saved = state["last_obs"]
-        self._obs = dict(saved) if isinstance(self._obs, dict) else saved["obs"]
+        self._obs = _from_parts(state["last_obs"], like=self._obs)
         self._action_mask = state.get("action_mask")
+
+
+def _as_parts(obs: EnvObs) -> dict[str, Array]:
+    if isinstance(obs, Graphs):
+        return obs.arrays()
+    return dict(obs) if isinstance(obs, dict) else {"obs": obs}
+
+
+def _from_parts(parts: dict[str, Array], like: EnvObs) -> EnvObs:
+    if isinstance(like, Graphs):
+        return Graphs(**parts)
+    return dict(parts) if isinstance(like, dict) else parts["obs"]

@@ -10,17 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.core.types import (
-    ActionSpec,
-    ArraySpec,
-    BoxActions,
-    DiscreteActions,
-    HybridActions,
-    MultiDiscreteActions,
-    ObsSpec,
-)
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.contract import TrainingSession
+from hotloop.loop.spec_data import actions_as_data, spec_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
 from hotloop.runs.directory import Run
@@ -112,41 +104,6 @@ class Journal:
             phases = {name: {"seconds": value, "share": value / total} for name, value in seconds.items()}
         rate = self._session.counters.env_steps / training if training > 0 else 0.0
         return {"seconds": round(total, 6), "env_steps_per_second": round(rate, 3), "phases": phases}
-
-
-def spec_as_data(spec: ObsSpec) -> Any:
-    if isinstance(spec, dict):
-        return {"parts": {name: spec_as_data(part) for name, part in spec.items()}}
-    return {"shape": list(spec.shape), "dtype": spec.dtype.name}
-
-
-def spec_from_data(data: Any) -> ObsSpec:
-    if "parts" in data:
-        return {name: ArraySpec(tuple(part["shape"]), np.dtype(part["dtype"])) for name, part in data["parts"].items()}
-    return ArraySpec(tuple(data["shape"]), np.dtype(data["dtype"]))
-
-
-def actions_as_data(spec: ActionSpec) -> dict[str, Any]:
-    if isinstance(spec, DiscreteActions):
-        return {"num_actions": spec.count, "first_action": spec.first}
-    if isinstance(spec, MultiDiscreteActions):
-        return {"choices": list(spec.counts), "first_choices": list(spec.first)}
-    if isinstance(spec, HybridActions):
-        return actions_as_data(spec.choices) | actions_as_data(spec.numbers)
-    bounds = [[str(bound) for bound in bounds] for bounds in (spec.low, spec.high)]  # JSON has no infinity
-    return {"action_low": bounds[0], "action_high": bounds[1], "action_shape": list(spec.shape)}
-
-
-def actions_from_data(data: dict[str, Any]) -> ActionSpec:
-    choices, numbers = None, None
-    if "choices" in data:
-        choices = MultiDiscreteActions(tuple(data["choices"]), tuple(data["first_choices"]))
-    if "action_shape" in data:
-        low, high = (tuple(float(bound) for bound in data[name]) for name in ("action_low", "action_high"))
-        numbers = BoxActions(low, high, tuple(data["action_shape"]))
-    if choices and numbers:
-        return HybridActions(choices, numbers)
-    return choices or numbers or DiscreteActions(data["num_actions"], data.get("first_action", 0))
 
 
 def machine_facts() -> dict[str, Any]:

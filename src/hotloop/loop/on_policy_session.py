@@ -9,9 +9,10 @@ from typing import Any
 from hotloop.algos.ppo import PPOLearner
 from hotloop.algos.ppo_policies import Likeliest, Sampling
 from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.core.graphs import GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
-from hotloop.core.types import Array
+from hotloop.core.types import Array, Policy, VecEnv
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.lanes.policy_spec import PolicyStats
 from hotloop.loop.cadence import is_over
@@ -31,9 +32,11 @@ class OnPolicySession:
     settings: PPOSettings
     counters: Counters
     collector: Collector
-    policy: Sampling
-    rollout: RolloutBuffer
-    learner: PPOLearner
+    policy: Any
+    """Draws actions; a second one, `likeliest`, is judged."""
+    likeliest: Policy
+    rollout: Any
+    learner: Any
     metrics: Metrics
     best: Best
 
@@ -52,7 +55,7 @@ class OnPolicySession:
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Episodes of likeliest actions with the weights the learner has now, on envs of their own."""
-        return judge(self.settings, Likeliest(self.learner), episodes, check, *stream)
+        return judge(self.settings, self.likeliest, episodes, check, *stream)
 
     def recreate_envs(self) -> None:
         """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
@@ -76,16 +79,37 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
     require_device(settings.device)
     counters, metrics = Counters(), Metrics(PolicyStats.NAMES)
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
-    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec)
-    shape, width = (settings.rollout_steps, envs.num_envs), envs.action_spec.mask_width
-    rollout = RolloutBuffer(shape, envs.obs_spec, learner.actions.layout, width if envs.has_action_mask else None)
+    build = build_graph_parts if isinstance(envs.obs_spec, GraphSpec) else build_parts
     return OnPolicySession(
         settings=settings,
         counters=counters,
         collector=Collector(envs, counters, metrics, timer),
-        policy=Sampling(learner, rollout.row, derive_seed(settings.seed, "policy")),
-        rollout=rollout,
-        learner=learner,
+        **build(settings, envs),
         metrics=metrics,
         best=Best(),
     )
+
+
+def build_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
+    """What learns from observations that are arrays."""
+    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec)
+    shape, width = (settings.rollout_steps, envs.num_envs), envs.action_spec.mask_width
+    rollout = RolloutBuffer(shape, envs.obs_spec, learner.actions.layout, width if envs.has_action_mask else None)
+    policy = Sampling(learner, rollout.row, derive_seed(settings.seed, "policy"))
+    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": Likeliest(learner)}
+
+
+def build_graph_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
+    """What learns from observations that are graphs."""
+    from hotloop.algos.graph_policies import GraphLikeliest, GraphSampling
+    from hotloop.algos.graph_ppo import GraphPPOLearner
+    from hotloop.loop.graph_rollout import GraphRolloutBuffer
+
+    parts = getattr(envs, "reward_parts", ("total",))
+    settings.reward_parts.require_parts(parts)
+    assert isinstance(envs.obs_spec, GraphSpec)
+    learner = GraphPPOLearner(settings, envs.obs_spec, envs.action_spec)
+    shape = (settings.rollout_steps, envs.num_envs)
+    rollout = GraphRolloutBuffer(shape, learner.actions.num_numbers, len(parts))
+    policy = GraphSampling(learner, rollout, derive_seed(settings.seed, "policy"))
+    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": GraphLikeliest(learner)}

@@ -13,7 +13,7 @@ def _allowed(mask, row, column):
 
 
 @inline_kernel
-def _draw_choice(state, outputs, mask, row, start, count):
+def draw_choice(state, outputs, mask, row, start, count):
     """By the inverse of the cumulated probabilities."""
     top = -math.inf
     for a in range(start, start + count):
@@ -44,7 +44,7 @@ def _best_choice(outputs, mask, row, start, count):
 
 
 @inline_kernel
-def _next_normal(state):
+def next_normal(state):
     """Box and Muller's; the second number is not kept, so that the state stays one counter."""
     radius = math.sqrt(-2.0 * math.log(1.0 - next_uniform(state, 0)))
     return radius * math.cos(2.0 * math.pi * next_uniform(state, 0))
@@ -56,10 +56,10 @@ def draw_actions(state, outputs, log_std, mask, counts, action):
     for row in range(outputs.shape[0]):
         start = 0
         for part in range(counts.size):
-            action[row, part] = _draw_choice(state, outputs, mask, row, start, counts[part])
+            action[row, part] = draw_choice(state, outputs, mask, row, start, counts[part])
             start += counts[part]
         for i in range(log_std.size):
-            noise = math.exp(log_std[i]) * _next_normal(state)
+            noise = math.exp(log_std[i]) * next_normal(state)
             action[row, counts.size + i] = outputs[row, start + i] + noise
 
 

@@ -11,9 +11,9 @@ def ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
     return torch.exp(log_prob - old_log_prob)
 
 
-def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip: float | Tensor) -> Tensor:
     """-min(ratio A, clamp(ratio, 1 - clip, 1 + clip) A): nothing is gained by moving further than `clip`."""
-    held = ratio.clamp(1.0 - clip, 1.0 + clip)
+    held = ratio.clamp(1.0 - clip, 1.0 + clip)  # type: ignore[arg-type]
     return -torch.minimum(ratio * advantage, held * advantage)
 
 
@@ -31,6 +31,6 @@ def value_error(value: Tensor, old_value: Tensor, target: Tensor, clip: float) -
     return torch.maximum(error, (held - target).square())
 
 
-def clip_fraction(ratio: Tensor, clip: float) -> Tensor:
+def clip_fraction(ratio: Tensor, clip: float | Tensor) -> Tensor:
     """1 where the ratio has left the range that is rewarded."""
     return ((ratio - 1.0).abs() > clip).to(ratio.dtype)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import require_finite
+from hotloop.nets.graph_settings import GraphNetworkSettings
 from hotloop.nets.settings import Activation
 
 
@@ -27,6 +28,7 @@ class ActorCriticSettings:
     """Continuous actions go through tanh, so that they cannot leave their bounds, instead of being cut off there."""
     log_std: float = 0.0
     """Continuous actions: logarithm of the standard deviation to begin with, in units of half the action's range."""
+    graph: GraphNetworkSettings = field(default_factory=GraphNetworkSettings)
 
     def __post_init__(self) -> None:
         require_finite(self, "network.")

@@ -23,6 +23,7 @@ from hotloop.prove.bench_rows import PeerRow
 from hotloop.prove.peers.libraries import Library
 
 FOLDER = Path(peers.__file__).parent
+PPO_SCRIPTS = {"stable-baselines3": "ppo_stable_baselines3.py"}
 SCRIPTS = {
     "stable-baselines3": "dqn_stable_baselines3.py",
     "rlox": "dqn_rlox.py",
@@ -32,6 +33,8 @@ SCRIPTS = {
 }
 OWN_ENV = ("rejax",)
 """Libraries that train on a CartPole of their own, without Gymnasium: ours then does so too."""
+PPO_ROLLOUTS = 4
+"""PPO makes so many times as many env steps: it learns from each for a shorter time."""
 WARM_UP = 1_000
 """Env steps before the clock starts, half of them with updates."""
 TIMEOUT_SECONDS = 900
@@ -46,15 +49,18 @@ ONE_THREAD = {
 
 @dataclass(frozen=True)
 class Training:
-    """DQN on CartPole, hidden layers 64-64, batch 32, one update every so many env steps."""
+    """DQN on CartPole, hidden layers 64-64, batch 32, one update every so many env steps; or PPO, by `ppo_cartpole`."""
 
     update_every: int
     warm_up: int
     env_steps: int
     native_env: bool = False
+    algorithm: str = "dqn"
 
     @property
     def name(self) -> str:
+        if self.algorithm == "ppo":
+            return f"ppo-cartpole/{'our-env' if self.native_env else 'gymnasium'}"
         return f"dqn-cartpole{'-own-env' if self.native_env else ''}/update-every-{self.update_every}"
 
     @property
@@ -101,6 +107,9 @@ def plan(libraries: Sequence[Library], warm_up: int, env_steps: int) -> list[tup
             made.append((library, Training(1, warm_up, env_steps, native_env=True)))
         elif library.name in SCRIPTS:
             made += [(library, Training(every, warm_up, env_steps)) for every in (1, 4)]
+        if library.name in PPO_SCRIPTS:
+            window = (PPO_ROLLOUTS * warm_up, PPO_ROLLOUTS * env_steps)
+            made += [(library, Training(1, *window, own, "ppo")) for own in (False, True)]
     return sorted(made, key=lambda pair: pair[1].name)
 
 
@@ -126,8 +135,9 @@ def compare_training(
 
 def _pair(library: Library, training: Training, run: Runner) -> tuple[float, float]:
     """Env steps per second of hotloop, then of the library."""
-    ours = run(sys.executable, "dqn_hotloop.py", training)
-    theirs = run(library.python, SCRIPTS[library.name], training)
+    scripts = PPO_SCRIPTS if training.algorithm == "ppo" else SCRIPTS
+    ours = run(sys.executable, f"{training.algorithm}_hotloop.py", training)
+    theirs = run(library.python, scripts[library.name], training)
     return ours["env_steps"] / ours["seconds"], theirs["env_steps"] / theirs["seconds"]
 
 

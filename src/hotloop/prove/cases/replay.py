@@ -49,7 +49,7 @@ def _build_add(num_envs: int, small: bool) -> Built:
     capacity = SMALL_CAPACITY if small else CAPACITY
     replay, buffer = make_replay(num_envs, capacity), ReplayBuffer(capacity)
     obs, action, step = make_steps(num_envs, 1)[0]
-    single = (obs[0], action[0], step.reward[0], step.final_obs[0], step.terminated[0])  # type: ignore[index]
+    single = (obs[0], action[0], step.reward[0], step.final_obs[0], step.terminated[0])
 
     def reference() -> None:
         if num_envs == 1:

@@ -96,7 +96,7 @@ def record(num_games: int, num_steps: int, guide: Guide, skipped: int = 0) -> tu
         if played == skipped:
             start = env.get_state()
         actions.append(guide(obs, rng))
-        obs = env.step(actions[-1]).obs  # type: ignore[assignment]
+        obs = env.step(actions[-1]).obs
     return start, actions[skipped:]
 
 

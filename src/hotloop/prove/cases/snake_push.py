@@ -53,9 +53,9 @@ def _play(num_games: int, mode: str, num_steps: int) -> list[Stored]:
     rng, seen, obs, stored = np.random.default_rng(0), guide.reset()[0], env.reset()[0], []
     for _ in range(num_steps):
         action = np.where(rng.random(num_games) < 0.9, carefully(seen, rng), rng.integers(3, size=num_games))
-        seen, step = guide.step(action).obs, env.step(action)  # type: ignore[assignment]
+        seen, step = guide.step(action).obs, env.step(action)
         stored.append((obs, action, step))
-        obs = step.obs  # type: ignore[assignment]
+        obs = step.obs
     return stored
 
 

@@ -42,7 +42,7 @@ def make_steps(num_envs: int, count: int, seed: int = 0) -> list[tuple[Array, Ar
 
 def add_plain(buffer: Any, obs: Array, action: Array, step: EnvStep) -> None:
     for i in range(len(action)):
-        buffer.add(obs[i], action[i], step.reward[i], step.final_obs[i], step.terminated[i])  # type: ignore[index]
+        buffer.add(obs[i], action[i], step.reward[i], step.final_obs[i], step.terminated[i])
 
 
 def fill(capacity: int, replay: Replay, buffer: Any = None) -> None:

@@ -30,10 +30,10 @@ class Window:
         self.start = self.end = self.count = 0
         self.readings: list[tuple[float, float]] = []
 
-    def step_begins(self) -> None:
+    def step_begins(self, env_steps: int = 1) -> None:
         if self.count == self.start or self.count == self.end:
             self.readings.append((time.process_time(), time.perf_counter()))
-        self.count += 1
+        self.count += env_steps
 
 
 WINDOW = Window()

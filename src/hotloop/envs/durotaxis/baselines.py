@@ -1,0 +1,46 @@
+"""A rule that does not learn, to compare with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.graphs import Graphs
+from hotloop.core.types import Array, NodeAction, NodeActions, Obs
+from hotloop.envs.durotaxis.layout_kernels import ALPHA, GAMMA, HIGH, LOW, NOISE, NUM_NUMBERS, RATIO, THETA
+from hotloop.envs.durotaxis.selection import leftmost
+
+KEPT = 3
+SEEN_X = 0  # column of a node's features
+
+
+class Forward:
+    """Children as far ahead as can be; of the colony only the three right-most are kept, or as few as the bound on the
+    delete ratio allows."""
+
+    def __init__(self, envs: Any) -> None:
+        self._actions = envs.action_spec
+        self._numbers = np.zeros(NUM_NUMBERS, np.float32)
+        self._numbers[GAMMA], self._numbers[ALPHA] = HIGH[GAMMA], LOW[ALPHA]
+        self._numbers[NOISE], self._numbers[THETA] = HIGH[NOISE], 0.0
+
+    def act(self, obs: Obs, action_mask: Array | None) -> Array | NodeAction:
+        assert isinstance(obs, Graphs)
+        num_nodes = obs.num_nodes
+        numbers = np.tile(self._numbers, (len(obs), 1))
+        if isinstance(self._actions, NodeActions):
+            return NodeAction(numbers[:, RATIO + 1 :], self._choices(obs))
+        excess = np.maximum(num_nodes - KEPT, 0)
+        share = (excess + 0.5) / np.maximum(num_nodes, 1)  # half a node more, so that rounding deletes no fewer
+        numbers[:, RATIO] = np.minimum(share, self._actions.high[RATIO])
+        return numbers
+
+    def _choices(self, obs: Graphs) -> Array:
+        choices = np.zeros(len(obs.nodes), np.int64)
+        for first, end in zip(obs.node_offsets[:-1], obs.node_offsets[1:], strict=True):
+            choices[first + leftmost(obs.nodes[first:end, SEEN_X], max(int(end - first) - KEPT, 0))] = 1
+        return choices
+
+
+BASELINES = {"forward": Forward}

@@ -1,0 +1,58 @@
+"""A network's parameters and Adam's moments as flat vectors: the half of an actor-critic lane that all lanes on PyTorch
+share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hotloop.core.types import Array
+from hotloop.lanes.flat import FlatParameters
+from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
+from hotloop.maths.adam import adam_step, clip_scale
+
+NAMES = ("online", "mean", "square")
+
+
+class PolicyAdam:
+    """Owns the parameters and the optimiser's moments."""
+
+    def __init__(self, spec: PolicySpec, network: nn.Module) -> None:
+        self._spec = spec
+        self.flat = FlatParameters(network)
+        self.moments = (torch.zeros_like(self.flat.values), torch.zeros_like(self.flat.values))
+
+    def descend(self, loss: Tensor, lr: float, count: int) -> Tensor:
+        """One step down the gradient of `loss`, the `count`-th of all; returns its norm before clipping."""
+        spec, gradient = self._spec, self.flat.gradient
+        gradient.zero_()
+        loss.backward()
+        norm = gradient.norm()
+        if spec.max_gradient_norm > 0:
+            gradient.mul_(clip_scale(norm, spec.max_gradient_norm))
+        adam_step(self.flat.values, gradient, self.moments, (spec.beta1, spec.beta2, spec.epsilon), lr, count)
+        return norm
+
+    def parameters(self) -> Array:
+        return self.flat.values.cpu().numpy().copy()
+
+    def load_parameters(self, values: Array) -> None:
+        self.flat.values.copy_(torch.from_numpy(values))
+
+    def state(self) -> dict[str, Any]:
+        vectors = zip(NAMES, (self.flat.values, *self.moments), strict=True)
+        return {name: vector.cpu().numpy().copy() for name, vector in vectors}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        for name, vector in zip(NAMES, (self.flat.values, *self.moments), strict=True):
+            vector.copy_(torch.from_numpy(np.asarray(state[name])))
+
+
+def moved_too_far(spec: PolicySpec, epoch: list[Tensor]) -> bool:
+    """Whether KL stops the epochs: one read from the device for each, and none where nothing is to be stopped."""
+    if spec.kl_stop <= 0.0:
+        return False
+    return torch.stack(epoch)[:, PolicyStats.KL].mean().item() > spec.kl_stop

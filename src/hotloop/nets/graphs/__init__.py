@@ -1,0 +1,1 @@
+"""Networks over graphs of any size. Start at `network.py`."""

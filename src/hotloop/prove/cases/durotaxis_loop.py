@@ -1,0 +1,298 @@
+"""Learning on growing graphs: the network, a rollout, and the whole training loop, all graphs together or one by one.
+
+`graph-forward`: outputs, or outputs and gradients, of 64 graphs. `durotaxis-rollout`: what a rollout is beside the
+network, given its actions and values: steps, observations, rewards in parts, and their advantages.
+`durotaxis-loop`: acting, stepping and PPO's epochs. The plain program gets our initial weights and a tape of our draws;
+both must end with the same parameters. The policy starts with a delete ratio near 0.6, so that colonies stay small.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
+from hotloop.core.graphs import Graphs
+from hotloop.core.rng import derive_seed
+from hotloop.core.types import Array
+from hotloop.doctor.timer import PhaseTimer
+from hotloop.envs.settings import EnvSettings
+from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
+from hotloop.maths.gae_kernels import gae_slab
+from hotloop.nets.graph_settings import GraphNetworkSettings
+from hotloop.nets.graphs.messages import to_tensors
+from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
+from hotloop.prove.case import Built, Case, Growth
+from hotloop.prove.cases.durotaxis_play import Draws, grow, make_ours, plain_from, random_actions
+from hotloop.prove.cases.durotaxis_step import Stretch
+from hotloop.prove.cases.learners import copy_parameters, flat
+from hotloop.prove.equivalence import Equality, compare
+from hotloop.prove.reference import durotaxis_network, durotaxis_ppo
+from hotloop.prove.reference.durotaxis_env import Colony
+
+TOLERANCE = 2e-3
+"""Of parameters, after updates that sum in another order; actions and rewards in between must agree to 1e-4."""
+NEVER = 10**12
+GRAPHS = 64
+LOOP_ENVS, LOOP_STEPS = 16, 8
+OPTIONS = {"max_nodes": 100}
+SMALL_COLONIES = 1.2
+"""Where the ratio's mean starts, before tanh: 0.64 of a colony is given up."""
+
+
+def graph_forward_cases(small: bool) -> list[Case]:
+    return [
+        Case(
+            "graph-forward",
+            f"n{nodes}",
+            partial(_build_forward, nodes, variant == "gradients"),
+            variant=variant,
+            tolerance=TOLERANCE,
+            is_default=nodes == 10,
+        )
+        for variant in ("outputs", "gradients")
+        for nodes in ((5,) if small else (5, 10, 40))
+    ]
+
+
+def durotaxis_rollout_cases(small: bool) -> list[Case]:
+    return [
+        Case("durotaxis-rollout", f"n{nodes}", partial(_build_rollout, nodes, small), tolerance=1e-4, is_default=True)
+        for nodes in ((10,) if small else (10, 40))
+    ]
+
+
+def durotaxis_loop_cases(small: bool) -> list[Case]:
+    return [
+        Case(
+            "durotaxis-loop",
+            "n4-10",
+            partial(_build_loop, mode, small),
+            variant=mode.replace("_", "-"),
+            tolerance=TOLERANCE,
+            is_default=mode == "ratio",
+        )
+        for mode in ("ratio", "per_node")
+    ]
+
+
+def _graphs(nodes: int, count: int) -> Graphs:
+    """What is seen of colonies of `nodes` nodes."""
+    env = make_ours(count)
+    grow(env, nodes)
+    return env.step(random_actions(np.random.default_rng(0), env, 0.5)).obs
+
+
+def _build_forward(nodes: int, gradients: bool) -> Built:
+    graphs = _graphs(nodes, GRAPHS)
+    ours, plain = _networks()
+    rows = [durotaxis_network.to_tensors(_one(graphs, index)) for index in range(GRAPHS)]
+
+    def fast() -> Any:
+        with torch.set_grad_enabled(gradients):
+            outcome = ours(to_tensors(graphs))
+            if gradients:
+                ours.zero_grad()
+                (outcome.mean.sum() + outcome.log_std.sum() + outcome.value.sum()).backward()
+        return outcome
+
+    def reference() -> Any:
+        with torch.set_grad_enabled(gradients):
+            outcomes = [plain(row) for row in rows]
+            if gradients:
+                plain.zero_grad()
+                sum(one.mean.sum() + one.log_std.sum() + one.values.sum() for one in outcomes).backward()
+        return outcomes
+
+    def check() -> Equality:
+        mine, theirs = fast(), reference()
+        found: list[tuple[str, Any, Any]] = [
+            (name, getattr(mine, name).detach(), torch.stack([getattr(one, other) for one in theirs]).detach())
+            for name, other in (("mean", "mean"), ("log_std", "log_std"), ("value", "values"))
+        ]
+        if gradients:
+            pairs = zip(ours.named_parameters(), plain.parameters(), strict=True)
+            found += [(f"gradient of {name}", one.grad, other.grad) for (name, one), other in pairs]
+        return compare(found)
+
+    larger = _graphs(nodes, 4 * GRAPHS)
+
+    def growth() -> Growth:
+        with_more = lambda: ours(to_tensors(larger))  # noqa: E731
+        return Growth(lambda: ours(to_tensors(graphs)), with_more, 4.0, f"{GRAPHS} graphs", str(4 * GRAPHS))
+
+    return Built(check, reference, fast, growth)
+
+
+def _networks(per_node: bool = False) -> tuple[GraphActorCritic, Any]:
+    numbers = 4 if per_node else 5
+    spec = make_ours(1).obs_spec
+    ours = build_graph_actor_critic(GraphNetworkSettings(), spec, numbers, 6, per_node, 0.0, seed=0)
+    plain = durotaxis_network.GraphActorCritic(numbers, per_node)
+    copy_parameters(flat(ours.parameters()), plain)
+    return ours, plain
+
+
+def _one(graphs: Graphs, index: int) -> dict[str, Array]:
+    one = graphs.take(np.array([index])).arrays()
+    return {name: one[name] for name in ("nodes", "edges", "edge_features")} | {"graph": one["graph"][0]}
+
+
+class GivenRollout:
+    """T steps of N colonies with given actions and values."""
+
+    def __init__(self, nodes: int, num_envs: int) -> None:
+        self.stretch = Stretch(nodes, num_envs)
+        self.steps, self.num_envs = len(self.stretch.actions), num_envs
+        self.parts = len(durotaxis_ppo.PARTS)
+        self.values = np.random.default_rng(5).normal(size=(self.parts, self.steps + 1, num_envs)).astype(np.float32)
+        self._env = make_ours(num_envs)
+        self._rewards, self._advantages, self._returns = np.empty((3, self.parts, self.steps, num_envs), np.float32)
+        self._flags = np.empty((2, self.steps, num_envs), np.bool_)
+        self._final = np.zeros((self.steps, num_envs), np.float32)
+
+    def fast(self) -> tuple[Array, list[Graphs]]:
+        self._env.set_state(self.stretch.start)
+        seen = []
+        for t, action in enumerate(self.stretch.actions):
+            step = self._env.step(action)
+            assert step.reward_parts is not None
+            self._rewards[:, t] = step.reward_parts.T
+            self._flags[0, t], self._flags[1, t] = step.terminated, step.truncated
+            seen.append(step.obs)
+        for part in range(self.parts):
+            gae_slab(
+                self._rewards[part], *self._flags, self.values[part], self._final, 0.99, 0.95, self._advantages[part],
+                self._returns[part],
+            )  # fmt: skip
+        return self._returns, seen
+
+    def plain(self) -> list[dict[str, Any]]:
+        colonies, rows = self.stretch.plain_colonies(), []
+        for t, action in enumerate(self.stretch.actions):
+            for i, colony in enumerate(colonies):
+                observation, rewards, terminated, truncated, _ = colony.step(action[i])
+                row = {"rewards": [rewards[part] for part in durotaxis_ppo.PARTS], "observation": observation}
+                row |= {"values": self.values[:, t, i].tolist(), "final_values": [0.0] * self.parts}
+                rows.append(row | {"terminated": terminated, "truncated": truncated})
+        agent = durotaxis_ppo.Agent.__new__(durotaxis_ppo.Agent)
+        agent.config = durotaxis_ppo.Config()
+        agent.add_advantages(rows, self.values[:, -1].T.tolist())
+        return rows
+
+    def check(self) -> Equality:
+        returns, seen = self.fast()
+        rows = self.plain()
+        theirs = np.array([row["returns"] for row in rows]).reshape(self.steps, self.num_envs, self.parts)
+        found: list[tuple[str, Any, Any]] = [("returns", returns.transpose(1, 2, 0), theirs)]
+        found += [
+            (f"nodes at step {t}", seen[t][i : i + 1].nodes, rows[t * self.num_envs + i]["observation"]["nodes"])
+            for t in range(self.steps)
+            for i in range(self.num_envs)
+        ]
+        return compare(found)
+
+
+def _build_rollout(nodes: int, small: bool) -> Built:
+    given = GivenRollout(nodes, 2 if small else 16)
+    return Built(given.check, given.plain, given.fast)
+
+
+def make_settings(mode: str, num_envs: int, steps: int, epochs: int) -> PPOSettings:
+    return PPOSettings(
+        total_env_steps=NEVER,
+        rollout_steps=steps,
+        epochs=epochs,
+        batch_size=min(64, num_envs * steps // 2),
+        clip=0.2,
+        value_clip=0.2,
+        entropy_weight=0.03,
+        log_every=NEVER,
+        env=EnvSettings(id="durotaxis", num_envs=num_envs, options={**OPTIONS, "action": mode}),
+        evaluation=EvaluationSettings(every=NEVER),
+        checkpoint=CheckpointSettings(every=NEVER),
+    )
+
+
+class Ours:
+    """A session whose policy starts with small colonies; its iterations as `loop/on_policy.py` makes them."""
+
+    def __init__(self, settings: PPOSettings) -> None:
+        self.session: OnPolicySession = build_on_policy_session(settings, PhaseTimer())
+        network = self.session.learner.network
+        with torch.no_grad():
+            if network.node_head is None:
+                network.actor[-1].bias[0] = SMALL_COLONIES
+            else:
+                network.node_head.bias[1] = 0.4
+            network.actor[-1].bias[len(network.actor[-1].bias) // 2 :] = -1.0
+
+    def iterate(self) -> None:
+        session = self.session
+        session.rollout.clear()
+        while not session.rollout.full:
+            _, _, step = session.collector.advance(session.policy)
+            session.rollout.add(step)
+        session.learner.finish(session.rollout.data, session.collector.obs, session.rollout.timeouts())
+        session.counters.updates += session.learner.update(session.rollout.data, session.counters).made()
+
+
+class Plain:
+    """The plain program with our weights, from where our session stands."""
+
+    def __init__(self, ours: Ours, settings: PPOSettings, mode: str) -> None:
+        session, rows = ours.session, settings.rollout_rows
+        network = durotaxis_network.GraphActorCritic(4 if mode == "per_node" else 5, mode == "per_node")
+        copy_parameters(session.learner.weights(), network)
+        config = durotaxis_ppo.Config(
+            rollout_steps=rows, epochs=settings.epochs, batch_size=settings.batch_size, kl_stop=1e9
+        )
+        seeds = (derive_seed(settings.seed, "policy"), derive_seed(settings.seed, "shuffle"))
+        draws = Draws(*seeds, settings.epochs)
+        self.agent = durotaxis_ppo.Agent(config, network, durotaxis_network.to_tensors, draws)
+        state = session.collector.envs.get_state()
+        self.colonies: list[Colony] = [
+            plain_from(state, index, **OPTIONS, action=mode) for index in range(settings.env.num_envs)
+        ]
+        self.observations = [colony.observe() for colony in self.colonies]
+
+    def iterate(self) -> list[dict[str, Any]]:
+        rows, _ = self.agent.collect(self.colonies, self.observations)
+        self.agent.update(rows)
+        return rows
+
+
+def _build_loop(mode: str, small: bool) -> Built:
+    num_envs, steps, epochs = (2, 2, 1) if small else (LOOP_ENVS, LOOP_STEPS, 4)
+    settings = make_settings(mode, num_envs, steps, epochs)
+    ours = Ours(settings)
+    plain = Plain(ours, settings, mode)
+    brief = make_settings(mode, 2, 2, 1)
+    ours_briefly = Ours(brief)
+    plain_briefly = Plain(ours_briefly, brief, mode)
+    return Built(
+        check=partial(_check_loop, mode, num_envs, steps),
+        reference=plain.iterate,
+        fast=ours.iterate,
+        brief=(plain_briefly.iterate, ours_briefly.iterate),
+    )
+
+
+def _check_loop(mode: str, num_envs: int, steps: int) -> Equality:
+    """Two iterations: rewards of every step, then the parameters."""
+    settings = make_settings(mode, num_envs, steps, epochs=1)
+    ours = Ours(settings)
+    plain = Plain(ours, settings, mode)
+    for turn in range(2):
+        ours.iterate()
+        rows = plain.iterate()
+        rewards = np.array([row["rewards"] for row in rows]).reshape(steps, num_envs, -1).transpose(2, 0, 1)
+        played = compare([(f"rewards of iteration {turn + 1}", ours.session.rollout.data.reward, rewards)])
+        if played.max_error > 1e-4:  # one other action and the two go separate ways
+            return Equality(float("inf"), played.where)
+    learned = ours.session.learner.weights(), flat(plain.agent.network.parameters())
+    return compare([("parameters", *learned)])

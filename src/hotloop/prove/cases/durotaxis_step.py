@@ -1,0 +1,185 @@
+"""One step of 32 colonies; and two of the ideas it was once slow for, alone: the left-most nodes, the reward record.
+
+Compared from the first observation on, with the same draws and the same random actions, over whole episodes: both
+action modes, every reward mode, recovery and curriculum. Timed on colonies held at a size, from the same state again
+and again.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hotloop.envs.durotaxis.selection_kernels import select_leftmost
+from hotloop.prove.case import Built, Call, Case, Growth
+from hotloop.prove.cases.durotaxis_play import (
+    HELD,
+    compare_observation,
+    compare_step,
+    grow,
+    make_ours,
+    make_plain,
+    plain_from,
+    random_actions,
+)
+from hotloop.prove.equivalence import Equality, compare, worst
+
+SIZES = (10, 40, 160)
+NUM_ENVS = 32
+STRETCH = 16
+TOLERANCE = 1e-6
+"""Sums in another order, against float64 rounded to float32."""
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as it stands": {"max_nodes": 100},
+    "full reward": {"reward": "full", "substrate": "exponential", "max_nodes": 100},
+    "delete reward": {"reward": "simple_delete_only", "substrate": "random", "max_nodes": 60},
+    "a choice for each node": {"action": "per_node", "recovery": True, "substrate": "random", "max_nodes": 60},
+    "curriculum": {"curriculum_steps": 20, "max_nodes": 100, "max_steps": 15},
+}
+CHECKED_STEPS = 150
+LEFTMOST_SIZES = (20, 100, 1_000, 10_000)
+
+
+def leftmost_cases(small: bool) -> list[Case]:
+    return [
+        Case("leftmost", f"n{size}", partial(_build_leftmost, size), is_default=size >= 100)
+        for size in ((20, 100) if small else LEFTMOST_SIZES)
+    ]
+
+
+def durotaxis_step_cases(small: bool) -> list[Case]:
+    return [
+        Case("durotaxis-step", f"n{size}", partial(_build_step, size, small), tolerance=TOLERANCE, is_default=True)
+        for size in ((10,) if small else SIZES)
+    ]
+
+
+def reward_record_cases(small: bool) -> list[Case]:
+    return [
+        Case("reward-record", f"n{size}", partial(_build_record, size, small), tolerance=TOLERANCE, is_default=True)
+        for size in ((10,) if small else SIZES)
+    ]
+
+
+def _build_leftmost(size: int) -> Built:
+    draw = np.random.default_rng(0)
+    x, k = draw.random(size) * 600.0, size // 3
+    larger = draw.random(8 * size) * 600.0
+
+    def select(x: Any) -> Call:
+        order, count = np.empty(len(x), np.int64), len(x) // 3
+        return lambda: select_leftmost(x, len(x), count, order)
+
+    return Built(
+        check=_check_leftmost,
+        reference=lambda: np.argsort(x, kind="stable")[:k],
+        fast=select(x),
+        growth=lambda: Growth(select(x), select(larger), 8.0, f"{size} nodes", str(8 * size)),
+    )
+
+
+def _check_leftmost() -> Equality:
+    """Drawn from few values, so that most are tied: the older ones must be chosen."""
+    draw, found = np.random.default_rng(1), []
+    for size in (1, 2, 5, 20, 101, 500):
+        for values in (3, 1_000_000):
+            x = draw.integers(0, values, size).astype(np.float64)
+            for k in {0, 1, size // 3, size // 2, size}:
+                order = np.empty(size, np.int64)
+                select_leftmost(x, size, k, order)
+                plain = sorted(range(size), key=lambda i: (x[i], i))[:k]
+                found.append((f"{k} of {size}", np.sort(order[:k]), np.sort(plain)))
+    return compare(found)
+
+
+class Stretch:
+    """Colonies held at a size: the state it starts from, and the actions."""
+
+    def __init__(self, nodes: int, num_envs: int, length: int = STRETCH, **options: Any) -> None:
+        self.num_envs, self.options = num_envs, options
+        env, draw = make_ours(num_envs, **options), np.random.default_rng(0)
+        grow(env, nodes)
+        self.start = env.get_state()
+        self.actions = [random_actions(draw, env, HELD) for _ in range(length)]
+
+    def fast(self) -> Call:
+        env, steps = make_ours(self.num_envs, **self.options), itertools.cycle(enumerate(self.actions))
+
+        def step() -> object:
+            place, action = next(steps)
+            if place == 0:
+                env.set_state(self.start)
+            return env.step(action)
+
+        return step
+
+    def plain(self) -> Call:
+        steps = itertools.cycle(enumerate(self.actions))
+        colonies = self.plain_colonies()
+
+        def step() -> object:
+            nonlocal colonies
+            place, action = next(steps)
+            if place == 0:
+                colonies = self.plain_colonies()
+            return [colony.step(one) for colony, one in zip(colonies, action, strict=True)]
+
+        return step
+
+    def plain_colonies(self) -> list[Any]:
+        return [plain_from(self.start, index, **self.options) for index in range(self.num_envs)]
+
+
+def _build_step(nodes: int, small: bool) -> Built:
+    stretch = Stretch(nodes, 2 if small else NUM_ENVS)
+
+    def growth() -> Growth:
+        one, many = (Stretch(nodes, count).fast() for count in (1, 128))
+        return Growth(one, many, 128.0, "1 colony", "128")
+
+    steps = 30 if small else CHECKED_STEPS
+    return Built(partial(_check_steps, stretch, steps), stretch.plain(), stretch.fast(), growth)
+
+
+def _check_steps(stretch: Stretch, num_steps: int) -> Equality:
+    return worst([*(check_play(2, num_steps, **options) for options in VARIANTS.values()), _check_stretch(stretch)])
+
+
+def check_play(num_envs: int, num_steps: int, **options: Any) -> Equality:
+    """From the first observation through all that random play leads to."""
+    ours, plains, draw = make_ours(num_envs, **options), make_plain(num_envs, **options), np.random.default_rng(2)
+    obs, _ = ours.reset()
+    rows = enumerate(plain.observe() for plain in plains)
+    found = [compare(found for index, row in rows for found in compare_observation(obs, row, index, "at the start"))]
+    for step in range(1, num_steps + 1):
+        ratio = None if step % 3 else 0.65  # small colonies live longer
+        found.append(compare_step(ours, plains, random_actions(draw, ours, ratio), f"at step {step}"))
+    return worst(found)
+
+
+def _check_stretch(stretch: Stretch) -> Equality:
+    ours, plains = make_ours(stretch.num_envs, **stretch.options), stretch.plain_colonies()
+    ours.set_state(stretch.start)
+    steps = enumerate(stretch.actions[:4], 1)
+    return worst(compare_step(ours, plains, action, f"at step {j} of the timed stretch") for j, action in steps)
+
+
+def _build_record(nodes: int, small: bool) -> Built:
+    """All fourteen entries of a step's rewards as a dictionary made anew, against our whole step, of which they are a
+    part."""
+    stretch = Stretch(nodes, 2 if small else NUM_ENVS, reward="full")
+    situations = []
+    for colony, action in zip(stretch.plain_colonies(), stretch.actions[0], strict=True):
+        chosen, numbers = colony.read_action(action)
+        before, marked = colony.centroid()[0], colony.marked_nodes()
+        births = colony.grow(chosen, numbers)
+        colony.measure_hull()
+        situations.append((colony, births, chosen, marked, colony.centroid()[0] - before, None, False))
+
+    def plain() -> list[dict[str, Any]]:
+        return [colony.calculate_rewards(*rest) for colony, *rest in situations]
+
+    return Built(partial(_check_steps, stretch, 30 if small else CHECKED_STEPS), plain, stretch.fast())

@@ -1,0 +1,102 @@
+"""Updates over graphs, against the same update written one graph at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from tests.lanes.graph_rollouts import ENVS, STEPS, make_learner, make_rollout
+
+from hotloop.core.types import GraphRollout
+from hotloop.lanes.policy_spec import PolicyStats
+from hotloop.nets.graphs.messages import to_tensors
+
+ORDER = np.random.default_rng(1).permutation(STEPS * ENVS)[None]
+RATES = np.full(3, 1e-2)
+CLIP = 0.2
+
+
+def log_density(mean, log_std, u):
+    normal = -0.5 * ((u - mean) / log_std.exp()) ** 2 - log_std - 0.5 * math.log(2 * math.pi)
+    return normal - torch.log(1 - torch.tanh(u) ** 2)
+
+
+def one_graph(network, rollout: GraphRollout, row: int, advantage: float, weights: tuple[float, ...]):
+    """Loss without entropy of one graph, and its ratio, by the formulas."""
+    flat = {name: getattr(rollout, name).reshape(STEPS * ENVS, -1)[row] for name in ("mean", "log_std", "numbers")}
+    mean, log_std, u = (torch.from_numpy(flat[name]) for name in ("mean", "log_std", "numbers"))
+    graph = rollout.obs.take(np.array([row]))
+    outcome = network(to_tensors(graph))
+    new = log_density(outcome.mean[0], outcome.log_std[0], u).sum()
+    old = log_density(mean, log_std, u).sum()
+    if rollout.choices is not None and rollout.node_logits is not None:
+        nodes = slice(rollout.obs.node_offsets[row], rollout.obs.node_offsets[row + 1])
+        chosen = torch.from_numpy(rollout.choices[nodes])[:, None]
+        new = new + outcome.node_logits.log_softmax(-1).gather(1, chosen).mean()
+        old = old + torch.from_numpy(rollout.node_logits[nodes]).log_softmax(-1).gather(1, chosen).mean()
+    ratio = (new - old).exp()
+    policy = -torch.min(ratio * advantage, ratio.clamp(1 - CLIP, 1 + CLIP) * advantage)
+    value = sum(
+        weight * (outcome.value[0, part] - float(rollout.returns[part].reshape(-1)[row])) ** 2
+        for part, weight in enumerate(weights)
+    )
+    return policy + 0.5 * value, ratio
+
+
+@pytest.mark.parametrize("kind", ["numbers", "per node"])
+def test_updates_equal_those_made_one_graph_at_a_time(kind: str) -> None:
+    tree = {"entropy_weight": 0.0, "epochs": 1, "optimiser": {"max_gradient_norm": 0.0}}
+    ours, plain = make_learner(kind, **tree), make_learner(kind, **tree)
+    rollout = make_rollout(ours)
+    ours.lane.update(rollout, ORDER, RATES, CLIP, 0)
+    optimiser = torch.optim.Adam(plain.network.parameters(), lr=1e-2, eps=1e-5)
+    for rows in ORDER[0].reshape(3, 4):
+        raw = rollout.advantage.reshape(-1)[rows]
+        advantages = (raw - raw.mean()) / (raw.std() + 1e-8)
+        pairs = zip(rows, advantages, strict=True)
+        losses = [one_graph(plain.network, rollout, row, float(one), (1.0, 0.5))[0] for row, one in pairs]
+        optimiser.zero_grad()
+        torch.stack(losses).mean().backward()
+        optimiser.step()
+    expected = np.concatenate([parameter.detach().numpy().reshape(-1) for parameter in plain.network.parameters()])
+    np.testing.assert_allclose(ours.lane.parameters(), expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "per node"])
+def test_before_the_first_update_the_ratio_is_one(kind: str) -> None:
+    learner = make_learner(kind, batch_size=STEPS * ENVS, epochs=1)
+    rollout = make_rollout(learner)
+    for row in range(STEPS * ENVS):
+        _, ratio = one_graph(learner.network, rollout, row, 1.0, (1.0, 0.5))
+        assert ratio.item() == pytest.approx(1.0, abs=1e-5)
+    stats = learner.lane.update(rollout, ORDER, RATES[:1], CLIP, 0)
+    assert float(stats.scalars[PolicyStats.KL, 0]) == pytest.approx(0.0, abs=1e-6)
+    assert float(stats.scalars[PolicyStats.NAMES.index("clip_fraction"), 0]) == 0.0
+
+
+def test_numbers_that_do_not_count_are_not_learned_from() -> None:
+    first_only = np.zeros((ENVS, 2), bool)
+    first_only[:, 0] = True
+    learner = make_learner(entropy_weight=0.0, value_weight=0.0, epochs=1)
+    rollout = make_rollout(learner, counts=first_only)
+    before = learner.network.actor[-1].bias.detach().clone()
+    learner.lane.update(rollout, ORDER, RATES, CLIP, 0)
+    moved = (learner.network.actor[-1].bias - before).abs().detach()
+    assert (moved[[0, 2]] > 1e-4).all()  # mean and log std of the number that counts
+    assert (moved[[1, 3]] == 0).all()
+
+
+def test_epochs_stop_where_the_policy_has_moved_too_far() -> None:
+    learner = make_learner(kl_stop=1e-7)
+    order = np.stack([ORDER[0], ORDER[0]])
+    assert learner.lane.update(make_rollout(learner), order, np.full(6, 1e-2), CLIP, 0).made() == 3
+
+
+def test_bfloat16_is_near() -> None:
+    exact, half = make_learner(), make_learner(learner={"precision": "bfloat16"})
+    rollout = make_rollout(exact)
+    one, other = (learner.lane.forward(rollout.obs) for learner in (exact, half))
+    np.testing.assert_allclose(other.value, one.value, atol=0.05)
+    assert not np.array_equal(other.value, one.value)
