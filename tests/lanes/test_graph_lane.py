@@ -100,3 +100,25 @@ def test_bfloat16_is_near() -> None:
     one, other = (learner.lane.forward(rollout.obs) for learner in (exact, half))
     np.testing.assert_allclose(other.value, one.value, atol=0.05)
     assert not np.array_equal(other.value, one.value)
+
+
+@pytest.mark.parametrize(("kl_stop", "expected"), [(0.0, {}), (100.0, {"item": 1})])
+@pytest.mark.parametrize("kind", ["numbers", "per node"])
+def test_updating_reads_nothing_back_to_the_host_but_one_number_an_epoch_where_kl_may_stop_it(
+    monkeypatch: pytest.MonkeyPatch, kind: str, kl_stop: float, expected: dict[str, int]
+) -> None:
+    learner = make_learner(kind, kl_stop=kl_stop, epochs=1)
+    learner.network.fused = False  # as on any device but a CPU, whose memory needs no reading
+    rollout = make_rollout(learner)
+    reads: dict[str, int] = {}
+    for name in ("item", "tolist", "numpy", "cpu", "__float__", "__bool__", "__int__"):
+        original = getattr(torch.Tensor, name)
+
+        def counted(tensor, *inputs, name=name, original=original):
+            reads[name] = reads.get(name, 0) + 1
+            return original(tensor, *inputs)
+
+        monkeypatch.setattr(torch.Tensor, name, counted)
+    learner.lane.update(rollout, ORDER, RATES, CLIP, 0)
+    monkeypatch.undo()
+    assert reads == expected

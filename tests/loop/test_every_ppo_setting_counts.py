@@ -33,6 +33,12 @@ BASE: dict[str, Any] = {
 DECAY = {"kind": "decay", "start": 1.0, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
 LINEAR = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 256, "unit": "env_steps"}
 NUMBERS = {"env": {"id": "Pendulum-v1"}}
+GRAPHS = {
+    "env": {"id": "durotaxis", "max_episode_steps": 20, "options": {"max_nodes": 20}},
+    "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
+    "normalise": {"obs": False},
+}
+WEIGHTED = merge(GRAPHS, {"reward_parts": {"advantage": "weighted"}})
 
 
 def schedule_changes(table: str) -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -86,6 +92,14 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "network.shared": (True, {}),
     "network.squashed": (True, NUMBERS),
     "network.log_std": (-1.0, NUMBERS),
+    "network.graph.width": (16, GRAPHS),
+    "network.graph.heads": (1, GRAPHS),
+    "network.graph.layers": (2, GRAPHS),
+    "network.graph.feed_forward": (4, GRAPHS),
+    "network.graph.groups": (4, GRAPHS),
+    "reward_parts.value_weights": ([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], GRAPHS),
+    "reward_parts.advantage": ("weighted", GRAPHS),
+    "reward_parts.advantage_weights": ([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], WEIGHTED),
     "normalise.obs": (False, {}),
     "normalise.reward": (False, {}),
     "normalise.limit": (1.0, {}),
@@ -110,6 +124,9 @@ NOT_IN_THE_RESULT = {
     "learner.precision": "tests/lanes/test_policy_eager.py",
     "threads": "test_every_setting_counts: the same code",
     "env.dict_obs": "tests/envs/test_env_spaces.py",
+    "env.workers": "tests/envs/test_workers.py",
+    "env.worker_timeout_seconds": "tests/envs/test_workers_lost.py",
+    "env.worker_restarts": "tests/envs/test_workers_lost.py",
 }
 
 

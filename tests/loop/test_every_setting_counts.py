@@ -132,6 +132,9 @@ NOT_IN_THE_RESULT = {
     "learner.precision": "below",
     "threads": "below",
     "env.dict_obs": "tests/envs/test_env_spaces.py",
+    "env.workers": "tests/envs/test_workers.py",
+    "env.worker_timeout_seconds": "tests/envs/test_workers_lost.py",
+    "env.worker_restarts": "tests/envs/test_workers_lost.py",
     "learner.updates_per_call": "below",
 }
 

@@ -16,6 +16,7 @@ from tests.loop.test_off_policy import Interrupt, rows
 
 import hotloop
 from hotloop.core.errors import EnvError, NumbersError
+from hotloop.envs.registry import make_envs
 from hotloop.loop.running import RunStopped
 
 IDENTITY = Path(__file__).parent / "identity_envs.py"
@@ -112,12 +113,22 @@ def test_a_run_ends_with_the_rollout_that_reaches_its_env_steps_or_episodes(tmp_
     assert hotloop.train(small(tmp_path, "episodes", total_episodes=9))["env_steps"] < 1_280
 
 
+GRAPHS: dict[str, Any] = {
+    "env": {"id": "durotaxis", "num_envs": 4, "max_episode_steps": 12, "options": {"max_nodes": 20}},
+    "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
+    "normalise": {"reward": True},
+}
+PER_NODE = {**GRAPHS, "env": {**GRAPHS["env"], "options": {"max_nodes": 20, "action": "per_node"}}}
+CURRICULUM = {**GRAPHS, "env": {**GRAPHS["env"], "options": {"max_nodes": 20, "curriculum_steps": 150}}}
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "everything": EVERYTHING,
     "gymnasium": {"env": {"id": "CartPole-v1", "num_envs": 4}, **EVERYTHING},
     "numbers": {"env": {"id": "Pendulum-v1", "num_envs": 4}, "network": {"hidden": [16], "squashed": True}},
     "eager": {"learner": {"lane": "eager"}},
+    "graphs": GRAPHS,
+    "graphs with a choice per node": PER_NODE,
+    "graphs and a curriculum": CURRICULUM,
 }
 
 
@@ -130,6 +141,23 @@ def test_a_run_that_broke_off_and_was_resumed_ends_bit_identical(tmp_path: Path,
     resumed = hotloop.resume(broken.run_dir)
     assert resumed["digest"] == whole["digest"]
     assert rows(broken.run_dir) == rows(whole["run"])
+
+
+@pytest.mark.parametrize("more", [GRAPHS, PER_NODE], ids=["numbers", "per node"])
+def test_an_agent_on_graphs_is_loaded_and_acts_as_it_was_judged(tmp_path: Path, more: dict[str, Any]) -> None:
+    result = hotloop.train(small(tmp_path, **more))
+    assert {"success_rate", "final_centroid", "mean_colony_size"} <= set(result["evaluation"])
+    agent: Any = hotloop.load(result["run"])
+    envs = make_envs(agent.settings.env, 3, np.arange(3, dtype=np.uint64))
+    obs, _ = envs.reset()
+    action = agent.act(obs)
+    numbers = getattr(action, "numbers", action)
+    assert numbers.shape[0] == 3
+    assert agent.outputs(obs).value.shape == (3, 6)
+    envs.step(action)
+    with pytest.raises(EnvError, match="trained on graphs"):
+        agent.act(np.zeros(4))
+    assert hotloop.evaluate(result["run"], episodes=3)["episodes"] == 3
 
 
 @pytest.mark.parametrize("env_id", ["cartpole", "CartPole-v1"])

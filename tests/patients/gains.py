@@ -18,6 +18,8 @@ from hotloop.doctor.script import ScriptPlan, record_script
 HERE = Path(__file__).parent
 WAITING = ("MACHINE003", "MACHINE005", "MACHINE001")
 MEASURED_BY_EXPERIMENT = ("MACHINE001", "MACHINE002")
+PROMISES_NOTHING = ("LOG004",)
+"""What it finds is a wrong figure, not a slow loop."""
 TURNS = 3
 
 
@@ -48,7 +50,7 @@ def main() -> None:
     wanted = sys.argv[1:]
     print("| patient | rule | predicted | measured | |\n|---|---|---:|---:|---|")
     for name, rule in table():
-        if wanted and name not in wanted:
+        if (wanted and name not in wanted) or rule in PROMISES_NOTHING:
             continue
         expects, gains = predicted(name, rule), measured(name, rule)
         far = max(expects / gains, gains / expects) > 1.5

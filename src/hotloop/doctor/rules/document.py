@@ -28,8 +28,8 @@ A rule reads the recorded trace and nothing else. It stays silent without eviden
 lines named, gradients or parameters counted. *Expected gain* is Amdahl's law on the measured share with the speed-up
 that the remedy really has, for the whole loop, and some relief for what stands beside it: work that has pushed the
 rest out of the processor's caches slows that down too. *Exact* remedies compute the same; those that *change
-learning* need their learning curve looked at. Findings are ranked by expected gain; where one takes its time inside another's, the
-more general counts only what the more particular leaves.
+learning* need their learning curve looked at. Findings are ranked by expected gain; where one takes its time inside
+another's, the more general counts only what the more particular leaves.
 """
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import linear_regression
+
 from hotloop.doctor.finding import Finding, rule
 from hotloop.doctor.rules.evidence import SAVED_ENTIRELY, Remedy, number, percent, suggest
 from hotloop.doctor.trace import ENV, CallCount, Growth, Trace
@@ -10,6 +12,7 @@ LEAST_GROWTH = 1.4
 BEYOND_THE_OTHERS = 1.3
 """A machine that gets busier slows everything alike; what grows outgrows the rest."""
 STEADINESS = 0.78
+LOWEST_START = 0.25
 LARGE_CONTAINER = 500
 GROWING_CALLS = ("list.append", "list.insert", "list.pop", "list.extend", "deque.append", "random.sample")
 
@@ -42,7 +45,7 @@ def slower_and_slower(trace: Trace) -> Finding | None:
     others = max(1e-9, _first(whole) - _first(grown)), _last(whole) - _last(grown)
     if grown.ratio < max(LEAST_GROWTH, BEYOND_THE_OTHERS * others[1] / others[0]):
         return None
-    share = 1 - _first(whole) / _mean(whole)
+    share = 1 - _at_the_start(whole) / _mean(whole)
     largest = _largest(trace, grown.what)
     container = f"; {largest.name} works on {number(largest.largest)} entries there" if largest else ""
     evidence = (
@@ -59,6 +62,13 @@ def _growth(trace: Trace, what: str) -> Growth | None:
 
 def _first(growth: Growth) -> float:
     return sum(cost for _, cost in growth.points[:2]) / max(1, len(growth.points[:2]))
+
+
+def _at_the_start(growth: Growth) -> float:
+    """Before anything had grown: where the line through all tenths begins. Even the first tenth has grown a little."""
+    places, costs = zip(*growth.points, strict=True)
+    line = linear_regression(places, costs)
+    return min(max(line.intercept, LOWEST_START * _first(growth)), _first(growth))
 
 
 def _last(growth: Growth) -> float:
