@@ -11,6 +11,7 @@ import pytest
 
 from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seeds
+from hotloop.core.types import DiscreteActions
 from hotloop.envs.baselines import AtRandom
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.sfc.env import PARTS, Sfc
@@ -29,7 +30,7 @@ class Attentive(AtRandom):
     """Acts at random, but has a network."""
 
     def __init__(self) -> None:
-        super().__init__(13, seed=0)
+        super().__init__(DiscreteActions(13), seed=0)
         branches = BranchSettings(vector_hidden=(), row_width=2, width=2, attention=2)
         self.network = build_q_network(NetworkSettings(torso="branch_attention", branches=branches), dict(PARTS), 13, 0)
 
@@ -56,7 +57,7 @@ def test_a_page_holds_a_whole_episode_thinned_out_with_attention(tmp_path: Path)
 
 
 def test_a_policy_without_attention_has_none_to_show() -> None:
-    watched = Watched(AtRandom(13, seed=0))
+    watched = Watched(AtRandom(DiscreteActions(13), seed=0))
     watched.act({"data_centre": np.zeros((1, 14), np.float32)}, None)
     assert watched.attention() == {}
 

@@ -60,4 +60,5 @@ DRAWERS: dict[str, Drawer] = {
     "cartpole": Drawer("hotloop.envs.cartpole_draw", fps=50),
     "snake": Drawer("hotloop.envs.snake.draw", fps=15, measures=_snake_score),
     "sfc": Drawer("hotloop.envs.sfc.draw", fps=50, measures=_sfc_acceptance),
+    "durotaxis": Drawer("hotloop.envs.durotaxis.draw", fps=15),  # with its past: `durotaxis_scene.py`
 }

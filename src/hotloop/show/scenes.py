@@ -96,7 +96,11 @@ def make_scene(settings: EnvSettings, seed: int, *, trust: bool, pictures: bool)
         from hotloop.show.gymnasium_scene import make_rendered
 
         return make_rendered(settings, seed, trust)
-    envs = make_envs(settings, 1, np.array([seed], np.uint64), trust=trust)
+    envs: Any = make_envs(settings, 1, np.array([seed], np.uint64), trust=trust)
+    if pictures and settings.id == "durotaxis":
+        from hotloop.show.durotaxis_scene import Migration
+
+        return Migration(envs)
     if pictures and settings.id in DRAWERS:
         return Drawn(envs, DRAWERS[settings.id])
     return NumbersOnly(envs, settings.id)

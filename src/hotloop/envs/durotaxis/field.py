@@ -12,7 +12,7 @@ from hotloop.envs.durotaxis.step_kernels import GOAL
 
 FIELD = Box(20, 64, 620, 464)
 GLASS = (236, 140)  # width and height of the magnifying glass, in pixels
-STRENGTHS = (16, 8, 4, 2)
+STRENGTHS = (16, 12, 8, 6, 4, 3, 2)
 SKY, GRID, FAINT, INK = (24, 28, 36), (60, 68, 84), (140, 148, 164), (216, 220, 228)
 SOFT, STIFF, GOAL_LINE = (30, 35, 46), (78, 112, 130), (235, 76, 70)
 NEW, YOUNG, OLD, EDGE = (64, 210, 130), (250, 200, 110), (160, 110, 220), (206, 212, 222)

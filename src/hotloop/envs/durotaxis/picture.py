@@ -67,8 +67,8 @@ def _paint_profile(canvas: Canvas, now: dict[str, Any]) -> None:
     columns = np.arange(PROFILE.width + 1, dtype=float)
     if len(now["positions"]):
         x = now["positions"][:, 0] / width * PROFILE.width
-        extent = Box(int(x.min()) - 1, 0, math.ceil(x.max()) + 1, PROFILE.height)
-        canvas.fill(_within(PROFILE, extent), NEW, 0.3)
+        left, right = np.clip([x.min() - 1, x.max() + 1], 0, PROFILE.width).round().astype(int) + PROFILE.left
+        canvas.fill(PROFILE._replace(left=left, right=right), NEW, 0.3)
     paint_goal(canvas, PROFILE, 1)
     canvas.curve(PROFILE, columns, down, YOUNG)
     here = now["centroid"][0] / width * PROFILE.width
@@ -117,16 +117,6 @@ def _paint_actions(canvas: Canvas, past: Past) -> None:
             inner = 3 + (strip.height - 6) * (1 - shares[:, index])
             canvas.curve(strip, np.append(columns, columns[-1] + 2), np.append(inner, inner[-1]), TRACES[index])
     _foot(canvas, ACTIONS._replace(bottom=strip.bottom), "step", str(end))
-
-
-def _within(box: Box, part: Box) -> Box:
-    """`part`, counted from the corner of `box`, as far as it lies in it."""
-    return Box(
-        box.left + max(part.left, 0),
-        box.top + max(part.top, 0),
-        min(box.left + part.right, box.right),
-        min(box.top + part.bottom, box.bottom),
-    )
 
 
 def _axes(canvas: Canvas, box: Box, title: str) -> None:

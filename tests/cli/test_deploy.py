@@ -1,0 +1,113 @@
+"""`hotloop deploy`: an agent hardly trained, on substrates of choice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hotloop import api
+from hotloop.cli.main import main
+from hotloop.envs.durotaxis.settings import DurotaxisSettings
+
+TINY: dict[str, Any] = {
+    "total_env_steps": 16,
+    "rollout_steps": 8,
+    "batch_size": 8,
+    "env": {"num_envs": 2, "options": {"max_nodes": 30, "max_steps": 40}},
+    "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "groups": 2, "feed_forward": 8}},
+    "evaluation": {"episodes": 2, "final_episodes": 2},
+}
+MEASURED = {"episodes", "mean_return", "std_return", "mean_length", "success_rate", "final_centroid"}
+MEASURED |= {"mean_colony_size", "max_colony_size"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("runs") / "durotaxis")
+    api.train(api.preset("durotaxis-ppo", **TINY, run_dir=path))
+    return path
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[DurotaxisSettings]:
+    """The options of every env that is made from now on."""
+    made, plain = [], api.make_envs
+
+    def note(settings: Any, *rest: Any, **more: Any) -> Any:
+        envs: Any = plain(settings, *rest, **more)
+        made.append(envs.settings)
+        return envs
+
+    monkeypatch.setattr(api, "make_envs", note)
+    return made
+
+
+def ask(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert main(["deploy", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["deploy", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
+
+
+@pytest.mark.parametrize("substrate", ["linear", "exponential", "random"])
+def test_an_agent_migrates_on_the_substrate_that_is_named(
+    substrate: str, run: str, asked: list[DurotaxisSettings], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(capsys, run, "--substrate", substrate, "--episodes", "3")
+    assert answer["run"] == run
+    assert answer["substrates"].keys() == {substrate}
+    result = answer["substrates"][substrate]
+    assert result.keys() == MEASURED
+    assert result["episodes"] == 3
+    assert [(one.substrate, one.max_nodes) for one in asked] == [(substrate, 30)]  # the rest is as it was trained
+
+
+def test_slope_and_start_are_passed_on(
+    run: str, asked: list[DurotaxisSettings], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [run, "--substrate", "linear", "--episodes", "2"]
+    usual = ask(capsys, *words)
+    steep = ask(capsys, *words, "--m", "0.5", "--b", "3")
+    assert [one.slope_and_start for one in asked] == [(0.05, 1.0), (0.5, 3.0)]
+    assert steep["substrates"]["linear"]["mean_return"] != usual["substrates"]["linear"]["mean_return"]
+
+
+def test_the_seed_chooses_the_episodes(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [run, "--substrate", "random", "--episodes", "2", "--seed"]
+    one, same, other = (ask(capsys, *words, seed) for seed in ("1", "1", "2"))
+    assert one == same
+    assert one != other
+
+
+def test_without_a_substrate_all_three_are_tried_and_told_in_a_table(
+    run: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["deploy", run, "--episodes", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == ["substrate", "episodes", "success"]
+    assert [line.split()[:2] for line in lines[1:]] == [["linear", "2"], ["exponential", "2"], ["random", "2"]]
+
+
+def test_what_cannot_be_meant_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "want a substrate" in fail(capsys, run, "--m", "0.1")
+    assert "want a substrate" in fail(capsys, run, "--substrate", "random", "--b", "2")
+    assert "stiff at the left" in fail(capsys, run, "--substrate", "linear", "--m", "-1")
+    assert "`episodes` is 0" in fail(capsys, run, "--episodes", "0")
+    assert "is not a run directory" in fail(capsys, str(Path(run).parent / "nowhere"))
+    assert "invalid choice" in fail(capsys, run, "--substrate", "quadratic")
+
+
+def test_a_run_of_another_env_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "cartpole")
+    api.train(api.preset("cartpole-ppo", total_env_steps=64, network={"hidden": [8]}, run_dir=path))
+    said = fail(capsys, path)
+    assert "was trained on `cartpole`, which has no substrate" in said
+    assert "hotloop evaluate" in said
