@@ -1,4 +1,4 @@
-"""`hotloop bench lanes`, `hotloop bench peers [NAME ...]`."""
+"""`hotloop bench lanes`, `hotloop bench peers [NAME ...]`, `hotloop bench workers`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def run(words: list[str]) -> int:
         "bench",
         "lanes: microseconds per update on every lane, and where the rule behind `lane = auto` is right or wrong.\n"
         "peers: the same work in other libraries, taking turns on one thread; a ratio above 1 is in our favour.\n"
-        "NAME for lanes: a network and batch (64x64-b32); for peers: a library (cpprb), or `replay` or `training`.",
+        "workers: envs in worker processes against Gymnasium's AsyncVectorEnv, by the clock on the wall.\n"
+        "NAME for lanes: a network and batch (64x64-b32); for peers: a library (cpprb), or `replay` or `training`;\n"
+        "for workers: an env (cartpole).",
         "hotloop bench peers stable-baselines3 training",
     )
-    parser.add_argument("what", choices=["lanes", "peers"])
+    parser.add_argument("what", choices=["lanes", "peers", "workers"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these; without names, all")
     parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each pair of calls (default 1)")
     parser.add_argument(
@@ -41,7 +43,8 @@ def run(words: list[str]) -> int:
     for name in ("seconds", "rounds", "env_steps"):
         if getattr(arguments, name) <= 0:
             raise SettingsError(f"`--{name.replace('_', '-')}` is {getattr(arguments, name)}, expected above 0")
-    return _lanes(arguments) if arguments.what == "lanes" else _peers(arguments)
+    verbs = {"lanes": _lanes, "peers": _peers, "workers": _workers}
+    return verbs[arguments.what](arguments)
 
 
 def _prepare() -> None:
@@ -103,6 +106,22 @@ def _peers(arguments: Namespace) -> int:
         print_json({"load_average": _load(), "rows": [row.as_data() for row in rows], "notes": notes})
     else:
         _print_peers(rows, notes)
+    return 0
+
+
+def _workers(arguments: Namespace) -> int:
+    from hotloop.prove.bench_workers import choose, compare_workers
+
+    chosen = choose(arguments.names)
+    rows: list[PeerRow] = []
+    with _progress(len(chosen), arguments.quiet) as advance:
+        for row in compare_workers(chosen, arguments.seconds):
+            rows.append(row)
+            advance(row.work, 1)
+    if arguments.json:
+        print_json({"load_average": _load(), "rows": [row.as_data() for row in rows], "notes": []})
+    else:
+        _print_peers(rows, [])
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from hotloop.envs.user_files import load_class
 
 
 def make_from_id(settings: EnvSettings, gymnasium_id: str, num_envs: int, seeds: Array) -> VecEnv:
+    if settings.workers:
+        return _make_pool(settings, num_envs, seeds)
     options: dict[str, Any] = dict(settings.options)
     if settings.max_episode_steps:
         options["max_episode_steps"] = settings.max_episode_steps
@@ -31,6 +34,8 @@ def make_from_id(settings: EnvSettings, gymnasium_id: str, num_envs: int, seeds:
 
 
 def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
+    if settings.workers:
+        return _make_pool(settings, num_envs, seeds)
     kind: Any = load_class(settings.id)
     options: dict[str, Any] = dict(settings.options)
     limit = settings.max_episode_steps
@@ -62,6 +67,14 @@ def _make_vector(gymnasium_id: str, num_envs: int, options: dict[str, Any]) -> V
     if gymnasium.spec(gymnasium_id).vector_entry_point is None:
         raise EnvError(f"`{gymnasium_id}` has no vectorised implementation", "leave `batched` out")
     return gymnasium.make_vec(gymnasium_id, num_envs, vectorization_mode="vector_entry_point", **options)
+
+
+def _make_pool(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
+    if os.name != "posix":
+        raise EnvError("`env.workers` needs Linux or another Unix", "leave it out")
+    from hotloop.envs.workers.pool import WorkerPool  # here: workers import this module and need no pool
+
+    return WorkerPool(settings, num_envs, seeds)
 
 
 def _adapt_single(settings: EnvSettings, num_envs: int, seeds: Array, make: Callable[[], Any]) -> VecEnv:

@@ -30,6 +30,15 @@ class EnvSettings:
     batched: bool = False
     """Use the Gymnasium id's own vectorised implementation instead of stepping `num_envs` single ones."""
 
+    workers: int = 0
+    """Processes that share the Gymnasium envs between them, 0 to `num_envs`; 0 steps them in this process."""
+
+    worker_timeout_seconds: float = 60.0
+    """A worker that takes longer than this for one step of its envs is shown with its stack and ended; above 0."""
+
+    worker_restarts: int = 10
+    """How often workers that died or hung are started again, all together; 0 or more. Then the run stops."""
+
     options: dict[str, Option] = field(default_factory=dict)
     """Keyword arguments for the environment's constructor, e.g. `is_slippery = false`."""
 
@@ -46,12 +55,27 @@ class EnvSettings:
             )
         if not isinstance(self.batched, bool):
             raise SettingsError(f"`env.batched` is {self.batched!r}; expected true or false", "choose one of the two")
+        self._require_workers()
         for name, value in self.options.items():
             if not isinstance(value, Option):
                 raise SettingsError(
                     f"option `{name}` is a {type(value).__name__}; expected text, a number, true or false",
                     "build anything richer inside a class of your own: `path/to/file.py:Class`",
                 )
+
+    def _require_workers(self) -> None:
+        _require_count("env.workers", self.workers, lowest=0)
+        _require_count("env.worker_restarts", self.worker_restarts, lowest=0)
+        seconds = self.worker_timeout_seconds
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+            raise SettingsError(f"`env.worker_timeout_seconds` is {seconds!r}; expected seconds above 0", "e.g. 60")
+        if self.workers > self.num_envs:
+            raise SettingsError(
+                f"`env.workers` is {self.workers} for {self.num_envs} envs; expected one env or more for each",
+                "raise `env.num_envs`, or use fewer workers",
+            )
+        if self.workers and self.batched:
+            raise SettingsError("`env.workers` and `env.batched` are both set", "workers step single envs: choose one")
 
 
 def _require_count(name: str, value: object, lowest: int) -> None:
