@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.compare.chart import WIDTH, Frame, draw_chart
+from hotloop.compare.chart import WIDTH, Frame, lay_out
 from hotloop.compare.curves import MOST_POINTS, Curve
+from hotloop.compare.svg import as_svg
 from hotloop.compare.ticks import axis_range, nice_ticks, short_number, time_unit
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -18,6 +19,10 @@ FRAME = Frame("Title", "mean of 3 seeds", "env steps", threshold=3.0)
 def curve(label: str, points: int = 5) -> Curve:
     x = np.linspace(100.0, 1000.0, points)
     return Curve(label, x, x / 100, x / 100 - 1, x / 100 + 1)
+
+
+def drawn(curves: list[Curve], frame: Frame) -> str:
+    return as_svg(lay_out(curves, frame))
 
 
 def texts(svg: str) -> list[str | None]:
@@ -59,18 +64,18 @@ def test_time_is_told_in_a_unit_that_reads_well() -> None:
 
 
 def test_a_chart_names_its_arms_axes_and_threshold() -> None:
-    words = texts(draw_chart([curve("first"), curve("second")], FRAME))
+    words = texts(drawn([curve("first"), curve("second")], FRAME))
     assert {"Title", "mean of 3 seeds", "env steps", "first", "second", "threshold 3"} <= set(words)
 
 
 def test_a_label_cannot_become_markup() -> None:
-    svg = draw_chart([curve('<script>alert("&")</script>')], FRAME)
+    svg = drawn([curve('<script>alert("&")</script>')], FRAME)
     assert "<script" not in svg
     assert '<script>alert("&")</script>' in texts(svg)
 
 
 def test_lines_stay_within_the_page_and_a_full_chart_within_sixty_kilobytes() -> None:
-    svg = draw_chart([curve(f"arm {number}", MOST_POINTS) for number in range(12)], FRAME)
+    svg = drawn([curve(f"arm {number}", MOST_POINTS) for number in range(12)], FRAME)
     assert len(svg.encode()) < 60_000
     height = float(ElementTree.fromstring(svg).attrib["viewBox"].split()[3])
     for path in ElementTree.fromstring(svg).iter(f"{SVG}path"):
@@ -80,11 +85,11 @@ def test_lines_stay_within_the_page_and_a_full_chart_within_sixty_kilobytes() ->
 
 
 def test_arms_beyond_the_colours_are_dashed() -> None:
-    svg = draw_chart([curve(f"arm {number}") for number in range(8)], FRAME)
+    svg = drawn([curve(f"arm {number}") for number in range(8)], FRAME)
     dashed = [path for path in ElementTree.fromstring(svg).iter(f"{SVG}path") if "stroke-dasharray" in path.attrib]
     assert len(dashed) == 2  # the line of the eighth, and its sample in the legend
 
 
 @pytest.mark.parametrize("curves", [[], [curve("one point", 1)], [Curve("flat", np.ones(2), np.ones(2), None, None)]])
 def test_little_data_still_makes_a_picture(curves: list[Curve]) -> None:
-    assert "nan" not in draw_chart(curves, Frame("Title", "one seed", "env steps"))
+    assert "nan" not in drawn(curves, Frame("Title", "one seed", "env steps"))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.compare.synthetic_runs import make_arm, write_run
 
+from hotloop.compare.arms import Arm, parse_arms
 from hotloop.compare.jobs import default_folder, plan_jobs
 from hotloop.core.errors import RunError
 
@@ -51,3 +52,61 @@ def test_the_default_folder_follows_from_what_is_learned() -> None:
     assert first == default_folder([make_arm("a", seed=3, trust=True), make_arm("b", gamma=0.5)])
     assert first != default_folder([make_arm("a"), make_arm("b", gamma=0.6)])
     assert first.name.startswith("compare-a-b-")
+
+
+def arms_of(*texts: str) -> list[Arm]:
+    return parse_arms(texts, [], lambda source, words: make_arm(source).settings)
+
+
+def test_finished_runs_are_an_arm_by_run_by_folder_or_by_the_comparison_they_came_from(run_folder: Path) -> None:
+    for label, gamma in (("b", 0.9), ("a", 0.8)):
+        for seed in (1, 0):
+            write_run(Path("old") / label / f"seed-{seed}", make_arm(label, gamma=gamma), seed, [1.0])
+    (one,) = arms_of("old/a/seed-1")
+    assert (one.label, one.runs) == ("seed-1", (Path("old/a/seed-1"),))
+    (several,) = arms_of("mine=old/a/seed-1 old/a/seed-0")
+    assert (several.label, several.runs) == ("mine", (Path("old/a/seed-0"), Path("old/a/seed-1")))
+    assert [arm.label for arm in arms_of("old")] == ["a", "b"]
+    (Path("old") / "compare.json").write_text('{"arms": [{"label": "b"}, {"label": "a"}]}')
+    first, second = arms_of("old")
+    assert (first.label, second.label) == ("b", "a")
+    assert first.settings["gamma"] == 0.9
+    jobs = plan_jobs([first, make_arm("new")], 1, Path("out"))
+    assert [(job.name, job.status) for job in jobs] == [
+        ("b, seed 0", "finished"),
+        ("b, seed 1", "finished"),
+        ("new, seed 0", "waiting"),
+    ]
+
+
+def test_a_named_run_that_is_not_finished_is_told_and_the_others_count(run_folder: Path) -> None:
+    write_run(Path("old/seed-0"), make_arm("a"), 0, [1.0])
+    write_run(Path("old/seed-1"), make_arm("a"), 1, [1.0], finished=False)
+    done, stopped = plan_jobs(arms_of("old"), 0, Path("out"))
+    assert (done.status, stopped.status) == ("finished", "failed")
+    assert "hotloop resume old/seed-1" in stopped.error
+
+
+def test_runs_that_are_no_seeds_of_one_arm_are_refused(run_folder: Path) -> None:
+    write_run(Path("old/one"), make_arm("a"), 0, [1.0])
+    write_run(Path("old/two"), make_arm("a", gamma=0.5), 1, [1.0])
+    write_run(Path("twice/one"), make_arm("a"), 3, [1.0])
+    write_run(Path("twice/two"), make_arm("a"), 3, [1.0])
+    Path("empty").mkdir()
+    for text, expected in (("old", "differ in gamma"), ("twice", "the same seed, 3"), ("empty", "holds no run")):
+        with pytest.raises(RunError, match=expected):
+            arms_of(text)
+    with pytest.raises(RunError, match="without settings"):
+        arms_of("old/one --gamma 0.5")
+
+
+def test_a_finished_run_of_the_same_settings_and_seed_is_found_elsewhere(tmp_path: Path) -> None:
+    arm = make_arm("a", gamma=0.5)
+    write_run(tmp_path / "compare-old" / "other-label" / "seed-0", arm, 0, [1.0])
+    write_run(tmp_path / "alone", arm, 1, [1.0])
+    write_run(tmp_path / "unfinished", arm, 2, [1.0], finished=False)
+    write_run(tmp_path / "another", make_arm("a"), 3, [1.0])
+    jobs = plan_jobs([arm], 4, tmp_path / "compare-new", reuse=tmp_path)
+    assert [job.status for job in jobs] == ["finished", "finished", "waiting", "waiting"]
+    assert jobs[1].path == tmp_path / "alone"
+    assert all(job.status == "waiting" for job in plan_jobs([arm], 4, tmp_path / "compare-new"))

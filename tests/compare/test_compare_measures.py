@@ -54,6 +54,7 @@ def test_an_arm_in_numbers(tmp_path: Path) -> None:
     assert data["mean_interval"][0] < 20.0 < 60.0 < data["mean_interval"][1]  # t(2) is wide
     assert data["iqm"] == pytest.approx((0.25 * 20 + 60 + 0.25 * 70) / 1.5)
     assert data["iqm_interval"] == [20.0, 70.0]
+    assert data["area"] is None
     assert (data["reached"], data["final_reached"]) == (2, 2)
     assert (data["env_steps_to_threshold"], data["seconds_to_threshold"]) == (200.0, 2.0)  # median of 100, 200, never
     assert (data["seconds"], data["training_seconds"], data["env_steps_per_second"]) == (11.0, 2.0, 100.0)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.compare.statistics import bootstrap_interval, interquartile_mean, median_time, t_interval
+from hotloop.compare.statistics import bootstrap_interval, interquartile_mean, mean_height, median_time, t_interval
 
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)
 
@@ -100,4 +100,38 @@ def test_nineteen_of_twenty_intervals_hold_the_truth(seeds: int) -> None:
     [([3.0, 1.0, 2.0], 2.0), ([1.0, None, 2.0], 2.0), ([1.0, None], None), ([None, None, 2.0], None), ([], None)],
 )
 def test_who_never_arrives_counts_as_later_than_all(times: list[float | None], expected: float | None) -> None:
-    assert median_time(times) == expected
+    assert median_time(times).value == expected
+
+
+def test_a_middle_that_some_may_miss_has_an_interval_up_to_never() -> None:
+    estimate = median_time([1.0, 2.0, 3.0, 4.0, 5.0, None, None])
+    assert estimate.value == 4.0
+    assert estimate.interval is not None
+    assert 1.0 <= estimate.interval.low < 4.0
+    assert estimate.interval.high == np.inf
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (0.0, 10.0, 50.0),  # the line y = 10 x: its middle
+        (2.0, 4.0, 30.0),
+        (9.0, 12.0, (95.0 + 2 * 100.0) / 3),  # beyond its end it stays at 100
+        (-10.0, 0.0, 0.0),
+        (3.0, 3.0, 30.0),
+    ],
+)
+def test_the_area_under_a_straight_line_is_its_middle(start: float, end: float, expected: float) -> None:
+    x = np.array([0.0, 1.0, 2.5, 7.0, 10.0])
+    assert mean_height(x, 10 * x, start, end) == pytest.approx(expected)
+
+
+def test_the_median_of_eight_times_is_within_its_interval_in_at_least_nineteen_of_twenty() -> None:
+    """It is a middle of few values and so rather wide: 95 to 100 %."""
+    generator = np.random.default_rng(5)
+    hits = 0
+    for number in range(400):
+        times = np.exp(generator.normal(size=8))
+        interval = bootstrap_interval([times], np.median, repeats=1_000, seed=number)
+        hits += interval is not None and interval.low <= 1.0 <= interval.high
+    assert 0.95 <= hits / 400 <= 1.0

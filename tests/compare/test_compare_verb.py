@@ -26,19 +26,19 @@ def test_two_arms_with_two_seeds_are_trained_and_the_same_command_trains_nothing
     captured = capsys.readouterr()
     answer = json.loads(captured.out)
     assert "finished double, seed 1" in captured.err
-    assert [arm["label"] for arm in answer["arms"]] == ["double", "cartpole-dqn --double false"]
+    assert [arm["label"] for arm in answer["arms"]] == ["double", "cartpole-dqn, double false"]
     assert [arm["seeds"] for arm in answer["arms"]] == [2, 2]
     assert all(run["env_steps"] == 400 for arm in answer["arms"] for run in arm["runs"])
     assert {arm["reached"] for arm in answer["arms"]} == {2}  # no episode of CartPole is shorter than 5
     assert answer["command"].endswith(f"--out there -- {' '.join(TINY)}")
     names = {path.name for path in (run_folder / "there").iterdir()}
-    assert {"table.md", "compare.json", "curve-env-steps.svg", "curve-seconds.svg"} < names
+    assert {"table.md", "compare.json", "curve-env-steps.svg", "curve-seconds.svg", "curve-seconds.png"} < names
 
     monkeypatch.setattr(pool, "_start", _must_not_start)
     assert verb.run([*WORDS, "--", *TINY]) == 0
     captured = capsys.readouterr()
     assert "4 are finished already" in captured.err
-    assert "cartpole-dqn --double false" in captured.out
+    assert "cartpole-dqn, double false" in captured.out
     assert "table.md" in captured.out
 
     assert verb.run([*WORDS, "--measure", "mean_length", "--json", "--quiet", "--", *TINY]) == 0
@@ -88,8 +88,11 @@ def test_ctrl_c_says_that_the_same_command_continues(
         (["cartpole-dqn", "--seeds", "0"], "at least 1"),
         (["cartpole-dqn", "--seeds", "2", "--workers", "-1"], "at least 1"),
         (["cartpole-dqn", "--seeds", "2", "--threshold", "nan"], "finite"),
-        (["cartpole-dqn", "--double", "false", "--seeds", "2"], "in its quotes"),
+        (["cartpole-dqn", "--seeds", "2", "--margin", "0"], "above 0"),
+        (["cartpole-dqn", "--seeds", "2", "--markdown", "x.txt"], "FILE.md"),
+        (["--double", "false", "cartpole-dqn", "--seeds", "2"], "no option"),
         (["cartpole-dqn", "--seeds", "2", "--treshold", "3"], "--threshold"),
+        (["cartpole-dqn", "--gamma", "0.9", "cartpole-dqm", "--seeds", "2"], "the preset `cartpole-dqn`"),
         (["cartpole-dqm", "--seeds", "2"], "cartpole-dqn"),
         (["cartpole-dqn --gama 1", "--seeds", "2"], "gamma"),
         (["cartpole-dqn", "--seeds", "2", "--", "--gama", "1"], "gamma"),

@@ -1,38 +1,57 @@
-"""What is compared: a preset or a TOML file with overrides, under a label."""
+"""What is compared: presets and TOML files with overrides, or runs that are there already, under short labels."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hotloop.compare.finished import FoundRuns, find_runs, folder_name
 from hotloop.core.errors import SettingsError
+from hotloop.presets import preset_names
 
 Resolve = Callable[[str, Sequence[str]], Mapping[str, Any]]
 """From a preset's name and override words to the whole tree of settings; raises SettingsError."""
 
-HINT = 'an arm is a preset, a TOML file, or "[LABEL=]preset --setting value", its inner quotes closed'
+HINT = (
+    'an arm is a preset, a TOML file or a folder of runs, or "[LABEL=]preset --setting value", its inner quotes closed'
+)
 OURS = {"--seed": "`--seeds N` trains seeds 0 to N - 1", "--run-dir": "`--out FOLDER` holds the runs"}
+_LONGEST_LABEL = 44
 
 
 @dataclass(frozen=True)
 class Arm:
+    """`runs` are those that were named as finished ones; an arm that has any trains none."""
+
     label: str
     source: str
     words: tuple[str, ...]
     settings: Mapping[str, Any]
+    runs: tuple[Path, ...] = ()
+    named: bool = False  # its label was given
 
     @property
     def folder(self) -> str:
         """The label as a file name."""
-        return re.sub(r"[^A-Za-z0-9_.]+", "-", self.label).strip("-.")
+        return folder_name(self.label)
 
 
-def parse_arm(text: str, common: Sequence[str], resolve: Resolve) -> Arm:
-    """`[LABEL=]PRESET|FILE.toml [--any.setting VALUE ...]`; `common` overrides come first, so the arm's own win."""
+def parse_arms(texts: Sequence[str], common: Sequence[str], resolve: Resolve) -> list[Arm]:
+    """`[LABEL=]PRESET|FILE.toml [--any.setting VALUE ...]` or `[LABEL=]FOLDER ...`; `common` overrides come first, so
+    that an arm's own win."""
+    arms = [arm for text in texts for arm in _parse(text, common, resolve)]
+    if common and all(arm.runs for arm in arms):
+        raise SettingsError(
+            "all arms are finished runs, so that no setting can be changed", "leave out what follows `--`"
+        )
+    _refuse_twins(arms)
+    return _told_apart(arms)
+
+
+def _parse(text: str, common: Sequence[str], resolve: Resolve) -> list[Arm]:
     label, text = _split_label(text)
     try:
         parts = shlex.split(text)
@@ -40,33 +59,74 @@ def parse_arm(text: str, common: Sequence[str], resolve: Resolve) -> Arm:
         raise SettingsError(f"the arm `{text}` cannot be read: {error}", HINT) from None
     if not parts:
         raise SettingsError(f"an arm is empty{f' after its label `{label}`' if label else ''}", HINT)
+    if Path(parts[0]).is_dir() and parts[0] not in preset_names():
+        return [_of_runs(label, found, text) for found in find_runs(parts)]
     source, *own = parts
-    label = label or " ".join([Path(source).name.removesuffix(".toml"), *own])
     words = (*common, *own)
     for word in words:
         name = word.partition("=")[0].replace("_", "-")
         if name in OURS:
             raise SettingsError(f"the arm `{text}` sets `{name}`, which compare does itself", OURS[name])
-    return Arm(label, source, words, resolve(source, words))
+    return [Arm(label or short_label(source, own), source, words, resolve(source, words), named=bool(label))]
+
+
+def _of_runs(label: str, found: FoundRuns, text: str) -> Arm:
+    return Arm(label or found.name, text, (), found.settings, found.paths, named=bool(label))
 
 
 def _split_label(text: str) -> tuple[str, str]:
-    """A label ends at the first `=`, unless that belongs to a setting or to a file's name."""
+    """A label ends at the first `=`, unless that belongs to a setting or to the name of a file or folder."""
     label, equals, rest = text.partition("=")
-    if not equals or " --" in label or Path(text.split(" --")[0].strip()).is_file():
+    if not equals or " --" in label or Path(text.split(" --")[0].strip()).exists():
         return "", text
     return label.strip(), rest
 
 
-def parse_arms(texts: Sequence[str], common: Sequence[str], resolve: Resolve) -> list[Arm]:
-    arms = [parse_arm(text, common, resolve) for text in texts]
-    seen: dict[str, Arm] = {}
+def short_label(source: str, own: Sequence[str]) -> str:
+    """`snake-dqn, updates-per-env-step 0.03`: settings by the last part of their names, as many as fit."""
+    name = Path(source).name.removesuffix(".toml")
+    groups: list[str] = []
+    for word in own:
+        if word.startswith("--"):
+            flag, _, value = word[2:].partition("=")
+            groups.append(f"{flag.rpartition('.')[2]} {value}".strip())
+        elif groups:
+            groups[-1] += f" {word}"
+    label = ", ".join([name, *groups])
+    while len(label) > _LONGEST_LABEL and len(groups) > 1:
+        groups.pop()
+        label = ", ".join([name, *groups, "..."])
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 3] + "..."
+
+
+def _refuse_twins(arms: Sequence[Arm]) -> None:
+    """Trained, they would be equal bit by bit, which says nothing about learning."""
+    for number, arm in enumerate(arms):
+        for other in arms[:number]:
+            if arm.runs and arm.runs == other.runs:
+                raise SettingsError(f"`{arm.source}` is named twice", "compare it with other runs")
+            if not arm.runs and not other.runs and arm.settings == other.settings and not (arm.named and other.named):
+                raise SettingsError(
+                    f"the arms `{other.label}` and `{arm.label}` are the same",
+                    f'change a setting in one of them, or name them apart: "one={arm.source} ..." "other=..."',
+                )
+
+
+def _told_apart(arms: Sequence[Arm]) -> list[Arm]:
+    """Labels that were made are numbered where they meet another; those that were given must differ."""
+    seen = {arm.folder.lower() for arm in arms if arm.named}  # some file systems take `A` and `a` for the same
+    if len(seen) < sum(arm.named for arm in arms):
+        labels = [arm.label for arm in arms if arm.named]
+        twice = next(label for label in labels if sum(label.lower() == other.lower() for other in labels) > 1)
+        raise SettingsError(f"two arms are called `{twice}`", 'name them apart: "one=..." "other=..."')
+    apart = []
     for arm in arms:
+        label, number = arm.label, 1
+        while not arm.named and arm.folder.lower() in seen:
+            number += 1
+            arm = replace(arm, label=f"{label} ({number})")
         if not arm.folder or len(arm.folder) > 120:
             raise SettingsError(f"`{arm.label}` makes no good folder name", 'name the arm: "LABEL=preset ..."')
-        if arm.folder.lower() in seen:  # some file systems take `A` and `a` for the same
-            raise SettingsError(
-                f"two arms are called `{arm.label}`", f'name them apart: "one={arm.source} ..." "other=..."'
-            )
-        seen[arm.folder.lower()] = arm
-    return arms
+        seen.add(arm.folder.lower())
+        apart.append(arm)
+    return apart

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from hotloop.algos.registry import class_of
 from hotloop.compare.arms import Arm
+from hotloop.compare.finished import Elsewhere, differing, of_learning, settings_of
 from hotloop.core.errors import RunError
-from hotloop.core.settings import as_tree, build, flatten
+from hotloop.core.settings import flatten
 from hotloop.runs.directory import Run, is_run
 from hotloop.runs.plain import canonical_json
 
 Status = Literal["waiting", "running", "finished", "failed"]
-NOT_LEARNING = ("run_dir", "trust", "seed")
-"""Settings in which two runs of an arm may differ (the seed is checked by itself)."""
+DEFAULT_ROOT = Path("runs")
 
 
 @dataclass
@@ -44,19 +43,37 @@ class Job:
 
 def default_folder(arms: Sequence[Arm]) -> Path:
     """The same for the same arms and settings, so that the same command continues what was stopped."""
-    trees = [[arm.folder, _of_learning(arm.settings)] for arm in arms]
+    trees = [[arm.folder, of_learning(arm.settings), [str(path) for path in arm.runs]] for arm in arms]
     names = "-".join(arm.folder for arm in arms)[:60].strip("-.")
-    return Path("runs") / f"compare-{names}-{hashlib.sha256(canonical_json(trees)).hexdigest()[:8]}"
+    return DEFAULT_ROOT / f"compare-{names}-{hashlib.sha256(canonical_json(trees)).hexdigest()[:8]}"
 
 
-def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path) -> list[Job]:
-    """Seed by seed, so that what is there after a while is balanced over the arms."""
-    return [_plan(arm, seed, folder / arm.folder / f"seed-{seed}") for seed in range(seeds) for arm in arms]
+def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None = None) -> list[Job]:
+    """Seed by seed, so that what is there after a while is balanced over the arms. Finished runs under `reuse` are
+    taken where they are."""
+    elsewhere = Elsewhere(reuse)
+    there = [_given(arm, path) for arm in arms for path in arm.runs]
+    trained = [arm for arm in arms if not arm.runs]
+    return there + [
+        _plan(arm, seed, folder / arm.folder / f"seed-{seed}", elsewhere) for seed in range(seeds) for arm in trained
+    ]
 
 
-def _plan(arm: Arm, seed: int, path: Path) -> Job:
+def _given(arm: Arm, path: Path) -> Job:
+    run, seed = Run.open(path), settings_of(path)["seed"]
+    if run.finished:
+        return Job(arm, seed, path, (), status="finished", reused=True)
+    return Job(
+        arm, seed, path, (), status="failed", error=f"{path} is not finished; `hotloop resume {path}` continues it"
+    )
+
+
+def _plan(arm: Arm, seed: int, path: Path, elsewhere: Elsewhere) -> Job:
     hotloop = (sys.executable, "-m", "hotloop")
     if not is_run(path):
+        found = elsewhere.find(arm.settings, seed)
+        if found is not None:
+            return Job(arm, seed, found, (), status="finished", reused=True)
         words = (arm.source, *arm.words, "--seed", str(seed), "--run-dir", str(path))
         return Job(arm, seed, path, (*hotloop, "train", *words, "--json", "--quiet"))
     run = Run.open(path)
@@ -69,21 +86,12 @@ def _plan(arm: Arm, seed: int, path: Path) -> Job:
 
 def _require_same(run: Run, arm: Arm, seed: int) -> None:
     """A run that was there before counts only if it is what would be trained now."""
-    found = run.settings()
-    there = flatten(as_tree(build(class_of(found), found, source=str(run.path / "settings.toml"))))
-    now = flatten(arm.settings) | {"seed": seed}
-    names = sorted((there.keys() | now.keys()) - {"run_dir", "trust"})
-    other = [f"{name} {there.get(name)!r} there, {now.get(name)!r} now" for name in names if differ(there, now, name)]
-    if other:
+    found = settings_of(run.path)
+    there, now = flatten(found), flatten(arm.settings) | {"seed": seed}
+    names = differing(found, arm.settings) + (["seed"] if found["seed"] != seed else [])
+    if names:
+        other = [f"{name} {there.get(name)!r} there, {now.get(name)!r} now" for name in names]
         raise RunError(
             f"{run.path} was trained with other settings: {'; '.join(other[:3])}",
             "choose another `--out`, another label, or remove that folder",
         )
-
-
-def differ(there: Mapping[str, Any], now: Mapping[str, Any], name: str) -> bool:
-    return name not in there or name not in now or there[name] != now[name]
-
-
-def _of_learning(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in NOT_LEARNING}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.compare.statistics import mean_height
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.types import Array
 from hotloop.loop.journal import NOT_TRAINING
@@ -39,6 +40,12 @@ class RunMeasures:
         if len(there) == 0:
             return None
         return int(self.curve_env_steps[there[0]]), float(self.curve_seconds[there[0]])
+
+    def height(self, start: float, end: float) -> float:
+        """The mean score of the evaluations between these env steps, joined by straight lines."""
+        if len(self.curve_score) == 0:
+            return self.last_score
+        return mean_height(self.curve_env_steps.astype(np.float64), self.curve_score, start, end)
 
 
 def read_measures(path: Path, measure: str) -> RunMeasures:

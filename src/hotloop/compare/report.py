@@ -1,32 +1,37 @@
-"""What a comparison leaves in its folder: compare.json, table.md and two curves."""
+"""From finished jobs to one comparison, and the files it leaves in its folder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hotloop.compare.chart import Frame, draw_chart
+from hotloop.compare.chart import Chart, Frame, lay_out
 from hotloop.compare.curves import Against, learning_curve
+from hotloop.compare.finished import of_learning
 from hotloop.compare.jobs import Job
 from hotloop.compare.measures import RunMeasures, read_measures
-from hotloop.compare.summary import ArmSummary
-from hotloop.compare.table import as_markdown
+from hotloop.compare.summary import ArmSummary, common_span, default_margin, default_threshold
+from hotloop.compare.svg import as_svg
 from hotloop.compare.ticks import time_unit
+from hotloop.compare.verdict import Contrast, contrasts
+from hotloop.compare.words import details, sentence
 from hotloop.core.errors import RunError
+from hotloop.core.settings import flatten
 from hotloop.runs.files import write_file
 from hotloop.runs.plain import finite_or_null
 from hotloop.runs.schema import SCHEMA, hotloop_version
 
-CURVES: dict[Against, str] = {"env_steps": "curve-env-steps.svg", "seconds": "curve-seconds.svg"}
+CURVES: Mapping[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
 NOT_COUNTED = "start-up, compilation, evaluation and checkpoints not counted"
 
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked, as far as it shows in the answer."""
+    """What was asked, as far as it shows in the answer; None: by the rule."""
 
     command: str
     measure: str
@@ -34,6 +39,7 @@ class Question:
     seeds: int
     workers: int
     cores: int
+    margin: float | None = None
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,27 @@ class Comparison:
     question: Question
     jobs: Sequence[Job]
     summaries: Sequence[ArmSummary]
+    margin: float | None = None
 
     @property
     def failed(self) -> list[Job]:
         return [job for job in self.jobs if job.status == "failed"]
+
+    @property
+    def threshold(self) -> float | None:
+        return self.summaries[0].threshold
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        return contrasts(self.summaries, self.margin)
+
+    @cached_property
+    def differing_settings(self) -> dict[str, list[Any]]:
+        """For each setting in which arms differ its value in each of them; None where an arm has no such setting."""
+        flat = [flatten(of_learning(summary.arm.settings)) for summary in self.summaries]
+        names = list(dict.fromkeys(name for tree in flat for name in tree))
+        rows = {name: [tree.get(name) for tree in flat] for name in names}
+        return {name: values for name, values in rows.items() if any(value != values[0] for value in values)}
 
     def as_data(self) -> dict[str, Any]:
         question = self.question
@@ -52,12 +75,21 @@ class Comparison:
             "command": question.command,
             "hotloop": hotloop_version(),
             "measure": question.measure,
-            "threshold": question.threshold,
+            "threshold": self.threshold,
+            "threshold_given": question.threshold is not None,
+            "margin": self.margin,
+            "margin_given": question.margin is not None,
+            "area_env_steps": self.summaries[0].span,
             "seeds": question.seeds,
             "workers": question.workers,
             "cores": question.cores,
             "reused": sum(job.reused for job in self.jobs),
             "arms": [summary.as_data() for summary in self.summaries],
+            "contrasts": [
+                contrast.as_data() | {"verdict": sentence(contrast), "details": details(contrast, self.threshold)}
+                for contrast in self.contrasts
+            ],
+            "differing_settings": self.differing_settings,
             "failed": [{"arm": job.arm.label, "seed": job.seed, "error": job.error} for job in self.failed],
         }
 
@@ -72,29 +104,35 @@ def collect(question: Question, jobs: Sequence[Job]) -> Comparison:
                 runs[job.arm.label].append(read_measures(job.path, question.measure))
             except RunError as error:
                 job.status, job.error = "failed", str(error)
-    return Comparison(question, jobs, [ArmSummary(arm, runs[arm.label], question.threshold) for arm in arms])
+    span = common_span([runs[arm.label] for arm in arms])
+    summaries = [ArmSummary(arm, runs[arm.label], question.threshold, span) for arm in arms]
+    if question.threshold is None:
+        threshold = default_threshold(summaries[0])
+        summaries = [replace(summary, threshold=threshold) for summary in summaries]
+    margin = default_margin(summaries[0]) if question.margin is None else question.margin
+    return Comparison(question, jobs, summaries, margin)
 
 
 def write_files(comparison: Comparison, folder: Path) -> None:
+    """`compare.json` and both curves as SVG; the page in words is `markdown.py`'s."""
     data = {"schema": SCHEMA, **finite_or_null(comparison.as_data())}
     write_file(folder / "compare.json", json.dumps(data, indent=2, allow_nan=False).encode() + b"\n")
     for against, name in CURVES.items():
-        write_file(folder / name, draw(comparison, against).encode())
-    write_file(folder / "table.md", page(comparison).encode())
+        write_file(folder / f"{name}.svg", as_svg(chart_of(comparison, against)).encode())
 
 
-def draw(comparison: Comparison, against: Against) -> str:
+def chart_of(comparison: Comparison, against: Against) -> Chart:
     question = comparison.question
     found = [learning_curve(summary.label, summary.runs, against) for summary in comparison.summaries]
     curves = [curve for curve in found if curve is not None]
     name = question.measure.replace("_", " ")
     title, subtitle = f"{name.capitalize()} against ", _over_seeds(comparison.summaries)
     if against == "env_steps":
-        return draw_chart(curves, Frame(title + "env steps", subtitle, "env steps", question.threshold))
+        return lay_out(curves, Frame(title + "env steps", subtitle, "env steps", comparison.threshold))
     unit, scale = time_unit(max((float(curve.x[-1]) for curve in curves), default=0.0))
     x_label = f"{unit} of training"
-    frame = Frame(title + "training time", subtitle, x_label, question.threshold, NOT_COUNTED, scale)
-    return draw_chart(curves, frame)
+    frame = Frame(title + "training time", subtitle, x_label, comparison.threshold, NOT_COUNTED, scale)
+    return lay_out(curves, frame)
 
 
 def _over_seeds(summaries: Sequence[ArmSummary]) -> str:
@@ -106,37 +144,25 @@ def _over_seeds(summaries: Sequence[ArmSummary]) -> str:
     )
 
 
-def page(comparison: Comparison) -> str:
-    """The table, what made it, and how it is to be read."""
-    question = comparison.question
-    parts = [
-        as_markdown(comparison.summaries, question.measure, question.threshold),
-        f"```\n{question.command}\n```\n",
-        notes(comparison) + "\n",
-        *[f"![{question.measure} against {name}]({file})\n" for name, file in _PICTURES.items()],
-    ]
-    if comparison.failed:
-        parts.insert(1, "".join(f"- failed: {job.name}\n" for job in comparison.failed))
-    return "\n".join(parts)
-
-
-_PICTURES = {"env steps": CURVES["env_steps"], "training time": CURVES["seconds"]}
-
-
-def notes(comparison: Comparison) -> str:
+def notes(comparison: Comparison) -> list[str]:
+    """How the figures came about, a sentence each."""
     question, reused = comparison.question, sum(job.reused for job in comparison.jobs)
     sentences = [
-        f"{question.measure} of the best weights of each seed on fresh episodes: mean with a t interval over seeds, "
-        "interquartile mean with a bootstrap interval.",
+        f"{question.measure} of the best weights of each seed on fresh episodes, and over the run (area under the "
+        "curve against env steps, divided by its width): interquartile means with bootstrap intervals.",
         f"Rates and seconds as measured with {question.workers} runs at once on {question.cores} cores"
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {NOT_COUNTED}; all s: everything.",
     ]
-    if question.threshold is not None:
+    if comparison.threshold is not None:
+        rule = "" if question.threshold is not None else " (nine tenths of what the first arm learned)"
         sentences.append(
-            f"To {question.threshold:g}: median over seeds of the first periodic evaluation that got there; "
+            f"To {comparison.threshold:g}{rule}: median over seeds of the first periodic evaluation that got there; "
             "- where half of them or more never did."
         )
-    if 1 < question.seeds < 6:
+    if comparison.contrasts and comparison.margin is not None:
+        rule = "as given" if question.margin is not None else "a twentieth of what the first arm learned"
+        sentences.append(f"As good: within ±{comparison.margin:g} ({rule}). Ratios above 1 are in the arm's favour.")
+    if 1 < min(len(summary.runs) for summary in comparison.summaries) < 6:
         sentences.append("With fewer than 6 seeds the bootstrap interval is hardly more than their range.")
-    return "\n".join(sentences)
+    return sentences

@@ -14,11 +14,19 @@ Statistic = Callable[..., Any]
 """Called with `axis`, which it reduces: `np.mean`, `interquartile_mean`."""
 
 LEVEL = 0.95
+REPEATS = 10_000
 
 
 class Interval(NamedTuple):
     low: Any
     high: Any
+
+
+class Estimate(NamedTuple):
+    """A number with its 95 % interval: None where there is none, infinite where a time was never reached."""
+
+    value: float | None
+    interval: Interval | None = None
 
 
 def interquartile_mean(values: Array, axis: int = -1) -> Any:
@@ -29,6 +37,17 @@ def interquartile_mean(values: Array, axis: int = -1) -> Any:
     place = np.arange(n)
     inside = np.minimum(place + 1, n * 3 / 4) - np.maximum(place, n / 4)
     return ordered @ np.clip(inside, 0.0, 1.0) / (n / 2)
+
+
+def mean_height(x: Array, y: Array, start: float, end: float) -> float:
+    """The area under the straight lines through (x, y) from `start` to `end`, over its width: a score, not an area.
+
+    Beyond its ends the curve keeps its first and last height.
+    """
+    inside = (x > start) & (x < end)
+    places = np.concatenate([[start], x[inside], [end]])
+    heights = np.interp(places, x, y)
+    return float(np.trapezoid(heights, places) / (end - start)) if end > start else float(heights[-1])
 
 
 def t_interval(values: Array, level: float = LEVEL) -> Interval | None:
@@ -45,7 +64,7 @@ def bootstrap_interval(
     statistic: Statistic,
     *,
     level: float = LEVEL,
-    repeats: int = 10_000,
+    repeats: int = REPEATS,
     seed: int = 0,
 ) -> Interval | None:
     """Of a statistic of all strata pooled; each stratum (a task, say) is drawn from on its own, whole rows at a time.
@@ -60,21 +79,33 @@ def bootstrap_interval(
     for stratum in strata:
         values = np.asarray(stratum, dtype=np.float64)
         pools.append(values[generator.integers(len(values), size=(repeats, len(values)))])
-    freedom = sum(len(stratum) - 1 for stratum in strata)
-    if freedom < 1:
+    sizes = [len(stratum) for stratum in strata]
+    if max(sizes) < 2:
         return None
-    drawn = statistic(np.concatenate(pools, axis=1), axis=1)
-    tail = _tail([len(stratum) for stratum in strata if len(stratum) > 1], freedom, level)
-    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
-    return Interval(low, high)
+    return expanded(statistic(np.concatenate(pools, axis=1), axis=1), sizes, sum(sizes) - len(sizes), level)
 
 
-def _tail(sizes: Sequence[int], freedom: int, level: float) -> float:
-    widening = np.sqrt(max(n / (n - 1) for n in sizes))
-    return float(ndtr(-widening * stdtrit(freedom, (1 + level) / 2)))
+def expanded(drawn: Array, sizes: Sequence[int], freedom: int, level: float = LEVEL) -> Interval:
+    """The percentiles of `drawn` [repeats, ...] for samples of these sizes; infinite values may be among them."""
+    widening = np.sqrt(max(n / (n - 1) for n in sizes if n > 1))
+    tail = float(ndtr(-widening * stdtrit(freedom, (1 + level) / 2)))
+    if np.isfinite(drawn).all():
+        return Interval(*np.quantile(drawn, [tail, 1 - tail], axis=0))
+    low = np.quantile(drawn, tail, axis=0, method="lower")
+    return Interval(low, np.quantile(drawn, 1 - tail, axis=0, method="higher"))
 
 
-def median_time(times: Sequence[float | None]) -> float | None:
-    """The middle of times to an event that some never saw (None): those count as later than all others."""
-    middle = float(np.median([np.inf if time is None else time for time in times])) if times else np.inf
-    return middle if np.isfinite(middle) else None
+def median_time(times: Sequence[float | None]) -> Estimate:
+    """The middle of times to an event that some never saw (None): those count as later than all others, and where
+    they are half or more the middle is None. An end of the interval may then be infinite: never."""
+    if not times:
+        return Estimate(None)
+    values = never_as_infinite(times)
+    middle = float(np.median(values))
+    if not np.isfinite(middle):
+        return Estimate(None)
+    return Estimate(middle, bootstrap_interval([values], np.median))
+
+
+def never_as_infinite(times: Sequence[float | None]) -> Array:
+    return np.array([np.inf if time is None else time for time in times], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The comparison for people: one row per arm, in Markdown and on a terminal."""
+"""The comparison for people: one row per arm, and one per pair, in Markdown and on a terminal."""
 
 from __future__ import annotations
 
@@ -6,63 +6,85 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from hotloop.compare.statistics import Interval
+from hotloop.compare.numbers import number, percent, times, with_interval
 from hotloop.compare.summary import ArmSummary
 from hotloop.compare.ticks import short_number
+from hotloop.compare.verdict import Contrast
 
 Cells = list[str]
+Rows = list[Cells]
+"""The first holds the headings."""
 
 
-def headings(measure: str, threshold: float | None) -> Cells:
+def arm_rows(summaries: Sequence[ArmSummary], measure: str, threshold: float | None) -> Rows:
     name = measure.replace("_", " ")
-    cells = ["arm", "seeds", f"{name} [95 %]", "IQM [95 %]"]
+    heading = ["arm", "seeds", f"{name} [95 %]", "over the run [95 %]"]
     if threshold is not None:
         aim = short_number(threshold)
-        cells += [f"reached {aim}", f"env steps to {aim}", f"training s to {aim}"]
-    return [*cells, "training s", "all s", "env steps/s"]
+        heading += [f"reached {aim}", f"env steps to {aim}", f"training s to {aim}"]
+    heading += ["env steps/s", "training s", "all s"]
+    return [heading, *[_arm_cells(summary) for summary in summaries]]
 
 
-def cells_of(summary: ArmSummary) -> Cells:
-    cells = [
-        summary.label,
-        str(len(summary.runs)),
-        _with_interval(summary.mean("score"), summary.mean_interval),
-        _with_interval(summary.iqm, summary.iqm_interval),
-    ]
+def _arm_cells(summary: ArmSummary) -> Cells:
+    cells = [summary.label, str(len(summary.runs)), with_interval(summary.score), with_interval(summary.area)]
     if summary.threshold is not None:
-        reached = sum(there is not None for there in summary.reached())
-        cells += [f"{reached}/{len(summary.runs)}", _number(summary.to_threshold(0)), _number(summary.to_threshold(1))]
-    return cells + [_number(summary.mean(field)) for field in ("training_seconds", "seconds", "env_steps_per_second")]
+        cells += [
+            f"{summary.arrived}/{len(summary.runs)}",
+            with_interval(summary.env_steps_to),
+            with_interval(summary.seconds_to),
+        ]
+    return [
+        *cells,
+        number(summary.rate.value),
+        number(summary.mean("training_seconds")),
+        number(summary.mean("seconds")),
+    ]
 
 
-def as_markdown(summaries: Sequence[ArmSummary], measure: str, threshold: float | None) -> str:
-    rows = [headings(measure, threshold), ["---", *["---:"] * (len(headings(measure, threshold)) - 1)]]
-    rows += [[_plain(cell) for cell in cells_of(summary)] for summary in summaries]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+def pair_rows(contrasts: Sequence[Contrast], threshold: float | None) -> Rows:
+    """Every arm against the first; ratios above 1 are in the arm's favour."""
+    if not contrasts:
+        return []
+    area = any(measure.name == "area" for contrast in contrasts for measure in contrast.measures)
+    heading = [f"against {contrasts[0].reference}", "difference [95 %]", "better in"]
+    heading += ["over the run [95 %]", "better in"] if area else []
+    if threshold is not None:
+        heading += [f"sooner at {short_number(threshold)}, by s", "by env steps"]
+    return [[*heading, "env steps/s"], *[_pair_cells(contrast, area, threshold) for contrast in contrasts]]
 
 
-def as_rich(summaries: Sequence[ArmSummary], measure: str, threshold: float | None) -> Table:
+def _pair_cells(contrast: Contrast, area: bool, threshold: float | None) -> Cells:
+    cells = [contrast.arm]
+    for name in ("final score", "area")[: 1 + area]:
+        found = [measure for measure in contrast.measures if measure.name == name]
+        cells += [with_interval(found[0].difference), percent(found[0].improvement)] if found else ["-", "-"]
+    if threshold is not None:
+        cells += [times(contrast.seconds_ratio), times(contrast.env_steps_ratio)]
+    return [*cells, times(contrast.rate_ratio)]
+
+
+def as_markdown(rows: Rows) -> str:
+    if not rows:
+        return ""
+    heading, *body = [[plain(cell) for cell in row] for row in rows]
+    lines = [heading, ["---", *["---:"] * (len(heading) - 1)], *body]
+    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
+
+
+def as_rich(rows: Rows) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for number, heading in enumerate(headings(measure, threshold)):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    for summary in summaries:
-        table.add_row(*[cell.replace("[", r"\[") for cell in cells_of(summary)])
+    for place, heading in enumerate(rows[0]):
+        table.add_column(_literal(heading), justify="right" if place else "left", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*[_literal(cell) for cell in row])
     return table
 
 
-def _with_interval(value: float | None, interval: Interval | None) -> str:
-    if value is None or interval is None:
-        return _number(value)
-    return f"{_number(value)} [{_number(float(interval.low))}, {_number(float(interval.high))}]"
+def _literal(cell: str) -> str:
+    return cell.replace("[", r"\[")
 
 
-def _number(value: float | None) -> str:
-    """Enough digits to compare by: 12,345, 123.4, 1.23."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
-
-
-def _plain(cell: str) -> str:
+def plain(cell: str) -> str:
     """A label must not open a column or a tag."""
     return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
