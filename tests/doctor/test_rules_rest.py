@@ -90,7 +90,7 @@ def test_waiting_for_workers_is_found_by_its_share() -> None:
     calls = [call("multiprocessing.Connection.recv", 9, "env", 800)]
     finding = found("MACHINE003", made({"env": 6.0}, calls=calls, lines=[line(9, 5.0, "env", "pipe.recv()")]))
     assert "8 answers of workers are awaited per env step" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 4))
+    assert finding.expected_gain == pytest.approx(1 / (0.5 + 0.5 / 8))
     assert judge("MACHINE003", made({"env": 6.0}, calls=calls, lines=[line(9, 1.0, "env", "pipe.recv()")])) is None
 
 

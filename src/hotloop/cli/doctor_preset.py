@@ -114,7 +114,7 @@ Make = Callable[[Path], Loop]
 
 
 def _arms(settings: RunSettings, lane: str, as_it_is: TrainingLoop) -> Iterator[tuple[Variation, Make]]:
-    lanes = list(LANES) if isinstance(settings, DQNSettings) else ["eager", "native"]  # PPO has no compiled one
+    lanes = list(LANES)
     for variation in variations(settings, lane, lanes, usable_cores()):
         yield variation, partial(TrainingLoop, variation.settings)
     if not isinstance(settings, DQNSettings) or isinstance(as_it_is.session.collector.envs.obs_spec, dict):

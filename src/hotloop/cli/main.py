@@ -15,6 +15,7 @@ from hotloop.runs.schema import hotloop_version
 VERBS = {
     "train": "train an agent from a preset or a TOML file",
     "resume": "continue a run that was stopped or killed, exactly",
+    "replay": "repeat the update at which a run's numbers became NaN or infinite",
     "evaluate": "play fresh episodes with a run's best agent",
     "deploy": "let a durotaxis agent migrate on a substrate of choice",
     "watch": "watch a run's best agent play: terminal, video or pictures",
@@ -24,6 +25,9 @@ VERBS = {
     "prove": "hold every fast path equal to a plain program, then time both",
     "bench": "measure the lanes, or hotloop against other libraries",
     "report": "write one HTML page that shows a run",
+    "tune": "search for better settings, with pruning",
+    "export": "write a run's best agent as ONNX or safetensors",
+    "log": "show a run's event rows in TensorBoard or Weights & Biases",
     "runs": "list the runs in a folder",
     "envs": "list environments, or check one against the contract",
     "settings": "show every setting of an algorithm, or the text of a preset",

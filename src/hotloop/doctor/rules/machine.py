@@ -32,7 +32,7 @@ WAITING = (
     "gymnasium.vector.*.step_wait",
 )
 LEAST_WAITING = 0.15
-WORKER_SPEEDUP = 4.0
+WORKER_SPEEDUP = 8.0
 
 THREADS = Remedy(
     "Set the number of threads before the first tensor; small networks are fastest with one.",

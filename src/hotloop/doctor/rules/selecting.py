@@ -34,7 +34,9 @@ GRAPH = Remedy(
     "    pass",
 )
 SORT = Remedy(
-    "Select instead of sorting: `numpy.argpartition` finds the k smallest in one pass, `min` the smallest.",
+    "Select instead of sorting: `numpy.argpartition` finds the k smallest in one pass, `min` the smallest. Among equal "
+    "ones it takes any; where the earlier must win, `hotloop.envs.durotaxis.selection.leftmost` does what a stable "
+    "sort does.",
     "sorted(nodes, key=position)[:k]",
     "import numpy as np\n\n"
     "position = np.array([4.0, 1.0, 3.0, 2.0])\n"

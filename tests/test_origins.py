@@ -1,0 +1,201 @@
+"""What docs/origins.md names exists, its figures are those of the results, and what it calls wrong is wrong."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from hotloop.cli.main import VERBS
+from hotloop.core.errors import SettingsError
+from hotloop.doctor.rules import load_rules
+from hotloop.envs.durotaxis.selection import leftmost
+from hotloop.prove.registry import FAMILIES, Registry
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "origins.md").read_text()
+MEASURED = [*sorted((ROOT / "docs" / "results").glob("*.md")), ROOT / "docs" / "peers.md"]
+COLUMNS = "| item | what it said | in hotloop | proof | figure | exact? |"
+KINDS = {"exact", "changes learning", "wrong as written", "not done", "-"}
+DUROTAXIS_FAMILIES = {
+    "leftmost",
+    "durotaxis-step",
+    "reward-record",
+    "graph-forward",
+    "durotaxis-rollout",
+    "durotaxis-loop",
+}
+NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?"
+PRESET = r"(?:cartpole|snake|sfc|topology|durotaxis|lunarlander|pendulum)-[a-z0-9-]+"
+
+
+class Row(NamedTuple):
+    item: str
+    said: str
+    ours: str
+    proof: str
+    figure: str
+    kind: str
+
+
+class Section(NamedTuple):
+    name: str
+    text: str
+    rows: list[Row]
+
+
+def _read_section(part: str) -> Section:
+    name, _, text = part.partition("\n")
+    lines = text[text.index(COLUMNS) :].splitlines()[2:]
+    rows = [Row(*(cell.strip() for cell in line.strip("| ").split(" | "))) for line in lines if line.startswith("|")]
+    return Section(name, text, rows)
+
+
+SECTIONS = [_read_section(part) for part in PAGE.split("\n## ")[1:] if COLUMNS in part]
+ROWS = [row for section in SECTIONS for row in section.rows]
+
+
+def name_of(thing: Row | Section) -> str:
+    return thing[0]
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+@cache
+def registry() -> Registry:
+    """All cases, also of lanes that cannot run on this machine."""
+    return Registry([case for make, _ in FAMILIES.values() for case in make(False)])
+
+
+def cases_of(row: Row) -> list[str]:
+    """What the column `proof` names beside files, commands and findings."""
+    others = re.compile(r"hotloop .*|[A-Z]+\d{3}|[\w/.-]+\.(?:py|md)")
+    return [name for name in quoted(row.proof) if not others.fullmatch(name)]
+
+
+def is_measured(number: str, line: str) -> bool:
+    return re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d]|[.,]\d)", line) is not None
+
+
+def ratios_in(text: str) -> list[str]:
+    return re.findall(rf"(?<![\w.,])({NUMBER})x\b", text)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=name_of)
+def test_a_section_counts_its_items_and_numbers_them(section: Section) -> None:
+    (count,) = re.findall(r"^(\d+) items: ", section.text, flags=re.MULTILINE)
+    assert [int(row.item.split()[0]) for row in section.rows] == list(range(1, int(count) + 1))
+
+
+def test_there_is_a_section_for_each_of_the_five() -> None:
+    assert len(SECTIONS) == 5
+
+
+def test_every_row_says_what_kind_it_is() -> None:
+    assert {row.kind for row in ROWS} <= KINDS
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_cases_exist(row: Row) -> None:
+    for name in cases_of(row):
+        assert registry().select([name], full=True), name
+    for command in quoted(row.proof):
+        for name in command.removeprefix("hotloop prove ").split() if command.startswith("hotloop prove ") else []:
+            assert registry().select([name], full=True), name
+
+
+def test_a_case_that_does_not_exist_would_be_noticed() -> None:
+    with pytest.raises(SettingsError):
+        registry().select(["flood-fill/11x11"], full=True)
+
+
+def test_files_verbs_and_findings_exist() -> None:
+    for name in re.findall(r"`((?:src|docs|tests|examples)/[^`]+)`", PAGE):
+        assert (ROOT / name).is_file(), name
+    for name in re.findall(r"hotloop ([a-z]+)", " ".join(quoted(PAGE))):
+        assert name in VERBS, name
+    codes = {rule.code for rule in load_rules()}
+    for code in re.findall(r"`([A-Z]+\d{3})`", PAGE):
+        assert code in codes, code
+
+
+def test_presets_exist() -> None:
+    presets = {path.stem for path in (ROOT / "src" / "hotloop" / "presets").glob("*.toml")}
+    named = {word for text in quoted(PAGE) for word in text.split() if re.fullmatch(PRESET, word)}
+    assert named - set(FAMILIES) - presets == set()
+    assert {"snake-original-64", "sfc-original-fast", "topology-original"} <= named
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if ratios_in(row.figure)], ids=name_of)
+def test_ratios_are_those_measured_for_the_case(row: Row) -> None:
+    """On a line that names one of the row's cases, where the results name them; otherwise on any."""
+    cases = cases_of(row)
+    of_durotaxis = any(case.partition("/")[0] in DUROTAXIS_FAMILIES for case in cases)
+    paths = [ROOT / "docs" / "results" / "durotaxis.md"] if of_durotaxis else MEASURED
+    lines = [line for path in paths for line in path.read_text().splitlines()]
+    named = [line for line in lines if any(f"`{case}" in line for case in cases)]
+    for ratio in ratios_in(row.figure):
+        if named:
+            assert any(is_measured(ratio, line) for line in named), ratio
+        else:
+            assert any(ratio in ratios_in(line) for line in lines), ratio
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_no_figure_is_made_up(row: Row) -> None:
+    text = "\n".join(path.read_text() for path in [*MEASURED, ROOT / "README.md"])
+    for number in re.findall(rf"(?<![\w.,]){NUMBER}", re.sub("`[^`]+`", "", row.figure)):
+        assert is_measured(number, text), number
+
+
+def test_ratios_outside_the_tables_are_measured_too() -> None:
+    text = "\n".join(path.read_text() for path in MEASURED)
+    prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
+    measured, ratios = ratios_in(text), ratios_in(prose)
+    assert ratios
+    for ratio in ratios:
+        assert ratio in measured, ratio
+
+
+def test_rows_written_into_one_tensor_cannot_be_differentiated() -> None:
+    """The DAG-wired network as planned: node after node into a tensor of activations made beforehand."""
+    weight = torch.tensor([0.5, -0.3], requires_grad=True)
+    values = torch.zeros(3, 4)
+    values[0] = torch.ones(4)
+    for node in (1, 2):
+        values[node] = torch.tanh(weight[node - 1] * values[node - 1])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        values[2].sum().backward()
+
+
+def test_a_loss_whose_forward_is_under_no_grad_teaches_nothing() -> None:
+    """The Q-loss as proposed: one forward for both halves, all of it without gradients."""
+    network = torch.nn.Linear(4, 2)
+    with torch.no_grad():
+        q, next_q = network(torch.ones(6, 4)).split(3)
+    target = torch.ones(3) + 0.99 * next_q.max(1)[0]
+    loss = torch.nn.functional.mse_loss(q[:, 0], target)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        loss.backward()
+
+
+def test_a_partial_selection_takes_other_nodes_than_a_sort_where_positions_are_equal() -> None:
+    """The growing graph's deletion as changed; ours takes those that the sort took."""
+    draw, k, others = np.random.default_rng(0), 6, 0
+    for _ in range(200):
+        x = draw.integers(0, 12, 20).astype(np.float64)
+        by_sorting = sorted(np.argsort(x, kind="stable")[:k].tolist())
+        others += sorted(np.argpartition(x, k - 1)[:k].tolist()) != by_sorting
+        assert leftmost(x, k).tolist() == by_sorting
+    assert others > 0
+
+
+def test_the_entropy_of_a_normal_may_be_negative() -> None:
+    assert torch.distributions.Normal(0.0, 0.1).entropy().item() < 0

@@ -1,0 +1,44 @@
+"""Every command of the tutorial, in its order, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+TUTORIAL = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text()
+BLOCKS = re.findall(r"^```(\w*) ?([\w.]*)\n(.*?)^```", TUTORIAL, flags=re.DOTALL | re.MULTILINE)
+NEEDS = {"export": "onnxruntime"}
+
+
+def test_the_tutorial_has_files_commands_and_one_that_installs() -> None:
+    assert {name for kind, name, _ in BLOCKS if kind == "python"} == {"my_env.py", "use_agent.py", "plain.py"}
+    assert [text for kind, _, text in BLOCKS if not kind] == ["make demo\n"]
+
+
+def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
+    words = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    said = {}
+    for kind, name, text in BLOCKS:
+        if kind == "python":
+            (tmp_path / name).write_text(text)
+        for command in text.splitlines() if kind == "sh" else ():
+            if not _can_run(command):
+                continue
+            answer = subprocess.run(
+                command, shell=True, cwd=tmp_path, env={**os.environ, **words}, capture_output=True, text=True
+            )
+            assert answer.returncode == 0, f"{command}\n{answer.stdout}\n{answer.stderr}"
+            said[command] = answer.stdout
+    (spoken,) = [text for command, text in said.items() if command == "python use_agent.py"]
+    assert "it goes right" in spoken
+    assert {"plain.html", "errand.html", "errand-run.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def _can_run(command: str) -> bool:
+    """Not where a verb wants an extra that is not installed; its own tests are skipped then too."""
+    verb = command.split()[1] if command.startswith("hotloop") else ""
+    return verb not in NEEDS or find_spec(NEEDS[verb]) is not None
