@@ -71,7 +71,7 @@ def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | Non
     run = Run.open(run_dir)
     if run.finished:
         return run.result()
-    settings = settings_of(run, trust)
+    settings = dataclasses.replace(settings_of(run, trust), run_dir=str(run.path))
     if (run.path / LANE).exists():  # what `auto` chose then is not chosen again
         learner: Any = dataclasses.replace(settings.learner, lane=run.read_json(LANE)["lane"])
         settings = dataclasses.replace(settings, learner=learner)

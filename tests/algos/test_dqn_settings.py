@@ -20,6 +20,7 @@ OUT_OF_RANGE = {
     "n_step": [0],
     "loss": ["l1"],
     "log_every": [0],
+    "on_nan": ["ignore", ""],
     "threads": [0],
     "env.id": ["", " "],
     "env.num_envs": [0, -1],
@@ -52,6 +53,8 @@ OUT_OF_RANGE = {
     "replay.beta_env_steps": [0],
     "replay.priority_epsilon": [0.0, -1.0, float("inf")],
     "replay.prioritised_batches": [0],
+    "replay.memory": ["tape", ""],
+    "replay.folder": ["/tmp"],  # without `memory = "disk"`
     "exploration.kind": ["cosine"],
     "exploration.start": [-0.1, 1.1, float("nan")],
     "exploration.end": [-0.1, 1.1, float("nan")],

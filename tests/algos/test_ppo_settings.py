@@ -33,6 +33,7 @@ OUT_OF_RANGE = {
     "kl_stop": [-0.1, NAN],
     "kl_target": [-0.1, NAN],
     "log_every": [0],
+    "on_nan": ["ignore", ""],
     "threads": [0],
     "env.id": ["", " "],
     "env.num_envs": [0, -1],

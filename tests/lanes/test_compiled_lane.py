@@ -21,6 +21,8 @@ from hotloop.lanes import compiled_build
 from hotloop.lanes.compiled import CompiledLane, adam_factors, chunks
 from hotloop.lanes.compiled_step import flatten_obs, restore_obs
 from hotloop.lanes.eager import EagerLane
+from hotloop.lanes.numbers import NotFiniteError, first_not_finite
+from hotloop.lanes.q_numbers import q_tensors
 from hotloop.lanes.spec import Lane, UpdateSpec
 from hotloop.nets.build import build_q_network
 from hotloop.nets.settings import NetworkSettings
@@ -214,8 +216,32 @@ def test_updating_reads_nothing_back_to_the_host(
             return original(tensor, *inputs)
 
         monkeypatch.setattr(torch.Tensor, name, counted)
+    monkeypatch.setattr(lanes[1].eager, "on_host", False)  # on a CPU loss and gradient are looked at after each call
     lanes[1].update(make_batch(11), rates(11), 0)
     assert not reads
+
+
+@pytest.mark.parametrize("on_host", [True, False], ids=["on a CPU", "elsewhere"])
+def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it_in_the_same_call(
+    lanes: tuple[EagerLane, CompiledLane], on_host: bool
+) -> None:
+    eager, lane = lanes
+    lane.eager.on_host = on_host
+    batch = make_batch(4)
+    eager.update(make_batch(2), rates(4)[:2], 0)  # the same rows: draws of all fields begin alike
+    for name in ("obs", "action", "reward", "discount", "next_obs", "weight"):
+        getattr(batch, name)[:2] = getattr(make_batch(2), name)
+    batch.reward[2, 5] = np.inf
+    if on_host:
+        with pytest.raises(NotFiniteError, match="update 3 is NaN or infinite, first of all: reward") as caught:
+            lane.update(batch, rates(4), 0)
+        failed = caught.value.failed
+        assert_same_state(failed.state, lane.state())
+        np.testing.assert_array_equal(failed.batch["reward"], batch.reward[2])
+        assert first_not_finite(q_tensors(lane.spec, eager.online.module, "float32", failed)) == "reward"
+    else:
+        assert not lane.update(batch, rates(4), 0).scalars.isfinite().all()
+    assert_close_lanes(lane, eager)
 
 
 def test_a_module_that_draws_or_remembers_is_refused_by_name() -> None:

@@ -11,6 +11,7 @@ from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, mak
 from hotloop.core.errors import LaneError
 from hotloop.lanes import compiled_build
 from hotloop.lanes.compiled_build import compiler_problem
+from hotloop.lanes.numbers import NotFiniteError
 from hotloop.lanes.policy_spec import PolicyStats
 
 PROBLEM = compiler_problem()
@@ -45,6 +46,20 @@ def test_epochs_stop_where_the_policy_has_moved_too_far() -> None:
     _, stats = both("discrete", {"kl_stop": 1e-6})
     assert stats[0].shape == stats[1].shape == (7, 4)
     assert stats[1][PolicyStats.KL, 0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it() -> None:
+    learner = make_learner("discrete", learner={"lane": "compiled"})
+    rollout = make_rollout(learner)
+    order = np.stack([np.arange(STEPS * ENVS)] * 2)
+    rollout.returns.reshape(-1)[9] = np.nan  # in the second of four minibatches, all in one call
+    before = learner.lane.parameters()
+    with pytest.raises(NotFiniteError, match="update 2 is NaN or infinite, first of all: returns") as caught:
+        learner.lane.update(rollout, order, RATES, 0.02, 0)
+    assert np.isfinite(learner.lane.parameters()).all()
+    assert not np.array_equal(learner.lane.parameters(), before)
+    assert caught.value.failed.update == 2
+    np.testing.assert_array_equal(caught.value.failed.batch["obs"], rollout.obs.reshape(-1, FEATURES)[8:16])
 
 
 def test_it_acts_as_the_plain_lane_does_for_any_number_of_rows() -> None:

@@ -120,6 +120,7 @@ def test_updating_reads_nothing_back_to_the_host_but_one_number_an_epoch_where_k
             return original(tensor, *inputs)
 
         monkeypatch.setattr(torch.Tensor, name, counted)
+    learner.lane.adam.on_host = False  # on a CPU loss and gradient are looked at before each step
     learner.lane.update(rollout, ORDER, np.full(8, 1e-3), 0.2, 0)
     monkeypatch.undo()
     assert reads == expected

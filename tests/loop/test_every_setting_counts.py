@@ -126,6 +126,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
 NOT_IN_THE_RESULT = {
     "run_dir": "test_off_policy: every run there names one",
     "trust": "test_cli: a TOML file's own env",
+    "on_nan": "test_numbers_guard: a run that goes back once",
     "checkpoint.every": "below",
     "checkpoint.keep": "below",
     "learner.lane": "tests/lanes",
@@ -136,6 +137,8 @@ NOT_IN_THE_RESULT = {
     "env.worker_timeout_seconds": "tests/envs/test_workers_lost.py",
     "env.worker_restarts": "tests/envs/test_workers_lost.py",
     "learner.updates_per_call": "below",
+    "replay.memory": "tests/replay/test_disk_replay.py, and below",
+    "replay.folder": "tests/replay/test_disk_replay.py",
 }
 
 
@@ -192,6 +195,12 @@ def test_half_precision_is_another_result_and_says_so(tmp_path: Path) -> None:
     half = outcome(tmp_path / "half", merge(BASE, {"learner": {"precision": "bfloat16"}}))
     assert half["digest"] != exact["digest"]
     assert "not exact" in (tmp_path / "half" / "lane.json").read_text()
+
+
+def test_a_replay_on_disk_learns_the_same(tmp_path: Path) -> None:
+    ram = outcome(tmp_path / "ram", BASE)
+    disk = outcome(tmp_path / "disk", merge(BASE, {"replay": {"memory": "disk"}}))
+    assert ram == disk
 
 
 def test_threads_are_set_as_asked(tmp_path: Path) -> None:

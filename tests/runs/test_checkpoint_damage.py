@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.runs.segment_rows import Rows
 
 from hotloop.core.errors import CheckpointError
 from hotloop.runs.checkpoint import load, newest, save, verify
+from hotloop.runs.digest import digest
 from hotloop.runs.plain import canonical_json
 
 STATE = {"learner": {"w": np.arange(5, dtype=np.float32), "lr": 0.1}, "envs": {"rng": np.uint64([7])}}
+STATE["replay"] = {"rows": Rows()}
 FILES = ["learner.safetensors", "learner.json", "envs.safetensors", "envs.json", "manifest.json"]
+FILES += ["replay.000000.segment", "replay.000004.segment"]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +83,7 @@ def test_a_truncated_lengthened_or_flipped_file_is_detected(pristine, tmp_path_f
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [(b'"env_steps":2', b'"env_steps":3'), (b",", b", "), (b'"schema":1', b'"schema":2')]
+    ("old", "new"), [(b'"env_steps":2', b'"env_steps":3'), (b",", b", "), (b'"schema":2', b'"schema":1')]
 )
 def test_a_manifest_that_still_parses_after_an_edit_is_detected(folder, old, new):
     path = folder / "2" / "manifest.json"
@@ -165,6 +169,14 @@ def test_a_hostile_tensor_file_with_a_matching_hash_is_refused(folder, case):
         load(folder / "2")
 
 
+@pytest.mark.parametrize("case", HOSTILE_TENSORS)
+def test_a_hostile_segment_with_a_matching_hash_is_refused_when_its_rows_are_wanted(folder, case):
+    forge_file(folder / "2", "replay.000002.segment", HOSTILE_TENSORS[case])
+    state, _ = load(folder / "2")
+    with pytest.raises(CheckpointError, match=r"replay\.000002\.segment"):
+        list(state["replay"]["rows"].pieces)
+
+
 @pytest.mark.parametrize("case", HOSTILE_JSON)
 def test_a_hostile_json_file_with_a_matching_hash_is_refused(folder, case):
     forge_file(folder / "2", "learner.json", HOSTILE_JSON[case])
@@ -184,7 +196,7 @@ def test_a_hostile_manifest_is_refused(folder, case):
 )
 def test_a_manifest_that_names_files_elsewhere_is_refused(folder, name):
     record = {"size": 1, "sha256": "0" * 64}
-    forge(folder / "2", files={f"{name}.json": record, f"{name}.safetensors": record})
+    forge(folder / "2", files={f"{name}.json": record, f"{name}.safetensors": record}, segments={})
     with pytest.raises(CheckpointError, match=r"manifest\.json"):
         load(folder / "2")
 
@@ -193,14 +205,45 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(folder, name):
     "files", [None, [], 3, {"envs.json": {"size": 1, "sha256": "0" * 64}}, {"a.json": None, "a.safetensors": None}]
 )
 def test_a_manifest_without_a_proper_table_of_files_is_refused(folder, files):
-    forge(folder / "2", files=files)
+    forge(folder / "2", files=files, segments={})
     with pytest.raises(CheckpointError, match=r"manifest\.json"):
         load(folder / "2")
 
 
+@pytest.mark.parametrize(
+    "segments",
+    [
+        None,
+        [],
+        {"replay": None},
+        {"replay": {"rows": None}},
+        {"replay": {"rows": []}},
+        {"replay": {"rows": [3]}},
+        {"replay": {"rows": ["replay.000000.segment"]}},  # not all that are there
+        {"replay": {"rows": ["../1/replay.000000.segment"]}},
+        {"replay": {"rows": [f"replay.{number:06d}.segment" for number in (0, 1, 2, 3, 3)]}},
+        {"replay": {"rows": [f"replay.{number:06d}.segment" for number in range(6)]}},
+        {"learner": {"rows": [f"replay.{number:06d}.segment" for number in range(5)]}},
+        {"nobody": {"rows": [f"nobody.{number:06d}.segment" for number in range(5)]}},
+    ],
+)
+def test_a_manifest_with_a_wrong_table_of_segments_is_refused(folder, segments):
+    forge(folder / "2", segments=segments)
+    with pytest.raises(CheckpointError, match=r"manifest\.json"):
+        load(folder / "2")
+
+
+@pytest.mark.parametrize("path", ["rows/x", "elsewhere"])
+def test_a_segment_of_another_array_is_refused(folder, path):
+    forge(folder / "2", segments={"replay": {path: [f"replay.{number:06d}.segment" for number in range(5)]}})
+    state, _ = load(folder / "2")
+    with pytest.raises(CheckpointError, match=r"replay\.000000\.segment"):
+        digest(state)
+
+
 @pytest.mark.parametrize("record", [{"size": -1, "sha256": "0" * 64}, {"size": 1.5, "sha256": "0" * 64}, {"size": 1}])
 def test_a_manifest_with_an_impossible_size_or_hash_is_refused(folder, record):
-    forge(folder / "2", files={"a.json": record, "a.safetensors": record})
+    forge(folder / "2", files={"a.json": record, "a.safetensors": record}, segments={})
     with pytest.raises(CheckpointError, match=r"a\.json"):
         load(folder / "2")
 
@@ -210,6 +253,15 @@ def test_a_sparse_file_larger_than_memory_is_refused_unread(folder):
     os.truncate(path, 2**43)
     files = json.loads((folder / "2" / "manifest.json").read_bytes())["files"]
     files["learner.safetensors"]["size"] = 2**43
+    forge(folder / "2", files=files)
+    with pytest.raises(CheckpointError, match="of memory"):
+        load(folder / "2")
+
+
+def test_a_sparse_segment_larger_than_memory_is_refused_unread(folder):
+    os.truncate(folder / "2" / "replay.000001.segment", 2**43)
+    files = json.loads((folder / "2" / "manifest.json").read_bytes())["files"]
+    files["replay.000001.segment"]["size"] = 2**43
     forge(folder / "2", files=files)
     with pytest.raises(CheckpointError, match="of memory"):
         load(folder / "2")
@@ -228,6 +280,7 @@ from os.path import normpath
 from pathlib import Path
 from hotloop.core.errors import CheckpointError
 from hotloop.runs.checkpoint import load
+from hotloop.runs.digest import digest
 root, seen = sys.argv[1], []
 
 def inside(path):
@@ -241,13 +294,13 @@ def hook(event, arguments):
         seen.append((event, str(arguments[0])))
 
 good, *bad = sorted(Path(root).iterdir())
-load(good)  # what is imported at first use is imported now
+digest(load(good)[0])  # what is imported at first use is imported now
 sys.addaudithook(hook)
-load(good)
+digest(load(good)[0])
 refused = 0
 for folder in bad:
     try:
-        load(folder)
+        digest(load(folder)[0])  # reads the segments too
     except CheckpointError:
         refused += 1
 events = list(seen)
@@ -260,10 +313,11 @@ def test_loading_hostile_checkpoints_runs_no_code_and_opens_nothing_outside(fold
     shutil.copytree(folder / "1", corpus / "0good")
     for number, (name, content) in enumerate(
         [("learner.safetensors", content) for content in HOSTILE_TENSORS.values()]
+        + [("replay.000000.segment", content) for content in HOSTILE_TENSORS.values()]
         + [("learner.json", content) for content in HOSTILE_JSON.values()]
     ):
         forge_file(shutil.copytree(folder / "2", corpus / f"bad{number}"), name, content)
-    forge(shutil.copytree(folder / "2", corpus / "bad_path"), files={"../0good/learner.json": {}})
+    forge(shutil.copytree(folder / "2", corpus / "bad_path"), files={"../0good/learner.json": {}}, segments={})
     command = [sys.executable, "-c", AUDIT, str(corpus)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "0 []"

@@ -111,6 +111,9 @@ class DQNSettings:
     """Store time-outs as terminal. Wrong, and only there to reproduce programs that do it."""
     log_every: Count = 1_000
     """Env steps between two rows of events.jsonl, at least 1."""
+    on_nan: Literal["stop", "rollback"] = "stop"
+    """What happens when a loss, gradient, observation or reward is NaN or infinite: `stop`, or `rollback` to the last
+    checkpoint (to the start where there is none) and go on with other random draws, once; a second time it stops."""
     threads: int = 1
     """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
     device: str = "cpu"

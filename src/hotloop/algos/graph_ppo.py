@@ -17,6 +17,8 @@ from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, GraphActionSpec, GraphRollout
 from hotloop.lanes.choice import LaneChoice
 from hotloop.lanes.graph_lane import GraphLane
+from hotloop.lanes.graph_numbers import graph_failure, graph_minibatch
+from hotloop.lanes.numbers import FailedUpdate
 from hotloop.lanes.policy_spec import PolicyStats
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.actions import ActionLayout
@@ -84,9 +86,19 @@ class GraphPPOLearner:
         settings = self.settings
         shuffle(self._shuffler, self._order)
         clip = settings.clip * settings.clip_schedule.now(counters)
-        stats = self.lane.update(rollout, self._order, self.learning_rates(counters), clip, counters.updates)
+        rates = self.learning_rates(counters)
+        stats = self.lane.update(rollout, self._order, rates, clip, counters.updates)
+        self._require_finite(rollout, clip, rates, counters, stats.made())
         self.step_sizes.adapt(stats)
         return stats
+
+    def _require_finite(self, rollout: GraphRollout, clip: float, rates: Array, counters: Counters, made: int) -> None:
+        """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
+        if self.settings.device == "cpu" and not np.isfinite(self.lane.parameters()).all():
+            chosen = self._order.reshape(-1)[(made - 1) * self.rows_per_update : made * self.rows_per_update]
+            batch = graph_minibatch(rollout, chosen, clip)
+            failed = FailedUpdate(counters.updates + made + 1, float(rates[made - 1]), self.lane.state(), batch)
+            raise graph_failure(self.lane.spec, self.network, "float32", self._weights, failed)
 
     def learning_rates(self, counters: Counters) -> Array:
         return self.step_sizes.learning_rates(counters)

@@ -39,6 +39,7 @@ class PartNormaliser:
     def load_state(self, state: dict[str, Any]) -> None:
         for name, mine in (("count", self._count), ("mean", self._mean), ("squares", self._squares)):
             mine[:] = state[name]
+        self.shift[:], self.scale[:] = 0.0, 1.0  # where nothing was seen yet
         self.refresh()
 
 

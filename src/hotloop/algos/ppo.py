@@ -12,7 +12,9 @@ from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.types import ActionSpec, Array, Obs, ObsSpec, Rollout
+from hotloop.lanes.numbers import FailedUpdate
 from hotloop.lanes.policy_choice import PolicyJob, build_policy_lane, choose_policy_lane
+from hotloop.lanes.policy_numbers import minibatch, policy_failure
 from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.actions import ActionLayout
@@ -132,11 +134,21 @@ class PPOLearner:
         settings = self.settings
         shuffle(self._shuffler, self._order)
         clip = settings.clip * settings.clip_schedule.now(counters)
-        stats = self.lane.update(rollout, self._order, self.learning_rates(counters), clip, counters.updates)
+        rates = self.learning_rates(counters)
+        stats = self.lane.update(rollout, self._order, rates, clip, counters.updates)
+        self._require_finite(rollout, clip, rates, counters, stats.made())
         self.step_sizes.adapt(stats)
         if self.obs_normaliser is not None:
             self.obs_normaliser.refresh()
         return stats
+
+    def _require_finite(self, rollout: Rollout, clip: float, rates: Array, counters: Counters, made: int) -> None:
+        """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
+        if self.settings.device == "cpu" and not np.isfinite(self.lane.parameters()).all():
+            chosen = self._order.reshape(-1)[(made - 1) * self.rows_per_update : made * self.rows_per_update]
+            batch = minibatch(rollout, chosen, self.lane.log_std(), clip)
+            failed = FailedUpdate(counters.updates + made + 1, float(rates[made - 1]), self.lane.state(), batch)
+            raise policy_failure(self.lane.spec, self.network, "float32", failed)
 
     def learning_rates(self, counters: Counters) -> Array:
         return self.step_sizes.learning_rates(counters)

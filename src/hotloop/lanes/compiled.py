@@ -15,6 +15,8 @@ from hotloop.core.types import Array, Batch, Obs, UpdateStats
 from hotloop.lanes.compiled_build import EAGER_HINT, Compiled, compile_function, require_compiler
 from hotloop.lanes.compiled_step import AdamSpec, FunctionalNetwork, flatten_batch, flatten_obs, make_choice, make_step
 from hotloop.lanes.eager import EagerLane
+from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, first_spoiled
+from hotloop.lanes.q_numbers import batch_rows, q_failure
 from hotloop.lanes.spec import Precision, UpdateSpec
 from hotloop.nets.noisy import NoisyLinear
 
@@ -39,7 +41,7 @@ class CompiledLane:
     ) -> None:
         _refuse(network)
         require_compiler(torch.device(device))
-        self.spec = spec
+        self.spec, self._precision = spec, precision
         self.eager = EagerLane(spec, network, device, seed, precision)
         self.network = FunctionalNetwork(self.eager.online.module, precision)
         self._actor = FunctionalNetwork(self.eager.online.module, "float32")  # as the eager lane acts
@@ -71,12 +73,21 @@ class CompiledLane:
             noise = self._noise(count, 2) if self.spec.noisy else self._silence(count, 2)
             inputs = [factors, *fields] if count == k else [part[start:end] for part in (factors, *fields)]
             stats.append(self._run(step, noise, *inputs))
+            if self.eager.on_host and (j := first_spoiled(stats[-1][1])) >= 0:
+                raise self._failure(batches, start + j, noise[j], lr, first_update)
             if every and (first_update + end) % every == 0:
                 self.move_target(self.spec.target_tau)
         if len(stats) == 1:
             return UpdateStats(*stats[0])
         td_errors, scalars = zip(*stats, strict=True)
         return UpdateStats(torch.cat(td_errors), torch.cat(scalars, 1))
+
+    def _failure(self, batches: Batch, j: int, noise: Tensor, lr: Array, first_update: int) -> NotFiniteError:
+        """The error that names what was wrong first in batch j, which changed nothing and was the last."""
+        buffers = {name: self.network.buffers(noise[i]) for i, name in enumerate(("online", "target"))}
+        batch = batch_rows(batches, j, buffers if self.spec.noisy else None)
+        failed = FailedUpdate(first_update + j + 1, float(lr[j]), self.state(), batch)
+        return q_failure(self.spec, self.eager.online.module, self._precision, failed)
 
     def _run(self, step: Compiled, *inputs: Tensor) -> Sequence[Tensor]:
         """One call: td_error [n, B] and scalars [3, n]."""

@@ -77,9 +77,13 @@ class FunctionalNetwork:
     def split(self, values: Tensor) -> dict[str, Tensor]:
         return split_vector(values, self._parameters)
 
+    def buffers(self, noise: Tensor) -> dict[str, Tensor]:
+        """The noisy layers' buffers, from standard normal draws [S]."""
+        return split_vector(noise.sign() * noise.abs().sqrt(), self._noise)
+
     def forward(self, parameters: dict[str, Tensor], noise: Tensor) -> Network:
         """The network with these numbers in it. Half precision ends at its output: the loss is always in float32."""
-        buffers = split_vector(noise.sign() * noise.abs().sqrt(), self._noise)
+        buffers = self.buffers(noise)
 
         def network(obs: Tensor | dict[str, Tensor]) -> Tensor:
             with torch.autocast(noise.device.type, torch.bfloat16, enabled=self._half, cache_enabled=False):
@@ -96,18 +100,19 @@ def split_vector(vector: Tensor, shapes: dict[str, torch.Size]) -> dict[str, Ten
 def make_step(spec: UpdateSpec, network: FunctionalNetwork, like: Obs, in_place: bool) -> Function:
     """n updates as a function of the parameters, moments and target [P], noise [n, 2, S], the Adam factors [n, 2] of
     each update and the batch's fields [n, B, ...]. It writes to the vectors, or returns new ones before the statistics
-    td_error [n, B] and scalars [3, n]. The target stays as it is: who calls moves it in between.
+    td_error [n, B] and scalars [3, n]. The target stays as it is: who calls moves it in between. From the first update
+    on whose loss or gradient is not finite the vectors stay as they are.
     """
 
     def step(
         values: Tensor, mean: Tensor, square: Tensor, target: Tensor, noise: Tensor, factors: Tensor, *fields: Tensor
     ) -> tuple[Tensor, ...]:
-        vectors, td_errors, scalars = (values, mean, square), [], []
+        vectors, td_errors, scalars, good = (values, mean, square), [], [], values.new_ones((), dtype=torch.bool)
         targets = _target_networks(spec, network, target, noise, _rows(fields, like).next_obs)
         for j, target_network in enumerate(targets):
             rows = _rows([field[j] for field in fields], like)
             gradient, outcome = _gradient(spec, network, vectors[0], target_network, noise[j, 0], rows)
-            vectors, norm = optimise(spec, vectors, gradient, factors[j])
+            vectors, norm, good = optimise(spec, vectors, gradient, factors[j], outcome.loss, good)
             td_errors.append(outcome.td_error)
             scalars.append(torch.stack((outcome.loss, outcome.q_mean, norm)))
         stats = torch.stack(td_errors), torch.stack(scalars, 1)
@@ -163,13 +168,21 @@ def _gradient(
     return torch.cat([part.reshape(-1) for part in gradients.values()]), outcome
 
 
-def optimise(spec: AdamSpec, vectors: Vectors, gradient: Tensor, factors: Tensor) -> tuple[Vectors, Tensor]:
-    """`maths.adam.adam_step` without its in-place writes; `factors` are those of `adam_factors`."""
+def optimise(
+    spec: AdamSpec, vectors: Vectors, gradient: Tensor, factors: Tensor, loss: Tensor, good: Tensor
+) -> tuple[Vectors, Tensor, Tensor]:
+    """`maths.adam.adam_step` without its in-place writes; `factors` are those of `adam_factors`.
+
+    `good` says whether everything before was finite; returned is whether it still is. Where not, nothing moves.
+    """
     values, mean, square = vectors
     norm = gradient.norm()
+    good = good & norm.isfinite() & loss.isfinite()
     if spec.max_gradient_norm > 0:
         gradient = gradient * clip_scale(norm, spec.max_gradient_norm)
     mean = mean.lerp(gradient, 1.0 - spec.beta1)
     square = square * spec.beta2 + gradient * gradient * (1.0 - spec.beta2)
     denominator = square.sqrt() / factors[1] + spec.epsilon
-    return (values - factors[0] * mean / denominator, mean, square), norm
+    stepped = (values - factors[0] * mean / denominator, mean, square)
+    first, second, third = (torch.where(good, new, old) for new, old in zip(stepped, vectors, strict=True))
+    return (first, second, third), norm, good

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from hotloop.core.types import Array, Batch, Obs, UpdateStats, map_obs
 from hotloop.lanes.flat import FlatParameters
+from hotloop.lanes.guarded import At, guarded_step
+from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, as_arrays
 from hotloop.lanes.objective import Network, Rows, map_rows, objective
+from hotloop.lanes.q_numbers import NOISE, q_failure
 from hotloop.lanes.spec import Precision, UpdateSpec
 from hotloop.maths import categorical, td
-from hotloop.maths.adam import adam_step, clip_scale
 from hotloop.nets.noisy import resample_noise, silence_noise
 
 
@@ -30,6 +32,8 @@ class EagerLane:
         self.device = torch.device(device)
         self.online = FlatParameters(network.to(self.device))
         self.target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
+        self._precision = precision
+        self.on_host = self.device.type == "cpu"  # where a read is free
         as_asked = self._in_bfloat16 if precision == "bfloat16" else lambda module: module
         self._online_network: Network = as_asked(self.online.module)
         self._target_network: Network = as_asked(self.target.module)
@@ -56,10 +60,10 @@ class EagerLane:
         rows_of = self._rows(batches)
         for j in range(k):
             rows = map_rows(lambda field, j=j: field[j], rows_of)
-            td_error[j], scalars[:, j] = self._one_update(rows, float(lr[j]), first_update + j + 1)
+            td_error[j], scalars[:, j] = self._one_update(rows, At(float(lr[j]), first_update + j + 1))
         return UpdateStats(td_error, scalars)
 
-    def _one_update(self, rows: Rows, lr: float, count: int) -> tuple[Tensor, Tensor]:
+    def _one_update(self, rows: Rows, at: At) -> tuple[Tensor, Tensor]:
         spec = self.spec
         if spec.noisy:
             resample_noise(self.online.module, self.generator)
@@ -71,19 +75,22 @@ class EagerLane:
             (outcome.loss / spec.accumulate).backward()
             td_errors.append(outcome.td_error)
             totals += torch.stack((outcome.loss.detach(), outcome.q_mean)) / spec.accumulate
-        norm = self._optimise(lr, count)
-        if spec.target_every and count % spec.target_every == 0:
+        vectors = (self.online.values, *self.moments)
+        norm, made = guarded_step(spec, vectors, self.online.gradient, totals[0], at, self.on_host)
+        if not made:
+            raise self._failure(rows, at)
+        if spec.target_every and at.number % spec.target_every == 0:
             self.move_target(spec.target_tau)
         return torch.cat(td_errors), torch.cat((totals, norm[None]))
 
-    def _optimise(self, lr: float, count: int) -> Tensor:
-        spec, gradient = self.spec, self.online.gradient
-        norm = gradient.norm()
-        if spec.max_gradient_norm > 0:
-            gradient.mul_(clip_scale(norm, spec.max_gradient_norm))
-        constants = (spec.beta1, spec.beta2, spec.epsilon)
-        adam_step(self.online.values, gradient, self.moments, constants, lr, count)
-        return norm
+    def _failure(self, rows: Rows, at: At) -> NotFiniteError:
+        """The error that names what was wrong first in an update that was not made."""
+        fields = rows._asdict()
+        if self.spec.noisy:
+            networks = {"online": self.online.module, "target": self.target.module}
+            fields[NOISE] = {name: dict(module.named_buffers()) for name, module in networks.items()}
+        failed = FailedUpdate(at.number, at.lr, self.state(), as_arrays(fields))
+        return q_failure(self.spec, self.online.module, self._precision, failed)
 
     def _rows(self, batches: Batch) -> Rows:
         """The k batches as tensors: shared memory on a CPU, one copy per field elsewhere."""

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from hotloop.core.types import Array
 from hotloop.lanes.flat import FlatParameters
+from hotloop.lanes.guarded import At, guarded_step
 from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
-from hotloop.maths.adam import adam_step, clip_scale
 
 NAMES = ("online", "mean", "square")
 
@@ -23,18 +23,15 @@ class PolicyAdam:
     def __init__(self, spec: PolicySpec, network: nn.Module) -> None:
         self._spec = spec
         self.flat = FlatParameters(network)
+        self.on_host = self.flat.values.device.type == "cpu"  # where a read is free
         self.moments = (torch.zeros_like(self.flat.values), torch.zeros_like(self.flat.values))
 
-    def descend(self, loss: Tensor, lr: float, count: int) -> Tensor:
-        """One step down the gradient of `loss`, the `count`-th of all; returns its norm before clipping."""
-        spec, gradient = self._spec, self.flat.gradient
-        gradient.zero_()
+    def descend(self, loss: Tensor, at: At) -> tuple[Tensor, bool]:
+        """One step down the gradient of `loss`: the gradient's norm before clipping, and whether the step was made."""
+        self.flat.gradient.zero_()
         loss.backward()
-        norm = gradient.norm()
-        if spec.max_gradient_norm > 0:
-            gradient.mul_(clip_scale(norm, spec.max_gradient_norm))
-        adam_step(self.flat.values, gradient, self.moments, (spec.beta1, spec.beta2, spec.epsilon), lr, count)
-        return norm
+        vectors = (self.flat.values, *self.moments)
+        return guarded_step(self._spec, vectors, self.flat.gradient, loss.detach(), at, self.on_host)
 
     def parameters(self) -> Array:
         return self.flat.values.cpu().numpy().copy()

@@ -12,9 +12,12 @@ from hotloop.core.types import Array, Obs, Rollout
 from hotloop.lanes.compiled import adam_factors, chunks
 from hotloop.lanes.compiled_build import Compiled, compile_function, require_compiler
 from hotloop.lanes.compiled_step import flatten_obs
+from hotloop.lanes.guarded import At
+from hotloop.lanes.numbers import first_spoiled
 from hotloop.lanes.policy_adam import moved_too_far
 from hotloop.lanes.policy_compiled_step import FunctionalPolicy, flatten_rows, make_policy_forward, make_policy_step
 from hotloop.lanes.policy_eager import EagerPolicyLane
+from hotloop.lanes.policy_numbers import minibatch
 from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
 from hotloop.lanes.spec import Precision
 from hotloop.nets.actor_critic import ActorCritic
@@ -63,18 +66,23 @@ class CompiledPolicyLane:
             for start, count in chunks(per_epoch, 0, 0):
                 end, at = start + count, place * per_epoch + start
                 inputs = [factors[at : at + count], *(field[start:end] for field in shuffled)]
-                measured += self._run(self._step(count, inputs, acted, held, rollout.obs), acted, held, *inputs)
+                stats = self._run(self._step(count, inputs, acted, held, rollout.obs), acted, held, *inputs)
+                if self.eager.adam.on_host and (j := first_spoiled(stats)) >= 0:
+                    rows_of = slice((at + j) * self.spec.rows, (at + j + 1) * self.spec.rows)
+                    batch = minibatch(rollout, order.reshape(-1)[rows_of], acted.numpy(), clip)
+                    raise self.eager.failure(batch, At(float(lr[at + j]), first_update + at + j + 1))
+                measured += stats.unbind(1)
             if moved_too_far(self.spec, measured[begun:]):
                 break
         return PolicyStats(torch.stack(measured, 1))
 
-    def _run(self, step: Compiled, *inputs: Tensor) -> Sequence[Tensor]:
-        """One call; the statistics [7] of each of its updates."""
+    def _run(self, step: Compiled, *inputs: Tensor) -> Tensor:
+        """One call; the statistics [7, n] of its updates."""
         vectors = self._vectors()
         *new, stats = step(*vectors, *inputs)
         for old, values in zip(vectors, new, strict=False):
             old.copy_(values)
-        return (stats if self._in_place else stats.clone()).unbind(1)
+        return stats if self._in_place else stats.clone()
 
     def _step(self, count: int, inputs: Sequence[Tensor], acted: Tensor, held: Tensor, obs: Obs) -> Compiled:
         """The machine code for `count` updates on inputs like these."""

@@ -51,16 +51,17 @@ def _rows(fields: Sequence[Tensor], like: Obs) -> PolicyRows:
 def make_policy_step(spec: PolicySpec, policy: FunctionalPolicy, like: Obs, in_place: bool) -> Function:
     """n updates as a function of parameters and moments [P], the log stds that acted [C], the clip [1], Adam factors
     [n, 2] and the rows' fields [n, B, ...]. It writes to the vectors, or returns new ones before the statistics [7, n].
+    From the first update on whose loss or gradient is not finite the vectors stay as they are.
     """
 
     def step(
         values: Tensor, mean: Tensor, square: Tensor, acted: Tensor, clip: Tensor, factors: Tensor, *fields: Tensor
     ) -> tuple[Tensor, ...]:
-        vectors, measured = (values, mean, square), []
+        vectors, measured, good = (values, mean, square), [], values.new_ones((), dtype=torch.bool)
         for j in range(len(factors)):
             rows = _rows([field[j] for field in fields], like)
             gradient, measures = _gradient(spec, policy, vectors[0], acted, clip, rows)
-            vectors, norm = optimise(spec, vectors, gradient, factors[j])
+            vectors, norm, good = optimise(spec, vectors, gradient, factors[j], measures[0], good)
             measured.append(torch.cat((measures, norm[None])))
         stats = torch.stack(measured, 1)
         if not in_place:

@@ -8,7 +8,10 @@ import torch
 from torch import Tensor
 
 from hotloop.core.types import Array, Obs, Rollout, map_obs
+from hotloop.lanes.guarded import At
+from hotloop.lanes.numbers import FailedUpdate, NotFiniteError
 from hotloop.lanes.policy_adam import PolicyAdam, moved_too_far
+from hotloop.lanes.policy_numbers import minibatch, policy_failure
 from hotloop.lanes.policy_objective import PolicyRows, map_policy_rows, policy_objective
 from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
 from hotloop.lanes.spec import Precision
@@ -27,7 +30,7 @@ class EagerPolicyLane:
         self.adam = PolicyAdam(spec, self.network)
         self.parameters, self.load_parameters = self.adam.parameters, self.adam.load_parameters
         self.state, self.load_state = self.adam.state, self.adam.load_state
-        self._half = precision == "bfloat16"
+        self._precision, self._half = precision, precision == "bfloat16"
 
     def _compute(self, obs: Any) -> tuple[Tensor, Tensor]:
         """The network's products in bfloat16 if asked; everything after it in float32."""
@@ -56,17 +59,26 @@ class EagerPolicyLane:
             begun = len(measured)
             for start in range(0, len(epoch), self.spec.rows):
                 part = map_policy_rows(lambda field, at=start: field[at : at + self.spec.rows], shuffled)
-                j = len(measured)
-                measured.append(self._one_update(part, old_log_std, clip, float(lr[j]), first_update + j + 1))
+                at = At(float(lr[len(measured)]), first_update + len(measured) + 1)
+                scalars, made = self._one_update(part, old_log_std, clip, at)
+                if not made:
+                    chosen = epoch[start : start + self.spec.rows].numpy()
+                    raise self.failure(minibatch(rollout, chosen, old_log_std.numpy(), clip), at)
+                measured.append(scalars)
             if moved_too_far(self.spec, measured[begun:]):
                 break
         return PolicyStats(torch.stack(measured, 1))
 
-    def _one_update(self, rows: PolicyRows, old_log_std: Tensor, clip: float, lr: float, count: int) -> Tensor:
+    def _one_update(self, rows: PolicyRows, old_log_std: Tensor, clip: float, at: At) -> tuple[Tensor, bool]:
         log_stds = (old_log_std, self.network.log_std)
         terms = policy_objective(self.spec, self._compute(rows.obs), log_stds, rows, clip)
-        norm = self.adam.descend(terms.loss, lr, count)
-        return torch.cat((terms.measures, norm[None]))
+        norm, made = self.adam.descend(terms.loss, at)
+        return torch.cat((terms.measures, norm[None])), made
+
+    def failure(self, batch: dict[str, Any], at: At) -> NotFiniteError:
+        """The error that names what was wrong first in an update that was not made."""
+        failed = FailedUpdate(at.number, at.lr, self.state(), batch)
+        return policy_failure(self.spec, self.network, self._precision, failed)
 
     def rows(self, rollout: Rollout) -> PolicyRows:
         """Time and envs as one axis: shared memory on a CPU, one copy per field elsewhere."""

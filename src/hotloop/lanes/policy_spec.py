@@ -53,6 +53,7 @@ class PolicyLane(Protocol):
     """Executes updates on parameters it shares with an ordinary `nn.Module`."""
 
     name: str
+    spec: PolicySpec
 
     def forward(self, obs: Obs, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
         """The policy's outputs [N, O] and the values [N] of observations [N, ...], on the host; into `out` if given."""

@@ -11,6 +11,7 @@ from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, EnvObs, EnvStep, Policy, VecEnv
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.collector_kernels import account
+from hotloop.loop.finite import require_finite
 from hotloop.loop.metrics import Metrics
 
 
@@ -44,6 +45,7 @@ class Collector:
             step = self.envs.step(action)
         self._obs, self._action_mask = step.obs, step.action_mask
         with self._log:
+            require_finite(step, self._counters.env_steps)
             self._account(step)
         return obs, action, step
 

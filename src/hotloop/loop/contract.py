@@ -22,6 +22,8 @@ class TrainingSession(Protocol):
     learner: Any
     metrics: Metrics
     best: Best
+    rollbacks: int
+    """How often the run went back to a checkpoint because of numbers that were not finite."""
 
     @property
     def finished(self) -> bool: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import platform
 import time
 from collections.abc import Callable
@@ -12,7 +13,8 @@ import torch
 
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.contract import TrainingSession
-from hotloop.loop.spec_data import actions_as_data, spec_as_data
+from hotloop.loop.session_state import State
+from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
 from hotloop.runs.directory import Run
@@ -33,22 +35,39 @@ class Journal:
         self._timer = timer
         self._warn = warn
         self._events = EventLog(run.events)
+        self._checkpoints = checkpoint.Checkpoints(run.checkpoints, session.settings.checkpoint.keep)
+        self._beginning: tuple[State, int] | None = None
         self.saved_env_steps = 0
 
     def begin(self) -> None:
         """A first row for a new run; for one that stopped, everything as its newest checkpoint has it."""
-        found = checkpoint.newest(self._run.checkpoints, self._warn)
+        found = self._checkpoints.newest(self._warn)
         if found is None:
             choice = self._session.learner.choice
             self._run.write_json(LANE, {"lane": choice.name, "reason": choice.reason})
             self._events.truncate(0)
             self._events.append({"event": "start", "schema": SCHEMA, "time": time.time(), "machine": machine_facts()})
+            if self._session.settings.on_nan == "rollback":
+                self._beginning = copy.deepcopy(self._session.state()), self._events.offset
             return
         _, state, meta = found
         self._session.load_state(state)
         self.saved_env_steps = self._session.counters.env_steps
         self._timer.add_ns(meta["phases_ns"])
         self._events.truncate(meta["events_offset"])
+
+    def rewind(self, change: Callable[[State], None]) -> None:
+        """Everything as the newest checkpoint has it, or as the run began, once `change` has had its say; what was
+        logged since is forgotten."""
+        found = self._checkpoints.newest(self._warn)
+        if found is not None:
+            state, offset = found[1], found[2]["events_offset"]
+        else:
+            assert self._beginning is not None
+            state, offset = copy.deepcopy(self._beginning[0]), self._beginning[1]
+        change(state)
+        self._session.load_state(state)
+        self._events.truncate(offset)
 
     def log(self, row: dict[str, Any]) -> None:
         self._events.append(row | self._clock_fields())
@@ -60,13 +79,11 @@ class Journal:
         meta = {
             "phases_ns": self._timer.totals_ns(),
             "events_offset": self._events.sync(),
-            "obs_spec": spec_as_data(envs.obs_spec),
-            **actions_as_data(envs.action_spec),
+            **specs_as_data(envs),
             "lane": session.learner.lane.name,
         }
-        folder = self._run.checkpoints
-        checkpoint.save(folder, checkpoint.checkpoint_name(session.counters.env_steps), session.state(), meta)
-        checkpoint.keep(folder, session.settings.checkpoint.keep)
+        self._checkpoints.save(checkpoint.checkpoint_name(session.counters.env_steps), session.state(), meta)
+        self._checkpoints.thin()
         self.saved_env_steps = session.counters.env_steps
 
     def finish(self, evaluation: dict[str, Any], final_evaluation: dict[str, Any], state_digest: str) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class OnPolicySession:
     learner: Any
     metrics: Metrics
     best: Best
+    rollbacks: int = 0
 
     @property
     def finished(self) -> bool:

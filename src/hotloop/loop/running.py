@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-import numpy as np
-
 from hotloop.core.errors import HotloopError, NumbersError
 from hotloop.core.types import Array
 from hotloop.doctor.timer import PhaseTimer
+from hotloop.lanes.numbers import first_not_finite, tensors_of_rows
 from hotloop.loop.compile_phase import compile_phase
 from hotloop.loop.contract import Progress, TrainingSession
+from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import machine_for
 from hotloop.loop.stopping import Overdue, StopSignals
@@ -52,13 +52,18 @@ def train_with(
             cleanup.callback(journal.close)
             journal.begin()
         progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
-        try:
-            loop(session, journal, timer, stop, progress)
-            if not stop.requested:
-                return _finish(session, journal, timer, stop, progress)
-            _save_on_stop(session, journal, timer)
-        except Overdue:
-            progress.say("the evaluation under way was given up; the run resumes from its last checkpoint")
+        while True:
+            try:
+                loop(session, journal, timer, stop, progress)
+                if not stop.requested:
+                    return _finish(session, journal, timer, stop, progress)
+                _save_on_stop(session, journal, timer)
+                break
+            except Overdue:
+                progress.say("the evaluation under way was given up; the run resumes from its last checkpoint")
+                break
+            except NumbersError as error:
+                go_back_or_raise(error, run, session, journal, progress.say)
         raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
 
 
@@ -94,8 +99,8 @@ def _save_on_stop(session: TrainingSession, journal: Journal, timer: PhaseTimer)
 def _require_finite(session: TrainingSession) -> None:
     """Nothing that is not a number is saved or judged."""
     session.metrics.require_finite(session.counters)
-    if not np.isfinite(session.weights()).all():
-        raise NumbersError("the network's weights became NaN or infinite", "a smaller `optimiser.lr` helps")
+    if first := first_not_finite(tensors_of_rows(session.learner.state())):
+        raise NumbersError(f"the learner's `{first}` became NaN or infinite", "a smaller `optimiser.lr` helps")
 
 
 def _finish(

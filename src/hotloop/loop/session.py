@@ -25,6 +25,7 @@ from hotloop.loop.metrics import Metrics
 from hotloop.loop.run_envs import judge, make_run_envs
 from hotloop.loop.session_state import State, load_state_of, state_of
 from hotloop.replay.buffer import Replay, Returns
+from hotloop.replay.disk import placed
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Session:
     metrics: Metrics
     best: Best
     plan: UpdatePlan
+    rollbacks: int = 0
 
     @property
     def finished(self) -> bool:
@@ -85,7 +87,7 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     learner = DQNLearner(settings, envs.obs_spec, num_actions)
     returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
     replay = Replay(
-        settings.replay,
+        placed(settings.replay, settings.run_dir),
         envs.obs_spec,
         envs.num_envs,
         returns,

@@ -17,7 +17,7 @@ PARTS = ("policy", "metrics", "best")
 def state_of(session: TrainingSession) -> State:
     envs, counters = session.collector.envs, session.counters
     return {
-        "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+        "counters": {name: getattr(counters, name) for name in Counters.__slots__} | _rollbacks(session),
         "learner": session.learner.state(),
         "collector": session.collector.state(),
         "envs": envs.get_state() if envs.saves_state else {},
@@ -25,9 +25,14 @@ def state_of(session: TrainingSession) -> State:
     }
 
 
+def _rollbacks(session: TrainingSession) -> dict[str, int]:
+    return {"rollbacks": session.rollbacks} if session.rollbacks else {}
+
+
 def load_state_of(session: TrainingSession, state: State) -> None:
-    for name, value in state["counters"].items():
-        setattr(session.counters, name, value)
+    for name in Counters.__slots__:
+        setattr(session.counters, name, state["counters"][name])
+    session.rollbacks = state["counters"].get("rollbacks", 0)
     session.learner.load_state(state["learner"])
     load_envs(session, state)  # may make them anew, which wants the counters
     for name in PARTS:

@@ -16,7 +16,13 @@ from hotloop.core.types import (
     MultiDiscreteActions,
     NodeActions,
     ObsSpec,
+    VecEnv,
 )
+
+
+def specs_as_data(envs: VecEnv) -> dict[str, Any]:
+    """What a network is built from."""
+    return {"obs_spec": spec_as_data(envs.obs_spec), **actions_as_data(envs.action_spec)}
 
 
 def spec_as_data(spec: ObsSpec | GraphSpec) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, Batch, EnvStep, Obs, ObsSpec
 from hotloop.replay.layout import make_layout, make_packer, wrong_shape
-from hotloop.replay.memory import require_memory
+from hotloop.replay.memory import require_room
 from hotloop.replay.n_step import NStepWindow, Returns
 from hotloop.replay.samplers import make_sampler
 from hotloop.replay.settings import ReplaySettings
@@ -35,12 +35,12 @@ class Replay:
         seed: int,
         num_actions: int | None = None,
     ) -> None:
-        require_memory(settings, obs_spec, num_envs, returns, num_actions)
+        require_room(settings, obs_spec, num_envs, returns, num_actions)
         layout = make_layout(obs_spec, num_actions)
         self.capacity = settings.capacity
         self._gamma = returns.gamma
         self._timeout_gamma = 0.0 if returns.timeouts_are_terminal else returns.gamma
-        self._ring = Ring(layout, settings.capacity)
+        self._ring = Ring(layout, settings.capacity, settings.folder if settings.memory == "disk" else None)
         self._window = NStepWindow(layout, num_envs, returns) if returns.n_step > 1 else None
         self._sampler = make_sampler(settings, seed)
         self.max_batches_per_sample = self._sampler.max_batches

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import psutil
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ObsSpec
+from hotloop.replay.disk import require_folder
 from hotloop.replay.layout import make_layout
 from hotloop.replay.n_step import Returns, window_bytes
 from hotloop.replay.settings import ReplaySettings
@@ -18,6 +22,10 @@ def available_bytes() -> int:
     return int(psutil.virtual_memory().available)
 
 
+def free_disk_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
+
+
 def estimate_bytes(
     settings: ReplaySettings, obs_spec: ObsSpec, num_envs: int, returns: Returns, num_actions: int | None = None
 ) -> int:
@@ -27,21 +35,30 @@ def estimate_bytes(
     return settings.capacity * layout.row_bytes + tree + window_bytes(layout, num_envs, returns)
 
 
-def require_memory(
+def require_room(
     settings: ReplaySettings, obs_spec: ObsSpec, num_envs: int, returns: Returns, num_actions: int | None = None
 ) -> None:
-    """Refuse a replay above 80 % of the memory that is free now, naming a capacity that fits."""
+    """Refuse a replay above 80 % of what is free now, naming a capacity that fits. With rows on a disk that is asked
+    of the disk for the rows, and of the memory for the rest."""
+    rows = settings.capacity * make_layout(obs_spec, num_actions).row_bytes
     needed = estimate_bytes(settings, obs_spec, num_envs, returns, num_actions)
-    limit = int(USABLE_SHARE * available_bytes())
+    window = window_bytes(make_layout(obs_spec, num_actions), num_envs, returns)
+    if settings.memory == "disk":
+        place = require_folder(settings.folder)
+        _require(settings.capacity, rows, 0, free_disk_bytes(place), f"space that is free on the disk of {place}")
+        needed -= rows
+    _require(settings.capacity, needed, window, available_bytes(), "memory that is free")
+
+
+def _require(capacity: int, needed: int, fixed: int, free: int, what: str) -> None:
+    """`fixed` of the bytes needed do not depend on the capacity."""
+    limit = int(USABLE_SHARE * free)
     if needed <= limit:
         return
-    layout = make_layout(obs_spec, num_actions)
-    row = layout.row_bytes + (tree_bytes(settings.capacity) / settings.capacity if settings.prioritised else 0)
-    fitting = _round_down(int((limit - window_bytes(layout, num_envs, returns)) / row))
+    fitting = _round_down(int((limit - fixed) * capacity / max(needed - fixed, 1)))
     raise SettingsError(
-        f"a replay of {settings.capacity:,} transitions needs {_gib(needed)}; {_gib(limit)} may be used "
-        f"(80 % of the memory that is free)",
-        f"replay.capacity={fitting} fits" if fitting >= 1 else "free some memory: not even a few transitions fit",
+        f"a replay of {capacity:,} transitions needs {_gib(needed)}; {_gib(limit)} may be used (80 % of the {what})",
+        f"replay.capacity={fitting} fits" if fitting >= 1 else f"free some {what.split()[0]}: hardly anything fits",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import Count
@@ -28,6 +29,11 @@ class ReplaySettings:
     """Combined experience replay (Zhang & Sutton 2017): the last row of each batch is the newest transition."""
     prioritised_batches: int = 1
     """Batches drawn from the same priorities, at least 1; above 1 the later ones see stale priorities, for speed."""
+    memory: Literal["ram", "disk"] = "ram"
+    """Where transitions lie: `ram`, or `disk` for more of them than memory can hold, in a file that is given back when
+    the run ends. What is learned is the same to the last bit; priorities stay in memory."""
+    folder: str = ""
+    """Folder on whose disk they lie with `memory = "disk"`; empty: the disk that `run_dir` is on."""
 
     def __post_init__(self) -> None:
         for name in ("capacity", "beta_env_steps", "prioritised_batches"):
@@ -35,6 +41,12 @@ class ReplaySettings:
         for name in ("alpha", "beta_start", "beta_end"):
             _require(0.0 <= getattr(self, name) <= 1.0, name, getattr(self, name), "between 0 and 1")
         _require(0.0 < self.priority_epsilon < float("inf"), "priority_epsilon", self.priority_epsilon, "above 0")
+        _require(self.memory in ("ram", "disk"), "memory", self.memory, "`ram` or `disk`")
+        if self.folder and self.memory != "disk":
+            raise SettingsError(
+                f"`replay.folder` is {self.folder}, but `replay.memory` is {self.memory}",
+                'set replay.memory to "disk", or leave replay.folder empty',
+            )
 
     def beta(self, env_steps: int) -> float:
         """The importance exponent after `env_steps`."""

@@ -8,7 +8,9 @@ import numpy as np
 
 from hotloop.core.errors import CheckpointError
 from hotloop.core.types import Array, Batch, Obs
+from hotloop.replay.disk import map_rows
 from hotloop.replay.layout import HEAD_BYTES, RowLayout
+from hotloop.replay.segments import RowVersions
 from hotloop.replay.storage_kernels import gather_rows
 
 ALIGNMENT = 64  # bytes: each gathered array starts on a cache line of its own
@@ -56,13 +58,17 @@ def _sections(layout: RowLayout, rows: int) -> tuple[Array, int]:
 class Ring:
     """`capacity` rows; `num_added` counts every row ever stored, so position and size follow from it."""
 
-    def __init__(self, layout: RowLayout, capacity: int) -> None:
+    def __init__(self, layout: RowLayout, capacity: int, disk_folder: str | None = None) -> None:
         self.layout = layout
         self.capacity = capacity
         self.row_bytes = layout.row_bytes
-        # Zeros rather than empty: the system maps them lazily all the same, and padding must not vary between runs.
-        self.memory = np.zeros(capacity * self.row_bytes // layout.unit.itemsize, dtype=layout.unit)
+        num_bytes = capacity * self.row_bytes
+        if disk_folder is not None:
+            self.memory = map_rows(num_bytes, self.row_bytes, disk_folder).view(layout.unit)
+        else:  # zeros rather than empty: mapped lazily all the same, and padding must not vary between runs
+            self.memory = np.zeros(num_bytes // layout.unit.itemsize, dtype=layout.unit)
         self.num_added = 0
+        self._versions = RowVersions(capacity, self.row_bytes)
 
     @property
     def newest(self) -> int:
@@ -92,19 +98,33 @@ class Ring:
         )
 
     def state(self) -> dict[str, Any]:
-        """The filled rows as a view, not a copy: write them out before the next `add`."""
-        return {"rows": self._rows()[: self.size], "num_added": self.num_added}
+        """The filled rows in segments, as views, not copies: write them out before the next `add`."""
+        return {"rows": self._versions.cut(self._rows()[: self.size], self.num_added), "num_added": self.num_added}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        rows, num_added = np.asarray(state["rows"]), int(state["num_added"])
-        expected = (min(num_added, self.capacity), self.row_bytes)
-        if rows.shape != expected or rows.dtype != np.uint8:
-            raise CheckpointError(
-                f"saved replay rows are {rows.dtype} {rows.shape}, expected uint8 {expected}",
-                "resume with the capacity and the env that the run was started with",
-            )
-        self._rows()[: len(rows)] = rows
+        """`rows` in pieces with versions; or one array, as checkpoints held them once."""
+        saved, num_added = state["rows"], int(state["num_added"])
+        in_pieces = hasattr(saved, "pieces")
+        pieces, versions = (saved.pieces, saved.versions) if in_pieces else ([np.asarray(saved)], [object()])
+        size = min(num_added, self.capacity)
+        target = self._rows()[:size]
+        lengths: list[int] = []
+        for piece in pieces:  # one at a time: they may be read from a disk, and be more than fits into memory
+            stretch = target[sum(lengths) :][: piece.shape[0] if piece.ndim else 0]
+            if piece.shape != stretch.shape or piece.dtype != np.uint8:
+                raise self._not_ours(piece, size)
+            stretch[:] = piece
+            lengths.append(len(piece))
+        if sum(lengths) != size:
+            raise self._not_ours(target[: sum(lengths)], size)
         self.num_added = num_added
+        self._versions.adopt(lengths, versions, num_added)
+
+    def _not_ours(self, found: Array, size: int) -> CheckpointError:
+        return CheckpointError(
+            f"saved replay rows are {found.dtype} {found.shape}, expected uint8 {(size, self.row_bytes)} in all",
+            "resume with the capacity and the env that the run was started with",
+        )
 
     def _rows(self) -> Array:
         return self.memory.view(np.uint8).reshape(self.capacity, self.row_bytes)

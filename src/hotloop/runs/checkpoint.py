@@ -1,9 +1,12 @@
 """Checkpoints: one folder of safetensors and JSON files each, complete under its final name or not there at all.
 
-    checkpoints/000000000200000/learner.safetensors learner.json ... manifest.json
+    checkpoints/000000000200000/learner.safetensors learner.json ... replay.000000.segment ... manifest.json
 
 A folder is written under a temporary name, every file fsynced, the manifest last; then renamed, and the parent
 fsynced. A crash at any point leaves a temporary folder, which is never read, or a complete checkpoint.
+
+Segments are never changed once written. A checkpoint links to those that the last but one has too: two neighbours
+share no file, so that damage to one leaves the other whole, and still only what changed is written.
 """
 
 from __future__ import annotations
@@ -11,10 +14,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hotloop.core.errors import CheckpointError, RunError
+from hotloop.runs.checkpoint_files import FolderWriter, State, free_name, load_folder, newest_first, verify_folder
 from hotloop.runs.files import (
     TEMPORARY,
     FileRecord,
@@ -25,22 +31,12 @@ from hotloop.runs.files import (
     temporary_beside,
     write_chunks,
 )
-from hotloop.runs.flatten import join, split
-from hotloop.runs.manifest import (
-    MANIFEST,
-    Manifest,
-    check_sizes,
-    damage_named,
-    encode_manifest,
-    is_part_name,
-    read_manifest,
-    read_verified,
-    verify_file,
-)
-from hotloop.runs.plain import MAX_JSON_BYTES, canonical_json, json_safe, parse_json
-from hotloop.runs.tensors import decode, encode
+from hotloop.runs.flatten import split
+from hotloop.runs.manifest import MANIFEST, Manifest, encode_manifest, is_part_name
+from hotloop.runs.plain import json_safe
+from hotloop.runs.verified import Verified
 
-State = dict[str, dict[str, Any]]
+Warn = Callable[[str], None]
 
 
 def checkpoint_name(env_steps: int) -> str:
@@ -48,50 +44,150 @@ def checkpoint_name(env_steps: int) -> str:
     return f"{env_steps:015d}"
 
 
-def save(folder: Path, name: str, state: Mapping[str, Mapping[str, Any]], meta: Mapping[str, Any]) -> Path:
-    """Write a checkpoint into `folder`; where `name` is taken (saved again after a resume) it becomes `name-1`."""
-    if not is_part_name(name) or "-" in name or not all(map(is_part_name, state)):
-        raise RunError(f"checkpoint {name!r} with parts {list(state)}: names are letters, digits and `_`")
-    pieces = {part: split(content) for part, content in state.items()}
-    saved_meta = json_safe(meta, "meta")
-    make_folder(folder)
-    final = _free_name(folder, name)
-    temporary = temporary_beside(final)
-    with explained("write checkpoint", final):
+class _Good(NamedTuple):
+    """A checkpoint that this process wrote or checked, and where its segments are."""
+
+    path: Path
+    segments: dict[FileRecord, str]
+
+
+class Checkpoints:
+    """The checkpoints of one run, of which the newest `keep` stay; remembers what it wrote, loaded and checked."""
+
+    def __init__(self, folder: Path, keep: int = 2) -> None:
+        if keep < 1:
+            raise ValueError(f"at least one checkpoint must be kept, not {keep}")
+        self.folder = folder
+        self._keep = keep
+        self._verified = Verified()
+        self._good: list[_Good] = []  # newest first
+        self._versions: dict[object, FileRecord] = {}  # of the state saved or loaded last
+
+    def save(self, name: str, state: Mapping[str, Mapping[str, Any]], meta: Mapping[str, Any]) -> Path:
+        """Write a checkpoint; where `name` is taken (saved again after a resume) it becomes `name-1`."""
+        if not is_part_name(name) or "-" in name or not all(map(is_part_name, state)):
+            raise RunError(f"checkpoint {name!r} with parts {list(state)}: names are letters, digits and `_`")
+        pieces = {part: split(content) for part, content in state.items()}
+        saved_meta = json_safe(meta, "meta")
+        make_folder(self.folder)
+        final = free_name(self.folder, name)
+        writer = FolderWriter(temporary_beside(final), self._source)
+        with explained("write checkpoint", final):
+            try:
+                writer.folder.mkdir()
+                for part, content in pieces.items():
+                    writer.write_part(part, content)
+                manifest = replace(writer.manifest, meta=saved_meta)
+                write_chunks(writer.folder / MANIFEST, [encode_manifest(manifest)])
+                fsync_folder(writer.folder)
+                os.rename(writer.folder, final)
+                fsync_folder(self.folder)
+            except BaseException:
+                shutil.rmtree(writer.folder, ignore_errors=True)
+                raise
+        self._note_saved(final, manifest, writer.versions)
+        return final
+
+    def newest(self, warn: Warn) -> tuple[Path, State, dict[str, Any]] | None:
+        """The newest checkpoint that can be loaded, or None where there is none; damaged ones are told to `warn`.
+
+        The one before it is checked too, now rather than during training: the next save links to it.
+        """
+        found = _newest(self.folder, warn, self._verified)
+        self._good, self._versions = [], {}
+        if found is None:
+            return None
+        path, state, manifest, self._versions = found
+        self._good = [_good(path, manifest)]
+        older = newest_first(self.folder)
+        for other in older[older.index(path) + 1 :]:
+            if len(self._good) < min(self._keep, 2) and (checked := self._checked(other)) is not None:
+                self._good.append(_good(other, checked))
+        return path, state, manifest.meta
+
+    def thin(self) -> None:
+        """Remove all but the newest verified ones, and what crashes left behind.
+
+        Where not a single one verifies nothing is removed: damaged is better than gone.
+        """
+        kept: list[_Good] = []
+        surplus: list[Path] = []
+        files: list[Path] = []
+        for path in newest_first(self.folder):
+            manifest = self._checked(path) if len(kept) < self._keep else None
+            if manifest is None:
+                surplus.append(path)
+            else:
+                kept.append(_good(path, manifest))
+                files.extend(path / name for name in manifest.files)
+        for path in surplus if kept else []:
+            remove_folder(path)
+        for path in self.folder.glob(TEMPORARY + "*"):
+            remove_folder(path)
+        self._good = kept
+        self._verified.forget_all_but(files)
+
+    def _source(self, version: object) -> tuple[Path, FileRecord] | None:
+        """Where an unchanged segment can be linked from: the last checkpoint but one, or the last if only one stays."""
+        record = self._versions.get(version)
+        for path, segments in self._good[1:2] if self._keep > 1 else self._good[:1]:
+            if record in segments:
+                with suppress(CheckpointError):  # changed behind our back: the segment is written anew
+                    self._verified.check(path / segments[record], record)
+                    return path / segments[record], record
+        return None
+
+    def _checked(self, path: Path) -> Manifest | None:
         try:
-            temporary.mkdir()
-            files = _write_parts(temporary, pieces)
-            write_chunks(temporary / MANIFEST, [encode_manifest(files, saved_meta)])
-            fsync_folder(temporary)
-            os.rename(temporary, final)
-            fsync_folder(folder)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-    return final
+            return verify_folder(path, self._verified)
+        except CheckpointError:
+            return None
+
+    def _note_saved(self, path: Path, manifest: Manifest, versions: dict[object, FileRecord]) -> None:
+        self._versions = versions
+        self._good = [_good(path, manifest), *self._good[: self._keep]]
+        for name, record in manifest.files.items():
+            self._verified.note(path / name, record)
+
+
+def _good(path: Path, manifest: Manifest) -> _Good:
+    return _Good(path, {record: name for name, record in manifest.segment_files.items()})
+
+
+def save(folder: Path, name: str, state: Mapping[str, Mapping[str, Any]], meta: Mapping[str, Any]) -> Path:
+    """A checkpoint that shares nothing with those before it."""
+    return Checkpoints(folder).save(name, state, meta)
 
 
 def load(path: Path) -> tuple[State, dict[str, Any]]:
     """State and meta of a checkpoint, every byte verified; CheckpointError names the file that is wrong."""
-    manifest = read_manifest(path)
-    check_sizes(path, manifest)
-    return {part: _load_part(path, part, manifest) for part in manifest.parts}, manifest.meta
+    state, manifest, _ = load_folder(path, Verified())
+    return state, manifest.meta
 
 
 def verify(path: Path) -> None:
     """Raise CheckpointError unless every file is what was saved; holds none of them in memory."""
-    manifest = read_manifest(path)
-    check_sizes(path, manifest)
-    for name, record in manifest.files.items():
-        verify_file(path, name, record)
+    verify_folder(path, Verified())
 
 
-def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, State, dict[str, Any]] | None:
-    """The newest checkpoint that can be loaded, or None where there is none; damaged ones are told to `warn`."""
+def newest(folder: Path, warn: Warn) -> tuple[Path, State, dict[str, Any]] | None:
+    """As `Checkpoints.newest`, for those who only look."""
+    found = _newest(folder, warn, Verified())
+    return None if found is None else (found[0], found[1], found[2].meta)
+
+
+def keep(folder: Path, count: int = 2) -> None:
+    """Remove all but the newest `count` verified checkpoints."""
+    Checkpoints(folder, count).thin()
+
+
+def _newest(
+    folder: Path, warn: Warn, verified: Verified
+) -> tuple[Path, State, Manifest, dict[object, FileRecord]] | None:
     errors: list[CheckpointError] = []
-    for path in _newest_first(folder):
+    for path in newest_first(folder):
         try:
-            return path, *load(path)
+            return path, *load_folder(path, verified)
         except CheckpointError as error:
             errors.append(error)
             warn(f"checkpoint {path.name} cannot be used: {error.message}; trying the one before it")
@@ -101,74 +197,3 @@ def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, State, dict
         f"none of the {len(errors)} checkpoints in {folder} can be used; the newest: {errors[0].message}",
         errors[0].hint or "restore the folder from a copy, or start the run anew in another directory",
     )
-
-
-def keep(folder: Path, count: int = 2) -> None:
-    """Remove all but the newest `count` verified checkpoints, and what crashes left behind.
-
-    Where not a single one verifies nothing is removed: damaged is better than gone.
-    """
-    if count < 1:
-        raise ValueError(f"at least one checkpoint must be kept, not {count}")
-    kept: list[Path] = []
-    surplus: list[Path] = []
-    for path in _newest_first(folder):
-        (kept if len(kept) < count and _verifies(path) else surplus).append(path)
-    for path in surplus if kept else []:
-        remove_folder(path)
-    for path in folder.glob(TEMPORARY + "*"):
-        remove_folder(path)
-
-
-def _write_parts(folder: Path, pieces: Mapping[str, tuple[Any, Any]]) -> dict[str, FileRecord]:
-    files = {}
-    for part, (arrays, tree) in pieces.items():
-        files[f"{part}.safetensors"] = write_chunks(folder / f"{part}.safetensors", encode(arrays))
-        files[f"{part}.json"] = write_chunks(folder / f"{part}.json", [_encoded_values(part, tree)])
-    return files
-
-
-def _encoded_values(part: str, tree: dict[str, Any]) -> bytes:
-    encoded = canonical_json(tree)
-    if len(encoded) > MAX_JSON_BYTES:  # `load` would refuse it
-        raise RunError(f"part `{part}` has {len(encoded)} bytes outside arrays", "save long lists as numpy arrays")
-    return encoded
-
-
-def _load_part(folder: Path, part: str, manifest: Manifest) -> dict[str, Any]:
-    values, tensors = f"{part}.json", f"{part}.safetensors"
-    with damage_named(folder / values):
-        if manifest.files[values].size > MAX_JSON_BYTES:
-            raise ValueError(f"more than {MAX_JSON_BYTES} bytes of JSON")
-        tree = parse_json(read_verified(folder, values, manifest.files[values]), folder / values)
-        if not isinstance(tree, dict):
-            raise ValueError("an object was expected")
-    with damage_named(folder / tensors):
-        return join(decode(read_verified(folder, tensors, manifest.files[tensors])), tree)
-
-
-def _verifies(path: Path) -> bool:
-    try:
-        verify(path)
-    except CheckpointError:
-        return False
-    return True
-
-
-def _newest_first(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    with explained("read", folder), os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and is_part_name(entry.name)]
-    return [folder / name for name in sorted(names, key=_order, reverse=True)]
-
-
-def _order(name: str) -> tuple[str, int]:
-    base, _, again = name.partition("-")
-    return base, int(again) if again.isdecimal() else 0
-
-
-def _free_name(folder: Path, name: str) -> Path:
-    """`name`, or `name-K` with K above all that exist, so that the latest save sorts last."""
-    taken = [_order(path.name)[1] for path in _newest_first(folder) if path.name.partition("-")[0] == name]
-    return folder / (f"{name}-{max(taken) + 1}" if taken else name)

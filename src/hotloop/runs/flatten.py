@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hotloop.core.errors import RunError
 from hotloop.core.types import Array
 from hotloop.runs.plain import json_safe
+from hotloop.runs.segmented import Segmented
 
 SEPARATOR = "/"
 
@@ -30,13 +31,21 @@ DTYPES = {
 """Numpy's name and safetensors' name of what can be saved."""
 
 
-def split(state: Mapping[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Arrays by path ("optimiser/step"), C-ordered and little-endian, and the same tree without them."""
-    arrays: dict[str, Array] = {}
-    return arrays, _take_arrays(state, "", arrays)
+class Split(NamedTuple):
+    """A state taken apart: arrays by path ("optimiser/step"), those in segments, and the tree without either."""
+
+    arrays: dict[str, Array]
+    segmented: dict[str, Segmented]
+    tree: dict[str, Any]
 
 
-def join(arrays: Mapping[str, Array], tree: dict[str, Any]) -> dict[str, Any]:
+def split(state: Mapping[str, Any]) -> Split:
+    """Arrays come C-ordered and little-endian."""
+    taken = Split({}, {}, {})
+    return taken._replace(tree=_take_arrays(state, "", taken))
+
+
+def join(arrays: Mapping[str, Any], tree: dict[str, Any]) -> dict[str, Any]:
     """The inverse of `split`; fills `tree`. Raises ValueError where a path runs through something not a dict."""
     for path, array in arrays.items():
         *parents, name = path.split(SEPARATOR)
@@ -56,14 +65,16 @@ def raw_bytes(array: Array) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _take_arrays(state: Mapping[str, Any], prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
+def _take_arrays(state: Mapping[str, Any], prefix: str, taken: Split) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in state.items():
         path = prefix + _checked(key, prefix)
         if isinstance(value, np.ndarray):
-            arrays[path] = _plain_array(value, path)
+            taken.arrays[path] = plain_array(value, path)
+        elif isinstance(value, Segmented):
+            taken.segmented[path] = value
         elif isinstance(value, Mapping):
-            tree[key] = _take_arrays(value, path + SEPARATOR, arrays)
+            tree[key] = _take_arrays(value, path + SEPARATOR, taken)
         else:
             tree[key] = json_safe(value, path)
     return tree
@@ -78,7 +89,7 @@ def _checked(key: Any, prefix: str) -> str:
     return key
 
 
-def _plain_array(array: Array, path: str) -> Array:
+def plain_array(array: Array, path: str) -> Array:
     if array.dtype.name not in DTYPES:
         raise RunError(
             f"state `{path}` has dtype {array.dtype}, which cannot be saved", f"use one of {', '.join(DTYPES)}"

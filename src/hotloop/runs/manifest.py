@@ -1,4 +1,8 @@
-"""What a checkpoint consists of: sizes and hashes of its files, and a hash of the manifest itself."""
+"""What a checkpoint consists of: sizes and hashes of its files, and a hash of the manifest itself.
+
+A part is two files, `learner.safetensors` and `learner.json`. Since schema 2 an array of it may lie in segments,
+`replay.000000.segment` and on, each a safetensors file with some of its rows; `segments` names them in order.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +18,32 @@ from typing import Any
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.runs.files import FileRecord, opened, read_exactly, read_file
 from hotloop.runs.plain import canonical_json, parse_json
-from hotloop.runs.schema import SCHEMA, hotloop_version
+from hotloop.runs.schema import CHECKPOINT_SCHEMA, READABLE_CHECKPOINTS, hotloop_version
 
 MANIFEST = "manifest.json"
-_MAX_BYTES = 4 * 2**20
+SEGMENT = ".segment"
+_MAX_BYTES = 16 * 2**20  # about 140 bytes a segment: nearly two terabytes of replay
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIXES = (".safetensors", ".json")
+
+Segments = dict[str, dict[str, list[str]]]
+"""Part -> path of an array within it -> its files in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     files: dict[str, FileRecord]
     meta: dict[str, Any]
+    segments: Segments
 
     @property
     def parts(self) -> list[str]:
-        return sorted({name.rpartition(".")[0] for name in self.files})
+        return sorted(name.removesuffix(".json") for name in self.files if name.endswith(".json"))
+
+    @property
+    def segment_files(self) -> dict[str, FileRecord]:
+        return {name: record for name, record in self.files.items() if name.endswith(SEGMENT)}
 
 
 @contextmanager
@@ -52,12 +65,17 @@ def is_part_name(name: Any) -> bool:
     return isinstance(name, str) and _PART.fullmatch(name) is not None and name != "manifest"
 
 
-def encode_manifest(files: Mapping[str, FileRecord], meta: Mapping[str, Any]) -> bytes:
+def segment_name(part: str, number: int) -> str:
+    return f"{part}.{number:06d}{SEGMENT}"
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
     body = {
-        "schema": SCHEMA,
+        "schema": CHECKPOINT_SCHEMA,
         "hotloop": hotloop_version(),
-        "files": {name: asdict(record) for name, record in files.items()},
-        "meta": meta,
+        "files": {name: asdict(record) for name, record in manifest.files.items()},
+        "segments": manifest.segments,
+        "meta": manifest.meta,
     }
     encoded = canonical_json({**body, "sha256": _hash_of(body)})
     if len(encoded) > _MAX_BYTES:
@@ -76,7 +94,8 @@ def read_manifest(folder: Path) -> Manifest:
         # The exact bytes, not only their meaning: a flipped byte that happens to parse is damage all the same.
         if canonical_json(body) != raw or body.pop("sha256", None) != _hash_of(body):
             raise ValueError("its content does not match its own hash")
-        return Manifest(_checked_files(body.get("files")), _checked_meta(body.get("meta")))
+        segments = _checked_segments(body.get("segments", {}))
+        return Manifest(_checked_files(body.get("files"), segments), _checked_meta(body.get("meta")), segments)
 
 
 def check_sizes(folder: Path, manifest: Manifest) -> None:
@@ -87,7 +106,8 @@ def check_sizes(folder: Path, manifest: Manifest) -> None:
                 raise CheckpointError(
                     f"checkpoint file {folder / name} has {size} bytes where {record.size} were saved"
                 )
-    total = sum(record.size for record in manifest.files.values())
+    segments = [record.size for record in manifest.segment_files.values()]  # read one at a time
+    total = sum(record.size for record in manifest.files.values()) - sum(segments) + max(segments, default=0)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if total > memory:
         raise CheckpointError(f"checkpoint {folder} needs {total} bytes; this machine has {memory} bytes of memory")
@@ -98,18 +118,11 @@ def read_verified(folder: Path, name: str, record: FileRecord) -> bytes:
     path = folder / name
     with damage_named(path), opened(path) as (descriptor, _):
         data = read_exactly(descriptor, record.size)
-        _compare(hashlib.sha256(data).hexdigest(), record, path)
+        compare_hash(hashlib.sha256(data).hexdigest(), record, path)
     return data
 
 
-def verify_file(folder: Path, name: str, record: FileRecord) -> None:
-    """The same check without holding the file in memory."""
-    path = folder / name
-    with damage_named(path), opened(path) as (descriptor, _), os.fdopen(os.dup(descriptor), "rb") as stream:
-        _compare(hashlib.file_digest(stream, "sha256").hexdigest(), record, path)
-
-
-def _compare(found: str, record: FileRecord, path: Path) -> None:
+def compare_hash(found: str, record: FileRecord, path: Path) -> None:
     if found != record.sha256:
         raise CheckpointError(
             f"checkpoint file {path} is damaged: its content does not match the hash it was saved with"
@@ -121,21 +134,36 @@ def _hash_of(body: Mapping[str, Any]) -> str:
 
 
 def _check_schema(body: Mapping[str, Any], path: Path) -> None:
-    if body.get("schema") != SCHEMA:
+    if body.get("schema") not in READABLE_CHECKPOINTS:
         raise CheckpointError(
-            f"{path} has schema version {body.get('schema')!r}; this hotloop reads version {SCHEMA}",
+            f"{path} has schema version {body.get('schema')!r}; this hotloop reads {READABLE_CHECKPOINTS}",
             f"use the hotloop that wrote it (version {body.get('hotloop', 'unknown')!s:.40})",
         )
 
 
-def _checked_files(files: Any) -> dict[str, FileRecord]:
+def _checked_files(files: Any, segments: Segments) -> dict[str, FileRecord]:
     if not isinstance(files, dict):
         raise ValueError("`files` must be an object")
-    parts = {name.rpartition(".")[0] for name in files}
-    expected = {part + suffix for part in parts for suffix in _SUFFIXES}
-    if not all(map(is_part_name, parts)) or set(files) != expected:
+    listed = [name for arrays in segments.values() for names in arrays.values() for name in names]
+    parts = {name.rpartition(".")[0] for name in files if not name.endswith(SEGMENT)}
+    expected = {part + suffix for part in parts for suffix in _SUFFIXES} | set(listed)
+    named_well = all(map(is_part_name, parts)) and parts >= segments.keys()
+    if not named_well or set(files) != expected or len(listed) != len(set(listed)):
         raise ValueError("it names files that are not parts of a checkpoint")
     return {name: _checked_record(name, record) for name, record in files.items()}
+
+
+def _checked_segments(segments: Any) -> Segments:
+    """Files of each part, numbered from 0 over all its arrays."""
+    if not isinstance(segments, dict) or not all(isinstance(arrays, dict) for arrays in segments.values()):
+        raise ValueError("`segments` must be an object of objects")
+    for part, arrays in segments.items():
+        if not all(isinstance(names, list) and names for names in arrays.values()):
+            raise ValueError("an array in `segments` must have a list of files")
+        listed = [name for names in arrays.values() for name in names]
+        if sorted(listed, key=str) != [segment_name(part, number) for number in range(len(listed))]:
+            raise ValueError("`segments` names files that are not segments of a checkpoint")
+    return segments
 
 
 def _checked_record(name: str, record: Any) -> FileRecord:

@@ -6,6 +6,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 SCHEMA = 1
 
+CHECKPOINT_SCHEMA = 2
+"""Of a checkpoint's manifest. 2: the replay lies in segments that checkpoints share (1: in one file of its own)."""
+READABLE_CHECKPOINTS = (1, 2)
+
 
 def hotloop_version() -> str:
     """Recorded beside the schema, so that a refusal can name the version that would read the file."""

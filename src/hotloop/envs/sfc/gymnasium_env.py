@@ -99,7 +99,7 @@ class SfcVectorEnv(VectorEnv[Parts, Any, Array]):
             final = step.episode_stats | {"action_mask": step.final_action_mask}
             info |= {"final_obs": _as_objects(step.final_obs, done), "_final_obs": done}
             info |= {"final_info": final | {f"_{name}": done for name in final}, "_final_info": done}
-        return step.obs, step.reward, step.terminated, step.truncated, info  # type: ignore[return-value]
+        return step.obs, step.reward, step.terminated, step.truncated, info
 
     def render(self) -> tuple[Any, ...]:
         return tuple(_rendered(self._sfc, index, self.render_mode) for index in range(self.num_envs))

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from hotloop.core.errors import NumbersError
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
 from hotloop.lanes.flat import FlatParameters
 from hotloop.lanes.native.branch_layout import NativeBranches
 from hotloop.lanes.native.branch_updater import BranchActor, BranchUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
 from hotloop.lanes.native.updater import NativeActor, NativeUpdater
+from hotloop.lanes.numbers import FailedUpdate
+from hotloop.lanes.q_numbers import batch_rows, q_failure
 from hotloop.lanes.spec import UpdateSpec
 from hotloop.nets.branches import BranchLayout
 from hotloop.nets.layouts import MLPLayout
@@ -65,10 +66,8 @@ class NativeLane:
         )
         made, td_error, scalars = self._updater.update(self.online, self.target, self.moments, fields, lr, first_update)
         if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
-            raise NumbersError(
-                f"the loss or gradient of update {first_update + made + 1:,} is NaN or infinite",
-                "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; the weights are as before it",
-            )
+            failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), batch_rows(batches, made))
+            raise q_failure(self.spec, self._online.module, "float32", failed)
         return UpdateStats(td_error, scalars)
 
     def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hotloop.core.errors import NumbersError
 from hotloop.core.types import Array, Obs, Rollout
 from hotloop.lanes.flat import FlatParameters
 from hotloop.lanes.native import policy_plan_kernels as plan
@@ -20,6 +19,8 @@ from hotloop.lanes.native.policy_kernels import run_epochs
 from hotloop.lanes.native.policy_loss_kernels import MEASURES
 from hotloop.lanes.native.policy_network_kernels import run_networks
 from hotloop.lanes.native.unit_kernels import mask_vector, prepare_units, real_matrix, real_vector, vector, whole
+from hotloop.lanes.numbers import FailedUpdate
+from hotloop.lanes.policy_numbers import minibatch, policy_failure
 from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
 from hotloop.nets.actor_critic import ActorCritic, ActorCriticLayout
 
@@ -103,10 +104,10 @@ class NativePolicyLane:
             order, lr, first_update, self._gathered, self._old(order.shape[1]), self._scratch, stats,
         )  # fmt: skip
         if not good:  # the kernel stops before an optimiser step that would spoil the parameters
-            raise NumbersError(
-                f"the loss or gradient of update {first_update + made + 1:,} is NaN or infinite",
-                "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; the weights are as before it",
-            )
+            chosen = order.reshape(-1)[made * spec.rows : (made + 1) * spec.rows]
+            batch = minibatch(rollout, chosen, self._old(order.shape[1])[2], clip)
+            failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), batch)
+            raise policy_failure(spec, self._flat.module, "float32", failed)
         return PolicyStats(stats[:, :made])
 
     def _old(self, count: int) -> tuple[Array, ...]:

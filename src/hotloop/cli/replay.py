@@ -1,0 +1,48 @@
+"""`hotloop replay RUN`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotloop.cli.arguments import VerbParser, print_json
+
+
+def run(words: list[str]) -> int:
+    parser = VerbParser(
+        "replay",
+        "Repeat the update at which a run's numbers became NaN or infinite, in plain PyTorch, and say which tensor\n"
+        "was the first. The run keeps that update in its folder `failure/`; nothing of it is changed or executed.",
+        "hotloop replay runs/cartpole-dqn-20260101-120000",
+    )
+    parser.add_argument("run", help="a run's directory")
+    arguments = parser.parse_args(words)
+    from hotloop.loop.replayed import repeat_failure
+    from hotloop.runs.directory import Run
+
+    answer = repeat_failure(Run.open(arguments.run))
+    if arguments.json:
+        print_json(answer)
+    else:
+        _show(answer)
+    return 0
+
+
+def _show(answer: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("tensor")
+    for title in ("numbers", "not finite", "largest"):
+        table.add_column(title, justify="right")
+    for row in answer["tensors"]:
+        largest = "-" if row["largest"] is None else f"{row['largest']:.3g}"
+        table.add_row(escape(row["tensor"]), f"{row['numbers']:,}", f"{row['not_finite']:,}", largest)
+    console.print(f"{escape(answer['message'])} ({answer['lane']} lane)\n", soft_wrap=True)
+    console.print(table)
+    if not answer["batch_kept"]:
+        console.print("\nits batch was not kept: on this device the numbers were read only later")
+    first = answer["first"]
+    console.print(f"\n[bold]first[/bold]  {escape(first) if first else 'nothing: in plain PyTorch all is finite'}")

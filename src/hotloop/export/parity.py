@@ -1,0 +1,111 @@
+"""An exported network against the agent it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.types import Array, BoxActions, DiscreteActions, HybridActions
+from hotloop.export.batches import Seen
+from hotloop.loop.actor_agent import ActorAgent
+from hotloop.loop.agent import Agent
+
+TOLERANCE = 1e-4
+Compute = Callable[[Seen], dict[str, Array]]
+"""The exported network: its outputs by name."""
+
+
+@dataclass
+class Parity:
+    """The largest difference found in each output, and on how many observations.
+
+    Differences of numbers beyond 1 are relative to them: a float32 has 7 digits. Where another action is chosen, the
+    difference is how much worse its score is to the agent: between equals either choice is right.
+    """
+
+    observations: int
+    differences: dict[str, float]
+
+    @property
+    def largest(self) -> float:
+        return max(self.differences.values(), default=0.0)
+
+    @property
+    def holds(self) -> bool:
+        return self.largest <= TOLERANCE  # a NaN fails, too
+
+
+def check(agent: Agent | ActorAgent, compute: Compute, batches: Iterable[Seen]) -> Parity:
+    parity = Parity(0, {})
+    for seen in batches:
+        expected, found = _expected(agent, seen), compute(seen)
+        parity.observations += len(expected["action"])
+        for name, value in expected.items():
+            if name == "action":
+                difference = _action_difference(agent, value, found[name], expected, seen.action_mask)
+            else:
+                difference = _difference(value, found[name])
+            worst = parity.differences.get(name, 0.0)
+            parity.differences[name] = difference if np.isnan(difference) else max(worst, difference)
+    return parity
+
+
+def _expected(agent: Agent | ActorAgent, seen: Seen) -> dict[str, Array]:
+    action = agent.act(seen.obs, seen.action_mask)
+    if isinstance(agent, Agent):
+        return {"q_values": agent.q_values(seen.obs), "action": action}
+    outputs, values = agent.outputs_and_values(seen.obs)
+    return {"outputs": outputs, "value": values, "action": action}
+
+
+def _difference(expected: Array, found: Array) -> float:
+    if expected.shape != found.shape:
+        return float("inf")
+    scale = np.maximum(1.0, np.abs(expected))
+    return float(np.max(np.abs(expected - found) / scale, initial=0.0))
+
+
+def _action_difference(
+    agent: Agent | ActorAgent, expected: Array, found: Array, scores: dict[str, Array], mask: Array | None
+) -> float:
+    if expected.shape != found.shape:
+        return float("inf")
+    if isinstance(agent, Agent):
+        return _shortfall(scores["q_values"], expected - agent.first_action, found - agent.first_action, mask)
+    spec: Any = agent.action_spec
+    if isinstance(spec, BoxActions):
+        return _difference(expected, found)
+    counts = agent.actions.layout.counts
+    columns = [_column(array, len(counts), spec) for array in (expected, found)]
+    worst, start = 0.0, 0
+    for place, count in enumerate(counts):
+        part = slice(start, start + count)
+        allowed = None if mask is None else mask[:, part]
+        right, chosen = (column[:, place].astype(np.int64) for column in columns)
+        worst = max(worst, _shortfall(scores["outputs"][:, part], right, chosen, allowed))
+        start += count
+    if isinstance(spec, HybridActions):
+        worst = max(worst, _difference(expected[:, len(counts) :], found[:, len(counts) :]))
+    return worst
+
+
+def _column(action: Array, count: int, spec: Any) -> Array:
+    """Choices [N, count] numbered from 0."""
+    if isinstance(spec, DiscreteActions):
+        return action[:, None] - spec.first
+    first = (spec.choices if isinstance(spec, HybridActions) else spec).first
+    return action[:, :count] - (np.array(first) if first else 0)
+
+
+def _shortfall(scores: Array, right: Array, chosen: Array, mask: Array | None) -> float:
+    if ((chosen < 0) | (chosen >= scores.shape[1])).any():
+        return float("inf")
+    rows = np.arange(len(scores))
+    differs = right != chosen
+    if mask is not None and not mask[rows, chosen][differs].all():
+        return float("inf")
+    lost = np.abs(scores[rows, right] - scores[rows, chosen]) / np.maximum(1.0, np.abs(scores[rows, right]))
+    return float(np.max(lost[differs], initial=0.0))

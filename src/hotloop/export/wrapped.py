@@ -1,0 +1,169 @@
+"""An agent as one module that takes what the env shows and gives what the env takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hotloop.algos.action_map import ranges
+from hotloop.algos.normaliser import ObsNormaliser, is_float
+from hotloop.core.types import ActionSpec, ArraySpec, BoxActions, DiscreteActions, HybridActions, ObsSpec
+from hotloop.export.levels import LevelledTopology
+from hotloop.loop.actor_agent import ActorAgent
+from hotloop.loop.agent import Agent
+from hotloop.maths import categorical, td
+from hotloop.nets.torsos import as_floats
+
+MASK = "action_mask"
+
+
+def input_specs(obs_spec: ObsSpec) -> dict[str, ArraySpec]:
+    """The inputs by name, in their order: `obs`, or `obs.PART` for each part of a dict."""
+    if isinstance(obs_spec, dict):
+        return {f"obs.{name}": obs_spec[name] for name in sorted(obs_spec)}
+    return {"obs": obs_spec}
+
+
+class WrappedQ(nn.Module):
+    """obs, [mask] -> Q [B, A], the greedy action [B] as the env numbers it."""
+
+    outputs = ("q_values", "action")
+
+    def __init__(self, agent: Agent, masked: bool) -> None:
+        super().__init__()
+        self._names = _part_names(agent.obs_spec)
+        self._masked, self._first = masked, agent.first_action
+        self.network: Any = agent.network
+        self.is_levelled = agent.settings.network.torso == "topology"
+        if self.is_levelled:
+            torso: Any = agent.network.torso
+            self.network = nn.Sequential(_Flat(), LevelledTopology(torso.network), agent.network.head)
+        network = agent.settings.network
+        support = categorical.make_support(network.v_min, network.v_max, network.atoms) if network.atoms > 1 else None
+        self.register_buffer("support", support, persistent=False)
+
+    support: Tensor | None
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        q = self.network(_gathered(inputs, self._names))
+        if self.support is not None:
+            q = categorical.expected_q(q, self.support)
+        return q, td.mask_actions(q, inputs[-1] if self._masked else None).argmax(-1) + self._first
+
+
+class _Flat(nn.Module):
+    """The same as `as_vector`, which asks for `len`: without a compiler's help that fixes the batch."""
+
+    def forward(self, obs: Tensor | dict[str, Tensor]) -> Tensor:
+        if isinstance(obs, dict):
+            return torch.cat([self.forward(obs[name]) for name in sorted(obs)], dim=-1)
+        return as_floats(obs).reshape(obs.shape[0], -1)
+
+
+class WrappedActor(nn.Module):
+    """obs, [mask] -> the policy's outputs [B, O], the value [B], the likeliest action as the env takes it."""
+
+    outputs = ("outputs", "value", "action")
+
+    def __init__(self, agent: ActorAgent, masked: bool) -> None:
+        super().__init__()
+        self._names = _part_names(agent.obs_spec)
+        self._masked, self._spec = masked, agent.action_spec
+        self.network = agent.network
+        found = _normalisers(agent) if agent.normaliser is not None else {}
+        self._normalised = list(found)
+        self.normalisers = nn.ModuleList(found.values())
+        self._counts, self._squashed = agent.actions.layout.counts, agent.actions.layout.squashed
+        numbers = self._spec.numbers if isinstance(self._spec, HybridActions) else self._spec
+        if isinstance(numbers, BoxActions):
+            middle, half = ranges(numbers, self._squashed)
+            self.register_buffer("range_middle", torch.tensor(middle, dtype=torch.float32), persistent=False)
+            self.register_buffer("range_half", torch.tensor(half, dtype=torch.float32), persistent=False)
+
+    range_middle: Tensor
+    range_half: Tensor
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        parts = dict(zip(self._names or ["obs"], inputs, strict=False))
+        for name, normaliser in zip(self._normalised, self.normalisers, strict=True):
+            parts[name] = normaliser(parts[name])
+        outputs, value = self.network(parts["obs"] if self._names is None else parts)
+        return outputs, value, self._action(outputs, inputs[-1] if self._masked else None)
+
+    def _action(self, outputs: Tensor, mask: Tensor | None) -> Tensor:
+        if isinstance(self._spec, BoxActions):
+            return self._numbers(outputs).reshape(outputs.shape[0], *self._spec.shape)
+        choices, start = [], 0
+        for count, first in zip(self._counts, _firsts(self._spec, len(self._counts)), strict=True):
+            allowed = None if mask is None else mask[:, start : start + count]
+            choices.append(td.mask_actions(outputs[:, start : start + count], allowed).argmax(-1) + first)
+            start += count
+        if isinstance(self._spec, DiscreteActions):
+            return choices[0]
+        chosen = torch.stack(choices, dim=-1)
+        if isinstance(self._spec, HybridActions):
+            return torch.cat((chosen.float(), self._numbers(outputs[:, start:])), dim=-1)
+        return chosen
+
+    def _numbers(self, means: Tensor) -> Tensor:
+        half = self.range_half
+        unit = torch.tanh(means) if self._squashed else torch.where(half > 0, means.clamp(-1.0, 1.0), means)
+        return self.range_middle + torch.where(half > 0, half, torch.ones_like(half)) * unit
+
+
+class _Normalise(nn.Module):
+    """(x - shift) * scale, held between -limit and limit."""
+
+    def __init__(self, shift: np.ndarray, scale: np.ndarray, shape: tuple[int, ...], limit: float) -> None:
+        super().__init__()
+        self._limit = limit
+        self.register_buffer("shift", torch.from_numpy(shift.reshape(shape).copy()), persistent=False)
+        self.register_buffer("scale", torch.from_numpy(scale.reshape(shape).copy()), persistent=False)
+
+    shift: Tensor
+    scale: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x - self.shift) * self.scale).float().clamp(-self._limit, self._limit)
+
+
+def wrap(agent: Agent | ActorAgent, masked: bool) -> WrappedQ | WrappedActor:
+    wrapped = WrappedQ(agent, masked) if isinstance(agent, Agent) else WrappedActor(agent, masked)
+    return wrapped.eval()
+
+
+def normaliser_vectors(normaliser: ObsNormaliser, obs_spec: ObsSpec) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Shift and scale of each part that has them, from the vector in which an agent keeps them."""
+    parts = obs_spec if isinstance(obs_spec, dict) else {"obs": obs_spec}
+    values, vectors = normaliser.weights(), {}
+    for name in sorted(name for name, spec in parts.items() if is_float(spec)):
+        size = parts[name].size
+        vectors[name] = values[:size], values[size : 2 * size]
+        values = values[2 * size :]
+    return vectors
+
+
+def _normalisers(agent: ActorAgent) -> dict[str, nn.Module]:
+    assert agent.normaliser is not None
+    parts = agent.obs_spec if isinstance(agent.obs_spec, dict) else {"obs": agent.obs_spec}
+    vectors, limit = normaliser_vectors(agent.normaliser, agent.obs_spec), agent.settings.normalise.limit
+    return {name: _Normalise(*both, parts[name].shape, limit) for name, both in vectors.items()}
+
+
+def _part_names(obs_spec: ObsSpec) -> list[str] | None:
+    return sorted(obs_spec) if isinstance(obs_spec, dict) else None
+
+
+def _gathered(inputs: tuple[Tensor, ...], names: list[str] | None) -> Any:
+    return inputs[0] if names is None else {name: inputs[index] for index, name in enumerate(names)}
+
+
+def _firsts(spec: ActionSpec, count: int) -> tuple[int, ...]:
+    """What the env numbers its choices from."""
+    choices = spec.choices if isinstance(spec, HybridActions) else spec
+    if isinstance(choices, DiscreteActions):
+        return (choices.first,)
+    return getattr(choices, "first", ()) or (0,) * count

@@ -1,0 +1,89 @@
+"""What a run does when numbers are not finite: keep the update that failed, then go back once, or stop.
+
+    failure/lane.safetensors batch.safetensors ... manifest.json
+
+A folder like a checkpoint's, written in the same way: whole or not at all, every byte hashed, nothing that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hotloop.core.errors import NumbersError, RunError
+from hotloop.core.rng import derive_seed
+from hotloop.core.schedules import Counters
+from hotloop.core.settings import as_tree
+from hotloop.lanes.numbers import FailedUpdate, NotFiniteError
+from hotloop.loop.contract import TrainingSession
+from hotloop.loop.journal import Journal
+from hotloop.loop.session_state import State
+from hotloop.loop.spec_data import specs_as_data
+from hotloop.runs import checkpoint
+from hotloop.runs.directory import Run
+from hotloop.runs.files import TEMPORARY, remove_folder
+
+FOLDER = "failure"
+STREAMS = (("policy", "rng"), ("learner", "shuffler"), ("replay", "sampler", "generator"))
+"""Where a session's state keeps what random draws come from, as far as a family has it."""
+
+
+def go_back_or_raise(
+    error: NumbersError, run: Run, session: TrainingSession, journal: Journal, say: Callable[[str], None]
+) -> None:
+    """Keep what failed. Then the run continues from its last checkpoint, if it may and has not done so before."""
+    _keep(error, run, session, say)
+    if session.settings.on_nan != "rollback" or session.rollbacks > 0:
+        raise error
+    reached = session.counters.env_steps
+    journal.rewind(lambda state: _draw_anew(state, session.settings.seed))
+    row = {"env_steps": session.counters.env_steps, "reached_env_steps": reached, "reason": error.message}
+    journal.log({"event": "rollback", **row})
+    journal.save()  # that the run went back is never forgotten
+    say(f"{error.message}; back to {session.counters.env_steps:,} env steps, once")
+
+
+def _draw_anew(state: State, seed: int) -> None:
+    """A state that has gone back once more, with other random draws ahead of it."""
+    count = state["counters"].get("rollbacks", 0) + 1
+    state["counters"]["rollbacks"] = count
+    for *path, name in STREAMS:
+        place: Any = state
+        for part in path:
+            place = place.get(part, {})
+        if name in place:
+            place[name] = np.full_like(place[name], derive_seed(seed, "rollback", count, *path, name))
+
+
+def _keep(error: NumbersError, run: Run, session: TrainingSession, say: Callable[[str], None]) -> None:
+    try:
+        save_failure(error, run, session)
+    except RunError as problem:  # a full disk must not hide what happened
+        say(f"what failed could not be kept: {problem.message}")
+        return
+    error.hint = f"{error.hint}; `hotloop replay '{run.path}'` repeats what failed".removeprefix("; ")
+
+
+def save_failure(error: NumbersError, run: Run, session: TrainingSession) -> Path:
+    """Write the bundle, in place of one that was there before."""
+    failed = error.failed if isinstance(error, NotFiniteError) else FailedUpdate(0, 0.0, {}, {})
+    counters, envs = session.counters, session.collector.envs
+    meta = {
+        "message": error.message,
+        "first": error.first if isinstance(error, NotFiniteError) else "",
+        "update": failed.update,
+        "lr": failed.lr,
+        "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+        "rollbacks": session.rollbacks,
+        "lane": session.learner.lane.name,
+        "settings": as_tree(session.settings),
+        **specs_as_data(envs),
+    }
+    for leftover in (run.path / FOLDER, *run.path.glob(f"{TEMPORARY}{FOLDER}-*")):
+        if leftover.exists():
+            remove_folder(leftover)
+    state = {"lane": failed.state or session.learner.lane.state(), "batch": failed.batch}
+    return checkpoint.save(run.path, FOLDER, state, meta)

@@ -1,0 +1,80 @@
+"""Signals to the program itself: one asks it to save and leave, a second Ctrl-C stops it at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.reliability.killing import FAMILIES, outcome
+
+import hotloop
+
+LIMIT = 30
+"""Seconds that a run may take to leave."""
+
+
+def words_of(tree: dict[str, Any], prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            found += words_of(value, f"{prefix}{name}.")
+        else:
+            values = value if isinstance(value, list) else [value]
+            found += [f"--{prefix}{name}".replace("_", "-"), *map(str, values)]
+    return found
+
+
+def start(family: str, run_dir: Path, **changes: Any) -> subprocess.Popen[str]:
+    preset, tree = FAMILIES[family]
+    words = words_of({**tree, **changes, "run_dir": str(run_dir)})
+    command = [sys.executable, "-m", "hotloop", "train", preset, *words, "--json"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(process: subprocess.Popen[str], run_dir: Path, text: str) -> None:
+    events = run_dir / "events.jsonl"
+    while process.poll() is None and (not events.exists() or text not in events.read_text()):
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize(
+    ("family", "number"), [("dqn-native", signal.SIGTERM), ("ppo-gymnasium", signal.SIGINT)], ids=str
+)
+def test_a_signal_ends_a_run_in_time_and_it_resumes_exactly(family: str, number: int, tmp_path: Path) -> None:
+    preset, tree = FAMILIES[family]
+    long = {"total_env_steps": 12_800, "checkpoint": {"every": 1_280}}
+    hotloop.train(hotloop.preset(preset, **{**tree, **long, "run_dir": str(tmp_path / "whole")}))
+    process = start(family, tmp_path / "stopped", **long)
+    wait_for(process, tmp_path / "stopped", '"env_steps":1')
+    process.send_signal(number)
+    said, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 128 + number, errors
+    assert json.loads(said)["stopped"]
+    hotloop.resume(tmp_path / "stopped")
+    assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
+
+
+def test_a_second_control_c_stops_at_once_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+    """The first comes while an evaluation without end is under way, which the run would give ten seconds more."""
+    endless = {"evaluation": {"every": 400, "episodes": 1_000_000, "final_episodes": 2}}
+    process = start("dqn-native", tmp_path / "run", **endless)
+    wait_for(process, tmp_path / "run", '"env_steps":400')
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None, process.communicate()
+    sent = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=LIMIT)
+    assert time.monotonic() - sent < 5
+    assert process.returncode == 130
+    assert "stopped at once" in errors
+    assert "Traceback" not in errors
+    saved = [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()]
+    assert "000000000000200" in saved
