@@ -21,7 +21,7 @@ class WeightsAndBiases:
     def __init__(self, run: Run, project: str) -> None:
         (library,) = need("wandb", "logging to Weights & Biases", "wandb")
         self._run, self._project = run, project
-        self._all = run.read_json(STATE) if (run.path / STATE).exists() else {}
+        self._all = run.read_json(STATE).get("projects", {}) if (run.path / STATE).exists() else {}
         self.once = Once(self._all.get(project))
         about = run.read_json("run.json")
         identity = f"{about.get('label')} {about.get('started')} {run.path.name}"
@@ -46,7 +46,7 @@ class WeightsAndBiases:
         self._logged.log({**scalars, "env_steps": env_steps}, step=env_steps)
 
     def flush(self) -> None:
-        self._run.write_json(STATE, {**self._all, self._project: self.once.reached})
+        self._run.write_json(STATE, {"projects": {**self._all, self._project: self.once.reached}})
 
     def close(self) -> None:
         self._logged.finish()
