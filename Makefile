@@ -13,7 +13,7 @@ help:
 	@echo "make demo    install, train the demonstration agent, say what it learned and where the time went"
 	@echo "make test    install, run the test suite (about three minutes)"
 	@echo "make check   ruff, types, and the test suite"
-	@echo "make slow    learning and endurance tests (long)"
+	@echo "make slow    learning, kills, damage and soak: what takes minutes rather than seconds (an hour or more)"
 	@echo "make format  let ruff put the code into shape"
 	@echo "make clean   remove .venv and caches (runs/ stays)"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import hotloop
-from hotloop.core.errors import RunError
+from hotloop.core.errors import HotloopError
 from hotloop.runs import checkpoint
 
 
@@ -27,7 +27,9 @@ class ReadOnly:
         pass
 
     def show(self, session: Any, timer: Any, row: dict[str, Any] | None = None) -> None:
-        self._left -= row is None
+        if row is not None:
+            return
+        self._left -= 1
         if self._left == 0:
             # what the run has open for writing would refuse an ordinary remount; a shut-down file system would not ask
             mount("-o", "bind", str(self._disk), str(self._disk))
@@ -46,7 +48,7 @@ def try_disk(preset: str, tree: dict[str, Any], disk: Path, kilobytes: int, read
     try:
         hotloop.train(settings, progress=ReadOnly(disk, read_only_at) if read_only_at else None)
         ended = "finished"
-    except RunError as error:
+    except HotloopError as error:
         ended = str(error)
     saved = [path.name for path in (run_dir / "checkpoints").glob("[0-9]*")]
     unusable: list[str] = []

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hotloop.runs.checkpoint import newest
 from hotloop.runs.events import read_events
 
 CLOCK_FIELDS = ("time", "seconds", "env_steps_per_second", "phases")
@@ -41,6 +42,8 @@ GRAPHS: dict[str, Any] = {
     "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
     "normalise": {"reward": True},
 }
+ITERATION = 64
+"""The most env steps that lie between two moments at which a checkpoint can be made."""
 ON_CARTPOLE = {"id": "cartpole", "num_envs": 4}
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "dqn-native": ("cartpole-dqn", {**DQN, "env": ON_CARTPOLE, "replay": {"prioritised": True}}),
@@ -125,6 +128,14 @@ def outcome(run_dir: Path) -> dict[str, Any]:
     return {"result": kept, "rows": rows(run_dir)}
 
 
+def lost_env_steps(run_dir: Path) -> int:
+    """From the newest checkpoint that counts to the last event that was told: what a resume makes again."""
+    told = [row["env_steps"] for row in read_events(run_dir / "events.jsonl") if "env_steps" in row]
+    found = newest(run_dir / "checkpoints", lambda text: None)
+    saved = found[1]["counters"]["env_steps"] if found else 0
+    return max(told, default=0) - saved
+
+
 def kill_plan(seed: str, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Kills without end, by turns at a moment of the clock and at a call that changes a file (before it, after it, in
     the middle of a write); drawn over the first half of a whole run, so that lives are short and kills many."""
@@ -139,6 +150,7 @@ def kill_and_compare(nursery: Nursery, family: str, folder: Path, kills: int) ->
     whole = nursery.life(family, folder / "whole", None)
     expected = outcome(folder / "whole")
     plan = kill_plan(family, whole)
+    interval = FAMILIES[family][1]["checkpoint"]["every"] + ITERATION
     done, runs, moments = 0, 0, {"call": 0, "seconds": 0}
     while done < kills:
         run_dir = folder / f"killed{runs}"
@@ -149,6 +161,8 @@ def kill_and_compare(nursery: Nursery, family: str, folder: Path, kills: int) ->
             if killed and kill is not None:
                 done += 1
                 moments["call" if "call" in kill else "seconds"] += 1
+                if (run_dir / "events.jsonl").exists():
+                    assert lost_env_steps(run_dir) <= interval
             finished = not killed
         assert outcome(run_dir) == expected
         runs += 1

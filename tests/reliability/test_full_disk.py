@@ -55,6 +55,7 @@ def check(answers: list[dict[str, Any]]) -> None:
             assert "space" in answer["ended"], answer
     full = [answer for answer in answers if answer["ended"] != "finished"]
     assert len({answer["saved"] for answer in full}) > 1, "no disk filled up both early and late"
+    print(f"{len(full)} of {len(answers)} disks stopped the run")
 
 
 def test_a_disk_that_fills_up_or_turns_read_only_costs_nothing_that_was_saved(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from tests.reliability.killing import FAMILIES, Nursery, kill_and_compare, nursery_in
 
-pytestmark = pytest.mark.xdist_group("kills")
-
 
 @pytest.fixture(scope="module")
 def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:

@@ -119,11 +119,12 @@ HOSTILE: list[Callable[[Path, Path], None]] = [
 NAMES = [plant.__name__ for plant in HOSTILE]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     """Good runs and hostile ones, their last stretch still before them, so that `resume` has something to do."""
     preset, tree = FAMILIES["dqn-native"]
-    folder = tmp_path_factory.mktemp("runs")
+    folder = tmp_path / "runs"
+    folder.mkdir()
     hotloop.train(hotloop.preset(preset, **{**tree, "run_dir": str(folder / "good")}))
     (folder / "good" / "result.json").unlink()
     change_settings(shutil.copytree(folder / "good", folder / "other"), env__id="CartPole-v1")
@@ -132,8 +133,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def answer(folder: Path) -> dict[str, Any]:
+def watched(folder: Path) -> dict[str, Any]:
     """What `watched_loading.py` says, where the hostile module could be imported."""
     command = [sys.executable, str(PROGRAM), *(str(folder / name) for name in ("good", "other", *NAMES))]
     importable = {**os.environ, "PYTHONPATH": str(folder / "env_in_a_module")}
@@ -144,29 +144,19 @@ def answer(folder: Path) -> dict[str, Any]:
     return told
 
 
-def test_nothing_that_a_run_brings_along_is_executed(folder: Path, answer: dict[str, Any]) -> None:
+def test_loading_a_hostile_run_executes_nothing_and_answers_with_a_sentence(folder: Path) -> None:
+    answer = watched(folder)
     assert not list(folder.glob("ran_*"))
     assert answer["heard"] == []
-
-
-def test_nothing_is_written_outside_the_runs(folder: Path, answer: dict[str, Any]) -> None:
     compiled = os.environ.get("NUMBA_CACHE_DIR", "hotloop/kernels-")
-    elsewhere = [path for path in answer["written"] if not path.startswith(str(folder)) and compiled not in path]
-    assert not elsewhere
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_hostile_run_is_answered_with_a_sentence(name: str, answer: dict[str, Any]) -> None:
-    assert not {verb: text for verb, text in answer["hostile"][name].items() if text.startswith("RAISED")}
-
-
-@pytest.mark.parametrize("name", ["env_in_a_file", "env_in_a_file_that_trusts_itself", "env_in_a_module"])
-def test_code_is_asked_trust_for_and_weights_are_not(name: str, answer: dict[str, Any]) -> None:
-    verbs = answer["hostile"][name]
-    assert all("--trust" in verbs[verb] for verb in ("resume", "evaluate", "hotloop evaluate", "hotloop watch")), verbs
-    assert verbs["load"] == "done"
-
-
-@pytest.mark.parametrize("name", ["pickle_as_weights", "pickle_as_replay", "pickle_as_values"])
-def test_a_pickle_is_no_checkpoint(name: str, answer: dict[str, Any]) -> None:
-    assert answer["hostile"][name]["resume"].startswith("refused"), answer["hostile"][name]
+    assert not [path for path in answer["written"] if not path.startswith(str(folder)) and compiled not in path]
+    assert not (folder.parent / "elsewhere").exists()
+    for name in ("env_in_a_file", "env_in_a_file_that_trusts_itself", "env_in_a_module"):
+        verbs = answer["hostile"][name]
+        assert verbs["load"] == "done"  # weights are data: acting needs no env
+        for verb in ("resume", "evaluate", "hotloop evaluate", "hotloop watch"):
+            assert "--trust" in verbs[verb], verbs
+    for name in ("pickle_as_weights", "pickle_as_replay", "pickle_as_values"):
+        assert answer["hostile"][name]["resume"].startswith("refused"), answer["hostile"][name]
+    said = {f"{verb} {name}": text for name, verbs in answer["hostile"].items() for verb, text in verbs.items()}
+    assert not {what: text for what, text in said.items() if text.startswith("RAISED")}

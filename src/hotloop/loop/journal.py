@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from hotloop.core.errors import CheckpointError
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.contract import TrainingSession
 from hotloop.loop.session_state import State
@@ -50,11 +51,18 @@ class Journal:
             if self._session.settings.on_nan == "rollback":
                 self._beginning = copy.deepcopy(self._session.state()), self._events.offset
             return
-        _, state, meta = found
-        self._session.load_state(state)
+        path, state, meta = found
+        try:
+            self._session.load_state(state)
+            self._timer.add_ns(meta["phases_ns"])
+            self._events.truncate(meta["events_offset"])
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise CheckpointError(
+                f"checkpoint {path.name} is whole, but not of a run with these settings ({reason})",
+                "its settings.toml or its files were changed by hand; `hotloop train` begins anew",
+            ) from error
         self.saved_env_steps = self._session.counters.env_steps
-        self._timer.add_ns(meta["phases_ns"])
-        self._events.truncate(meta["events_offset"])
 
     def rewind(self, change: Callable[[State], None]) -> None:
         """Everything as the newest checkpoint has it, or as the run began, once `change` has had its say; what was

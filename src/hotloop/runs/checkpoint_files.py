@@ -125,12 +125,13 @@ def newest_first(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names, key=_order, reverse=True)]
 
 
-def _order(name: str) -> tuple[str, int]:
+def _order(name: str) -> tuple[int, str, int]:
+    """By env steps, also where they outgrow the digits that names are filled up to; then the latest save."""
     base, _, again = name.partition("-")
-    return base, int(again) if again.isdecimal() else 0
+    return len(base), base, int(again) if again.isdecimal() else 0
 
 
 def free_name(folder: Path, name: str) -> Path:
     """`name`, or `name-K` with K above all that exist, so that the latest save sorts last."""
-    taken = [_order(path.name)[1] for path in newest_first(folder) if path.name.partition("-")[0] == name]
+    taken = [_order(path.name)[2] for path in newest_first(folder) if path.name.partition("-")[0] == name]
     return folder / (f"{name}-{max(taken) + 1}" if taken else name)
