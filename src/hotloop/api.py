@@ -12,13 +12,14 @@ from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
 from hotloop.algos.registry import RunSettings, class_of
 from hotloop.core.errors import HotloopError as HotloopError
-from hotloop.core.errors import SettingsError
+from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.envs.baselines import make_baseline
 from hotloop.envs.registry import is_file, make_envs, refuse_untrusted
 from hotloop.envs.settings import EnvSettings
+from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.actor_agent import ActorAgent
 from hotloop.loop.agent import Agent, load_agent
@@ -73,7 +74,7 @@ def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | Non
         return run.result()
     settings = dataclasses.replace(settings_of(run, trust), run_dir=str(run.path))
     if (run.path / LANE).exists():  # what `auto` chose then is not chosen again
-        learner: Any = dataclasses.replace(settings.learner, lane=run.read_json(LANE)["lane"])
+        learner: Any = dataclasses.replace(settings.learner, lane=_lane_of(run))
         settings = dataclasses.replace(settings, learner=learner)
 
     def claim_run() -> Run:
@@ -81,6 +82,17 @@ def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | Non
         return run
 
     return _train(settings, claim_run, progress or _Quiet())
+
+
+def _lane_of(run: Run) -> str:
+    said: Any = run.read_json(LANE)
+    lane = said.get("lane") if isinstance(said, dict) else said
+    if not isinstance(lane, str) or lane not in LANES:
+        raise RunError(
+            f"{run.path / LANE} names the lane {lane!r}; expected one of {', '.join(LANES)}",
+            "remove the file, and the rule chooses again",
+        )
+    return lane
 
 
 def _train(settings: RunSettings, claim_run: Callable[[], Run], progress: Progress) -> dict[str, Any]:
