@@ -84,7 +84,7 @@ def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | Non
     return _train(settings, claim_run, progress or _Quiet())
 
 
-def _lane_of(run: Run) -> str:
+def _lane_of(run: Run) -> Any:
     said: Any = run.read_json(LANE)
     lane = said.get("lane") if isinstance(said, dict) else said
     if not isinstance(lane, str) or lane not in LANES:
