@@ -136,6 +136,13 @@ def evaluate(
         envs.close()
 
 
+def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False) -> str:
+    """One self-contained HTML page of a run, as `hotloop report` writes it."""
+    from hotloop.report.make import make_report
+
+    return make_report(run_dir, frames=frames, trust=trust).html
+
+
 def settings_of(run: Run, trust: bool) -> RunSettings:
     tree = run.settings()
     return build(class_of(tree), tree | {"trust": trust}, source=str(run.path / "settings.toml"))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.report.seen_page import Seen, require_harmless
 
+import hotloop
 from hotloop.cli.main import main
 from hotloop.report.agent import LONGEST_SIDE, MOST_FRAMES, _evenly, _small
 
@@ -36,6 +37,12 @@ def test_the_page_lies_in_the_run_and_shows_an_episode(trained, capsys):
     assert (answer["env"], answer["algorithm"], answer["notes"]) == ("cartpole", "dqn", [])
     pictures = [value for tag, name, value in require_harmless(html).attributes if (tag, name) == ("img", "src")]
     assert len(pictures) == answer["frames"] == min(MOST_FRAMES, answer["episode"]["length"] + 1)
+
+
+def test_python_gets_the_same_page(trained):
+    page = hotloop.report_page(trained / "layers", frames=False)
+    assert page.lower().startswith("<!doctype html>")
+    assert "cartpole" in page
 
 
 def test_a_network_wired_by_a_graph_is_drawn_with_its_measures(trained, tmp_path):
