@@ -177,12 +177,13 @@ def target_with_gradients(trace: Trace) -> Finding | None:
         f"{number(counts.unneeded_grad_forwards / counts.updates)} forwards per update record gradients for a network "
         f"that no optimiser changes; forward and backward take {percent(share)} of the loop."
     )
+    calls_it = any("target(" in line.source for line in trace.lines)
     return suggest(
         trace,
         share,
         TARGET_GRAD_SPEEDUP,
         evidence=evidence,
         remedy=TARGET,
-        places=dearest(trace, (UPDATE,), "target"),
+        places=dearest(trace, (UPDATE,), "target(" if calls_it else "target"),
         least=1.02,
     )
