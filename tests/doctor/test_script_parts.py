@@ -14,7 +14,7 @@ from hotloop.doctor.script.results import looks_like_a_step, read_step
 from hotloop.doctor.script.sampling import Sampler
 from hotloop.doctor.script.syntax import Syntax
 from hotloop.doctor.script.timeline import MOST, Timeline
-from hotloop.doctor.script.toggling import Toggler, one_experiment, ratios, whole
+from hotloop.doctor.script.toggling import Toggler, before_and_after, one_experiment, ratios, whole
 from hotloop.doctor.script.watch import LimitReached, Watch
 
 
@@ -180,6 +180,11 @@ def test_ratios_compare_a_change_with_both_its_neighbours():
     costs = [(-1, 9.0), (-1, 4.0), (0, 2.0), (-1, 6.0), (1, 10.0), (-1, 6.0)]
     assert ratios(costs, 0) == [2.5]  # (4 + 6) / 2 / 2
     assert ratios(costs, 1) == [0.6]
+
+
+def test_a_change_that_lasts_is_compared_with_what_was_before_it():
+    costs = [(-1, 9.0), (-1, 4.0), (-1, 6.0), (0, 8.0), (0, 2.0), (0, 4.0), (0, 3.0)]
+    assert before_and_after(costs, 0) == [3.0, 1.0]  # 6 over 2, 4 over 4; the first of each side is left out
 
 
 def test_a_gain_on_half_of_the_loop_is_less_on_the_whole():

@@ -75,19 +75,30 @@ class Toggler:
 
     def _turn(self, now: float, done: int) -> None:
         self.costs.append((self._current, (now - self._start) / (done - self._done)))
-        if self._current >= 0:
+        following = self._following(now)
+        if following != self._current:
             self._undo()
-            self._current = AS_IT_IS
-        else:
-            self._current = (len(self.costs) // 2) % len(self.changes)
-            self.changes[self._current][3]()
+            if following != AS_IT_IS:
+                self.changes[following][3]()
+        self._current = following
         self._start, self._done = self.watch.clock(), done
 
+    def _following(self, now: float) -> int:
+        """Changes by turns with the script as it is; flushing has the second half for itself, since what was flushed
+        stays so."""
+        others = len(self.changes) - self.flush
+        if self.flush and now > self.watch.deadline - self.seconds / 2:
+            return others
+        if self._current != AS_IT_IS or not others:
+            return AS_IT_IS
+        return (len(self.costs) // 2) % others
+
     def experiments(self) -> list[Experiment]:
-        found = (
-            one_experiment(change, [whole(ratio, self.share) for ratio in ratios(self.costs, index)])
-            for index, change in enumerate(self.changes)
-        )
+        found = []
+        for index, change in enumerate(self.changes):
+            lasting = self.flush and index == len(self.changes) - 1
+            paired = before_and_after(self.costs, index) if lasting else ratios(self.costs, index)
+            found.append(one_experiment(change, [whole(ratio, self.share) for ratio in paired]))
         return [one for one in found if one is not None]
 
 
@@ -103,6 +114,13 @@ def ratios(costs: list[tuple[int, float]], change: int) -> list[float]:
         if here[0] == change:
             found.append((before[1] + after[1]) / 2 / here[1])
     return found
+
+
+def before_and_after(costs: list[tuple[int, float]], change: int) -> list[float]:
+    """Stretches as they were over stretches after a change that lasts, the nearest first; the first of each warm up."""
+    before = [cost for kind, cost in costs[1:] if kind == AS_IT_IS]
+    after = [cost for kind, cost in costs if kind == change][1:]
+    return [one / other for one, other in zip(reversed(before), after, strict=False)]
 
 
 def one_experiment(change: Change, paired: list[float]) -> Experiment | None:
