@@ -1,4 +1,4 @@
-"""Holds the import drawing: cli > report, tune > tools > loop > algos > lanes > parts > maths > core, siblings apart."""
+"""Holds the import drawing: cli > report, tune > tools > loop > algos > lanes > parts > maths > core."""
 
 import ast
 import json
