@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotloop.core.errors import EnvError
+from hotloop.envs.durotaxis.hull_kernels import sort_by_place
 from hotloop.envs.durotaxis.selection import leftmost
+from hotloop.envs.durotaxis.selection_kernels import RANKED, fill_block, mark_leftmost
 
 
 def test_the_smallest_come_back_in_order_of_their_index():
@@ -35,3 +37,18 @@ def test_rows_that_are_in_order_already_are_no_trouble(x):
 def test_more_than_there_are_cannot_be_had():
     with pytest.raises(EnvError, match="`k` is 4 of 3 nodes"):
         leftmost(np.zeros(3), 4)
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 40, RANKED - 1, RANKED, RANKED + 1, 300])
+@pytest.mark.parametrize("values", [3, 1_000_000])
+def test_small_colonies_are_ranked_and_large_ones_selected_to_the_same_end(size, values):
+    draw = np.random.default_rng(size)
+    x, y = draw.integers(0, values, (2, size + 16)).astype(np.float64)
+    fill_block(x, size)  # what lay behind the last node is nobody
+    order, chosen = np.zeros((2, size), np.int64)
+    by_x = sorted(range(size), key=lambda i: (x[i], i))
+    for count in {0, 1, size // 3, size} & set(range(size + 1)):
+        mark_leftmost(x, size, count, order, chosen)
+        assert np.flatnonzero(chosen).tolist() == sorted(by_x[:count])
+    sort_by_place(x, y, size, order)
+    assert order.tolist() == sorted(range(size), key=lambda i: (x[i], y[i], i))

@@ -51,7 +51,8 @@ def test_a_state_holds_what_there_is_and_no_room_for_more():
     ("name", "value", "words"),
     [
         ("steps", np.zeros(3, np.int64), r"int64\(3,\); expected int64\(4,\)"),
-        ("num_nodes", np.full(4, 9_000), "room for 1000"),
+        ("num_nodes", np.full(4, 9_000), "room for 500"),
+        ("num_nodes", np.full(4, 501), "501 nodes; there is room for 500"),
         ("positions", np.zeros((3, 2)), r"\(20, 2\)"),
         ("milestones", np.full(4, -(10**9)), "milestones"),
         ("ages", np.zeros(20), "float64"),

@@ -73,6 +73,8 @@ class Counts:
     """Times that one update or more came between two env calls: `updates / update_bursts` are done at once."""
     waiting_seconds: float = 0.0
     """Loop time in which the loop only waited for another process or thread, by samples."""
+    worker_seconds: float = 0.0
+    """Processor time of the script's child processes while the loop ran."""
     gc_seconds: float = 0.0
     """Loop time spent in Python's garbage collector."""
     gc_collections: int = 0

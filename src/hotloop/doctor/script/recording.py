@@ -22,6 +22,7 @@ from hotloop.doctor.script.program import prepare, run_program
 from hotloop.doctor.script.sampling import Sampler
 from hotloop.doctor.script.toggling import Toggler
 from hotloop.doctor.script.watch import LimitReached, Watch
+from hotloop.doctor.script.workers import WorkerTime
 from hotloop.doctor.trace import RECORDING, START_UP, Counts, Subject, Trace, write_trace
 
 
@@ -35,6 +36,7 @@ class Recording:
         self.toggler = Toggler(self.watch, order)
         self.operators = OperatorWatch(self.watch)
         self.pauses = Pauses(self.watch)
+        self.workers = WorkerTime()
         self.before_counting: dict[str, int] = {}
         self._saved = threading.Lock()
 
@@ -47,6 +49,7 @@ class Recording:
     def _time(self) -> None:
         self.watch.sink, self.watch.fresh = self.sampler.sink, self.sampler.fresh
         self.watch.batch = 256
+        self.watch.on_begin.append(self.workers.begin)
         self.pauses.start()
         self.sampler.start()
 
@@ -142,6 +145,7 @@ class Recording:
             **learning_counts(self.torch_hooks, self.watch.attribution.learning_modules),
             envs=len(self.watch.envs),
             waiting_seconds=waiting_seconds(charged),
+            worker_seconds=self.workers.seconds,
             gc_seconds=self.pauses.seconds,
             gc_collections=self.pauses.collections,
         )

@@ -27,7 +27,7 @@ from hotloop.envs.durotaxis.layout_kernels import (
     Y,
 )
 from hotloop.envs.durotaxis.link_kernels import count_edges, link_chain
-from hotloop.envs.durotaxis.selection_kernels import sort_by_x
+from hotloop.envs.durotaxis.selection_kernels import fill_block, sort_by_x
 from hotloop.envs.lean_kernels import lean_kernel
 
 RESPAWN_RADIUS = 10.0
@@ -155,6 +155,7 @@ def spawn(colony: Colony, rules: Rules) -> int:
 def measure(colony: Colony, rules: Rules, scratch: Scratch) -> tuple[int, int]:
     """Centroid, hull, degrees and edges; returns how many edges lead right, and how many left."""
     record, x, y = colony.record, colony.places[X], colony.places[Y]
+    fill_block(x, record.num_nodes)
     if record.num_nodes > 0:
         sum_x = sum_y = 0.0
         for node in range(record.num_nodes):

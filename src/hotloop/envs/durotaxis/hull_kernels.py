@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import HULL, Colony, Rules, Scratch, X, Y
+from hotloop.envs.durotaxis.selection_kernels import RANKED, rank_of, whole_blocks
 from hotloop.envs.lean_kernels import lean_kernel
 
 GAPS = (701, 301, 132, 57, 23, 10, 4, 1)  # of a shell sort (Ciura 2001)
@@ -67,15 +68,27 @@ def is_before(x: Array, y: Array, one: int, other: int) -> bool:
 @lean_kernel
 def sort_by_place(x: Array, y: Array, num_nodes: int, order: Array) -> None:
     """By x, then y, then age."""
+    if num_nodes <= RANKED:
+        end = whole_blocks(num_nodes)
+        for node in range(num_nodes):
+            order[rank_of(x, node, end)] = node
+        insert_all(x, y, num_nodes, order, 1)  # by x and age they are in order already
+        return
     for node in range(num_nodes):
         order[node] = node
     for gap in GAPS:
-        for start in range(gap, num_nodes):
-            node, at = order[start], start
-            while at >= gap and is_before(x, y, node, order[at - gap]):
-                order[at] = order[at - gap]
-                at -= gap
-            order[at] = node
+        insert_all(x, y, num_nodes, order, gap)
+
+
+@lean_kernel
+def insert_all(x: Array, y: Array, num_nodes: int, order: Array, gap: int) -> None:
+    """Put every `gap`-th in order."""
+    for start in range(gap, num_nodes):
+        node, at = order[start], start
+        while at >= gap and is_before(x, y, node, order[at - gap]):
+            order[at] = order[at - gap]
+            at -= gap
+        order[at] = node
 
 
 @lean_kernel

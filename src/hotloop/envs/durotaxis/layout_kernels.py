@@ -2,7 +2,8 @@
 
 Nodes lie in order of birth. There is room for twice as many as a colony may have, since the step that makes it too
 large is still shown. A colony of n nodes uses n bits of each of n rows of `links`; whatever lies beyond is left as it
-was, so that a step costs what its nodes cost and not what there is room for.
+was, so that a step costs what its nodes cost and not what there is room for. Up to a whole block behind the last node
+x is infinite: nobody there lies left of anybody.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ REWARD_MODES = ("centroid_distance_only", "full", "simple_delete_only")
 X, Y, INTENSITY, SEEN_INTENSITY, NODE_REWARD = range(5)  # rows of `Colony.places`
 AGE, HULL, INS, OUTS = range(4)  # rows of `Colony.counts`
 WORD = 64
+BLOCK = 16  # loops over all nodes go on to a multiple of it, where they need no remainder
 
 RECORD = np.dtype(
     [
@@ -81,7 +83,7 @@ class Colony(NamedTuple):
     """One of them; C is the room for nodes, W the words of a row."""
 
     record: Any  # of RECORD
-    places: Array  # [5, C] float64
+    places: Array  # [5, C] float64; X is infinite behind the last node
     counts: Array  # [4, C] int32
     links: Array  # [C, W] uint64: bit j of row i is the edge from i to j
 
@@ -134,7 +136,8 @@ def rules_of(settings: DurotaxisSettings, max_episode_steps: int) -> Array:
 
 
 def _room(settings: DurotaxisSettings) -> tuple[int, int]:
-    room = 2 * settings.max_nodes
+    room = 2 * settings.max_nodes + BLOCK - 1
+    room -= room % BLOCK
     return room, (room + WORD - 1) // WORD
 
 

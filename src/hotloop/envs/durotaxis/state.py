@@ -30,10 +30,10 @@ def pack(colonies: tuple[Array, ...], rules: Array) -> dict[str, Array]:
 
 def unpack(state: Mapping[str, Array], colonies: tuple[Array, ...], scratch: tuple[Array, ...], rules: Array) -> None:
     """Nothing is changed unless all of it fits."""
-    records, room = colonies[0], colonies[3].shape[1]
+    records = colonies[0]
     for name in NAMES:
         _require_like(name, state[name], records[name].dtype, records[name].shape)
-    _check_nodes(state, room)
+    _check_nodes(state, int(rules[0]["max_nodes"]))
     _check_field(state["field"], rules[0])
     for name in NAMES:
         records[name] = state[name]
@@ -41,11 +41,12 @@ def unpack(state: Mapping[str, Array], colonies: tuple[Array, ...], scratch: tup
     unpack_all(colonies, scratch, rules, *rows)
 
 
-def _check_nodes(state: Mapping[str, Array], room: int) -> None:
+def _check_nodes(state: Mapping[str, Array], max_nodes: int) -> None:
     """Whatever a kernel takes for an index is one: a file may hold anything."""
     num_nodes, num_edges, edges = state["num_nodes"], state["num_edges"], state["edges"]
+    room = np.where(state["over"] == 0, max_nodes, 2 * max_nodes)  # a colony that goes on has children
     if (num_nodes < 0).any() or (num_nodes > room).any() or (num_edges < 0).any():
-        raise EnvError(f"a saved colony of `durotaxis` has {num_nodes.max()} nodes; there is room for {room}", HINT)
+        raise EnvError(f"a colony of `durotaxis` with {num_nodes.max()} nodes; there is room for {room.max()}", HINT)
     if (state["milestones"] < 0).any():
         raise EnvError("a saved colony of `durotaxis` has passed fewer than no milestones", HINT)
     all_nodes, all_edges = int(num_nodes.sum()), int(num_edges.sum())

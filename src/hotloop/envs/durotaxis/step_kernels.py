@@ -38,7 +38,7 @@ from hotloop.envs.durotaxis.reward_kernels import (
     judge_progress,
     sum_up,
 )
-from hotloop.envs.durotaxis.selection_kernels import select_leftmost
+from hotloop.envs.durotaxis.selection_kernels import mark_leftmost
 from hotloop.envs.lean_kernels import lean_kernel
 
 NOT_A_NUMBER, NOT_A_CHOICE, WRONG_COUNT = -1, -2, -3  # what may be wrong with an action
@@ -167,17 +167,13 @@ def read_action(record, rules: Rules, numbers: Array) -> None:
 @lean_kernel
 def choose(colony: Colony, rules: Rules, scratch: Scratch, choices: Array) -> None:
     """Who is to be deleted."""
-    num_nodes, chosen = colony.record.num_nodes, scratch.chosen
+    num_nodes = colony.record.num_nodes
     if rules.per_node:
         for node in range(num_nodes):
-            chosen[node] = choices[node]
-        return
-    count = int(math.floor(colony.record.action[RATIO] * num_nodes))
-    select_leftmost(colony.places[X], num_nodes, count, scratch.order)
-    for node in range(num_nodes):
-        chosen[node] = 0
-    for at in range(count):
-        chosen[scratch.order[at]] = 1
+            scratch.chosen[node] = choices[node]
+    else:
+        count = int(math.floor(colony.record.action[RATIO] * num_nodes))
+        mark_leftmost(colony.places[X], num_nodes, count, scratch.order, scratch.chosen)
 
 
 @lean_kernel
