@@ -81,8 +81,10 @@ def test_transpose_of_any_size_equals_numpys(rows, columns):
     assert (target[source.size :] == 0).all()
 
 
-@pytest.mark.parametrize(("name", "exact"), [("exp", np.exp), ("tanh", np.tanh), ("erf", special.erf)])
-def test_polynomials_stay_within_their_stated_error(name, exact):
+@pytest.mark.parametrize(
+    ("name", "exact", "error"), [("exp", np.exp, 2e-7), ("tanh", np.tanh, 3.4e-7), ("erf", special.erf, 2e-7)]
+)
+def test_polynomials_stay_within_their_stated_error(name, exact, error):
     function = functions[name]
 
     @numba.njit
@@ -94,7 +96,8 @@ def test_polynomials_stay_within_their_stated_error(name, exact):
     y = np.empty_like(x)
     over(x, y)
     expected = exact(x.astype(np.float64))
-    np.testing.assert_allclose(y, expected, rtol=2e-7)
+    np.testing.assert_allclose(y, expected, rtol=error)
+    assert name != "tanh" or np.abs(y).max() == 1.0
     over(np.array([np.nan], np.float32), y)
     assert np.isnan(y[0])
 

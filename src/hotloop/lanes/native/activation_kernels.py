@@ -1,7 +1,7 @@
 """Activations and their slopes over flat float32 arrays, in loops that vectorise.
 
 The library's `exp`, `tanh` and `erf` are called element by element, so they are polynomials here (our own minimax
-fits). Largest relative errors measured: exp 8.1e-8 (between -87 and 88), tanh 1.5e-7, erf 1.8e-7. NaN stays NaN.
+fits). Largest relative errors measured: exp 8.1e-8 (between -87 and 88), tanh 3.4e-7, erf 1.8e-7. NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -60,16 +60,21 @@ def exp(x: float) -> float:
 
 @inline_kernel
 def tanh(x: float) -> float:
-    size = -x if x < Float(0.0) else x
+    """x P(x^2) / Q(x^2) up to 9, where it is 1: half the operations of the way by exp."""
+    x = Float(-9.0) if x < Float(-9.0) else x
+    x = Float(9.0) if x > Float(9.0) else x
     s = x * x
-    p = Float(0.020650579) + s * Float(-0.0057170366)
-    p = Float(-0.053743495) + s * p
-    p = Float(0.13331491) + s * p
-    p = Float(-0.33333284) + s * p
-    small = x + x * s * p
-    large = Float(1.0) - Float(2.0) / (exp(Float(2.0) * size) + Float(1.0))
-    signed = -large if x < Float(0.0) else large
-    return small if size < Float(0.625) else signed
+    p = Float(2.0661248e-05) + s * Float(1.3419804e-08)
+    p = Float(0.0034989952) + s * p
+    p = Float(0.1338398) + s * p
+    p = Float(1.0) + s * p
+    q = Float(0.0003291037) + s * Float(7.8047213e-07)
+    q = Float(0.025890203) + s * q
+    q = Float(0.46717301) + s * q
+    q = Float(1.0) + s * q
+    y = x * p / q
+    y = Float(-1.0) if y < Float(-1.0) else y
+    return Float(1.0) if y > Float(1.0) else y
 
 
 @inline_kernel
