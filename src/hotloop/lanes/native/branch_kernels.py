@@ -15,10 +15,9 @@ from hotloop.core.types import Array
 from hotloop.lanes.native import branch_plan_kernels as tree
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.activation_kernels import RELU, TANH, activate, exp, multiply_by_slope
-from hotloop.lanes.native.matrix_kernels import Matrix, multiply, transpose
+from hotloop.lanes.native.matrix_kernels import Matrix, multiply, padded_columns, transpose
 from hotloop.lanes.native.network_kernels import NO_FLOOR, ZERO_FLOOR
 from hotloop.lanes.native.unit_kernels import index, unit, vector, whole
-from hotloop.lanes.native.vector_kernels import LANES
 
 Float: Any = np.float32
 
@@ -32,7 +31,7 @@ def _num_layers(branches: Array) -> int:
 def forward_branches(numbers: Array, branches: Array, parameters: Array, work: Array, columns: int, keep: int) -> None:
     """The trunk's input: each branch's units, then their weighted sum; from the observations [F, columns]."""
     stride, code, rows = numbers[plan.COLUMN_STRIDE], numbers[plan.ACTIVATION], numbers[plan.ROWS]
-    padded = (columns + LANES - 1) // LANES * LANES
+    padded = padded_columns(columns)
     source, step = branches[tree.INPUTS], 0
     for layer in range(_num_layers(branches)):
         row = tree.TABLE + tree.ROW * layer

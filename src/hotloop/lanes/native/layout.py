@@ -9,7 +9,7 @@ import numpy as np
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.activation_kernels import CODES
-from hotloop.lanes.native.vector_kernels import LANES
+from hotloop.lanes.native.vector_kernels import HALF, LANES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class MemoryPlan:
         numbers[plan.COMBINED] = layout.atoms if layout.dueling else 0
         numbers[plan.OUTPUTS] = layout.num_outputs
         numbers[plan.ROWS] = rows
-        numbers[plan.COLUMN_STRIDE] = padded_stride(self.columns)
+        numbers[plan.COLUMN_STRIDE] = HALF if self.columns <= HALF else padded_stride(self.columns)
         numbers[plan.DOUBLE] = constants.double
         numbers[plan.HUBER] = constants.huber
         numbers[plan.TARGET_EVERY] = constants.target_every

@@ -10,6 +10,10 @@ from hotloop.core.types import Array
 from hotloop.lanes.native.tile_kernels import (
     dots_1,
     dots_4,
+    half_1,
+    half_2,
+    half_4,
+    half_main,
     slim_1,
     slim_2,
     slim_4,
@@ -22,12 +26,18 @@ from hotloop.lanes.native.tile_kernels import (
     wide_main,
 )
 from hotloop.lanes.native.unit_kernels import index, matrix, place, real, sizes, stepped_matrix, unit
-from hotloop.lanes.native.vector_kernels import LANES, PANEL, TILE_ROWS
+from hotloop.lanes.native.vector_kernels import HALF, LANES, PANEL, TILE_ROWS
 
 Matrix = tuple[Array, int, int]
 SteppedMatrix = tuple[Array, int, int, int]
 Place = tuple[Array, int]
 Sizes = tuple[int, int, int]
+
+
+@inline_kernel
+def padded_columns(columns: int) -> int:
+    """As many as vectors have; what is computed beyond `columns` is never read."""
+    return (columns + HALF - 1) // HALF * HALF
 
 
 @unit(matrix, stepped_matrix, matrix, place, sizes, real, index)
@@ -43,8 +53,11 @@ def multiply(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, 
         _wide_panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, (rows, PANEL, depth), floor, add)
         n += PANEL
     while n < columns:
-        width = min(LANES, columns - n)
-        _slim_panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, (rows, width, depth), floor, add)
+        width, to, by = min(LANES, columns - n), (c_data, c_at + n, c_step), (b_data, b_at + n, b_step)
+        if width <= HALF:
+            _half_panel(to, a, by, bias, (rows, width, depth), floor, add)
+        else:
+            _slim_panel(to, a, by, bias, (rows, width, depth), floor, add)
         n += LANES
 
 
@@ -84,6 +97,25 @@ def _slim_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Size
         m += 2
     if m < rows:
         slim_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+
+
+@inline_kernel
+def _half_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
+    (cd, co, cs), (ad, ao, ar, ac), (bd, bo, bs), (bias_d, bias_o), (rows, columns, depth) = c, a, b, bias, sizes
+    m = 0
+    while m + TILE_ROWS <= rows:
+        half_main(
+            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
+        )
+        m += TILE_ROWS
+    while m + 4 <= rows:
+        half_4(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        m += 4
+    if m + 2 <= rows:
+        half_2(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        m += 2
+    if m < rows:
+        half_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
 
 
 @unit(matrix, matrix, index, index)

@@ -14,7 +14,7 @@ from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.activation_kernels import GELU, RELU, activate, multiply_by_slope
-from hotloop.lanes.native.matrix_kernels import Matrix, multiply, transpose
+from hotloop.lanes.native.matrix_kernels import Matrix, multiply, padded_columns, transpose
 from hotloop.lanes.native.unit_kernels import index, unit, vector, whole
 from hotloop.lanes.native.vector_kernels import LANES
 
@@ -52,7 +52,7 @@ def _linear(
     """target [out, columns] = W @ source [in, columns] + b; padding columns are computed along, never read as rows."""
     fan_in, fan_out = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT]
     weight, bias = numbers[row + plan.WEIGHT], numbers[row + plan.BIAS]
-    sizes = (fan_out, (columns + LANES - 1) // LANES * LANES, fan_in)
+    sizes = (fan_out, padded_columns(columns), fan_in)
     multiply(target, (parameters, weight, fan_in, 1), source, (parameters, bias), sizes, floor, 0)
 
 
@@ -113,7 +113,7 @@ def _layer_gradient(numbers: Array, row: int, work: Array, gradient: Array, uppe
     weight, zeros = (gradient, numbers[row + plan.WEIGHT], fan_in), (work, numbers[plan.ZEROS])
     (upper_data, upper_at, upper_stride), (inputs_data, inputs_at, inputs_stride) = upper, inputs
     if fan_in <= NARROW and row == plan.TABLE and numbers[plan.TORSO] > 0:
-        across = (work, numbers[plan.VALUES_EVEN], fan_out)  # free by now, and [widest, at least LANES]
+        across = (work, numbers[plan.VALUES_EVEN], fan_out)  # free by now, and [widest, at least HALF]
         left = (inputs_data, inputs_at, 1, inputs_stride)
         multiply(across, left, upper, zeros, (fan_in, fan_out, rows), NO_FLOOR, 0)
         transpose(weight, across, fan_in, fan_out)

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from hotloop.lanes.native.vector_kernels import (
     FLOAT,
+    HALF,
     LANE,
     LANES,
     TILE_ROWS,
@@ -23,18 +24,17 @@ from hotloop.lanes.native.vector_kernels import (
     shuffle,
     splat,
     store_vector,
+    vector_of,
 )
 
-MASK = ir.VectorType(ir.IntType(1), LANES)
 
-
-def _first_lanes(builder: Any, count: Any) -> Any:
-    """True in the first `count` lanes."""
-    wide = ir.VectorType(LANE, LANES)
+def _first_lanes(builder: Any, count: Any, lanes: int) -> Any:
+    """True in the first `count` of the `lanes`."""
+    wide = ir.VectorType(LANE, lanes)
     undefined = ir.Constant(wide, ir.Undefined)
-    lanes = builder.insert_element(undefined, builder.trunc(count, LANE), ir.Constant(LANE, 0))
+    counts = builder.insert_element(undefined, builder.trunc(count, LANE), ir.Constant(LANE, 0))
     return builder.icmp_signed(
-        "<", ir.Constant(wide, list(range(LANES))), shuffle(builder, lanes, undefined, [0] * LANES)
+        "<", ir.Constant(wide, list(range(lanes))), shuffle(builder, counts, undefined, [0] * lanes)
     )
 
 
@@ -51,33 +51,34 @@ class _Whole:
 class _Partial:
     """Reads and writes only the first `count` lanes: a row's end, where the next row or foreign memory follows."""
 
-    def __init__(self, builder: Any, count: Any) -> None:
-        self.mask = _first_lanes(builder, count)
+    def __init__(self, builder: Any, count: Any, lanes: int) -> None:
+        self.lanes, self.kind = lanes, vector_of(lanes)
+        self.mask = _first_lanes(builder, count, lanes)
 
     def load(self, builder: Any, pointer: Any) -> Any:
-        address = VECTOR.as_pointer()
-        function = declare(builder.module, f"llvm.masked.load.v{LANES}f32.p0", VECTOR, [address, LANE, MASK, VECTOR])
-        zeros = ir.Constant(VECTOR, [0.0] * LANES)
-        return builder.call(function, [builder.bitcast(pointer, address), ir.Constant(LANE, 4), self.mask, zeros])
+        kinds = [self.kind.as_pointer(), LANE, self.mask.type, self.kind]
+        function = declare(builder.module, f"llvm.masked.load.v{self.lanes}f32.p0", self.kind, kinds)
+        address, zeros = builder.bitcast(pointer, kinds[0]), ir.Constant(self.kind, [0.0] * self.lanes)
+        return builder.call(function, [address, ir.Constant(LANE, 4), self.mask, zeros])
 
     def store(self, builder: Any, value: Any, pointer: Any) -> None:
-        address = VECTOR.as_pointer()
-        function = declare(builder.module, f"llvm.masked.store.v{LANES}f32.p0", VOID, [VECTOR, address, LANE, MASK])
-        builder.call(function, [value, builder.bitcast(pointer, address), ir.Constant(LANE, 4), self.mask])
+        kinds = [self.kind, self.kind.as_pointer(), LANE, self.mask.type]
+        function = declare(builder.module, f"llvm.masked.store.v{self.lanes}f32.p0", VOID, kinds)
+        builder.call(function, [value, builder.bitcast(pointer, kinds[1]), ir.Constant(LANE, 4), self.mask])
 
 
-def _tile(rows: int, vectors: int) -> Any:
+def _tile(rows: int, vectors: int, lanes: int = LANES) -> Any:
     """C[rows, columns] = max(floor, bias[rows] + A[rows, depth] @ B[depth, columns]), or C += that.
 
     A is read element by element, so it may lie either way: element (m, k) at `m * row_step + k * column_step`.
-    One vector wide, only `columns` lanes are read and written; two wide, all are.
+    One vector wide, only `columns` of its lanes are read and written; two wide, all are.
     The floor is 0 for ReLU and -inf for none; a NaN is not below it and passes.
     """
 
     def emit(builder: Any, arguments: list[Any]) -> None:
         c, c_stride, a, row_step, column_step, b, b_stride, bias, depth, columns, floor, accumulate = arguments
-        access = _Partial(builder, columns) if vectors == 1 else _Whole()
-        starts = [splat(builder, builder.load(at(builder, bias, number(m)))) for m in range(rows)]
+        access = _Partial(builder, columns, lanes) if vectors == 1 else _Whole()
+        starts = [splat(builder, builder.load(at(builder, bias, number(m))), lanes) for m in range(rows)]
         lines = [at(builder, a, builder.mul(row_step, number(m))) for m in range(rows)]
         loop = Loop(builder, depth, 1, [start for start in starts for _ in range(vectors)])
         b_line = at(builder, b, builder.mul(loop.index, b_stride))
@@ -85,11 +86,11 @@ def _tile(rows: int, vectors: int) -> Any:
         step = builder.mul(loop.index, column_step)
         totals = []
         for m in range(rows):
-            left = splat(builder, builder.load(at(builder, lines[m], step)))
+            left = splat(builder, builder.load(at(builder, lines[m], step)), lanes)
             totals += [multiply_add(builder, left, right[v], loop.carried[m * vectors + v]) for v in range(vectors)]
-        _finish(builder, access, loop.close(totals), vectors, (c, c_stride, splat(builder, floor), accumulate))
+        _finish(builder, access, loop.close(totals), vectors, (c, c_stride, splat(builder, floor, lanes), accumulate))
 
-    return block_function(f"hotloop_tile_{rows}_{vectors}", "poipoiipoipoiifi", emit)
+    return block_function(f"hotloop_tile_{rows}_{vectors}_{lanes}", "poipoiipoipoiifi", emit)
 
 
 def _finish(builder: Any, access: Any, totals: list[Any], vectors: int, output: Any) -> None:
@@ -116,6 +117,10 @@ slim_main = _tile(TILE_ROWS, 1)
 slim_4 = _tile(4, 1)
 slim_2 = _tile(2, 1)
 slim_1 = _tile(1, 1)
+half_main = _tile(TILE_ROWS, 1, HALF)
+half_4 = _tile(4, 1, HALF)
+half_2 = _tile(2, 1, HALF)
+half_1 = _tile(1, 1, HALF)
 
 
 def _transpose(builder: Any, arguments: list[Any]) -> None:

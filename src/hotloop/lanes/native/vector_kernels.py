@@ -21,6 +21,8 @@ from hotloop.lanes.native.unit_kernels import fixed_intrinsic
 _features = binding.get_host_cpu_features()
 LANES = 16 if _features.get("avx512f") else 8 if _features.get("avx") else 4
 """Floats in one vector register; IR wider than the machine would be split and spill."""
+HALF = max(4, LANES // 2)
+"""For the few rows that one acts on."""
 TILE_ROWS = 8 if LANES == 16 or platform.machine().lower() in {"aarch64", "arm64"} else 6
 """Two accumulators for each: AVX-512 and Neon have 32 vector registers, older x86 has 16."""
 PANEL = 2 * LANES
@@ -31,6 +33,10 @@ INDEX = ir.IntType(64)
 LANE = ir.IntType(32)
 VOID = ir.VoidType()
 VECTOR = ir.VectorType(FLOAT, LANES)
+
+
+def vector_of(lanes: int) -> ir.VectorType:
+    return ir.VectorType(FLOAT, lanes)
 
 
 def number(value: int) -> ir.Constant:
@@ -47,9 +53,9 @@ def shuffle(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(LANE, len(lanes)), lanes))
 
 
-def splat(builder: Any, scalar: Any) -> Any:
-    undefined = ir.Constant(VECTOR, ir.Undefined)
-    return shuffle(builder, builder.insert_element(undefined, scalar, ir.Constant(LANE, 0)), undefined, [0] * LANES)
+def splat(builder: Any, scalar: Any, lanes: int = LANES) -> Any:
+    undefined = ir.Constant(vector_of(lanes), ir.Undefined)
+    return shuffle(builder, builder.insert_element(undefined, scalar, ir.Constant(LANE, 0)), undefined, [0] * lanes)
 
 
 def at(builder: Any, pointer: Any, *offsets: Any) -> Any:
@@ -67,7 +73,8 @@ def store_vector(builder: Any, value: Any, pointer: Any) -> None:
 
 
 def multiply_add(builder: Any, first: Any, second: Any, total: Any) -> Any:
-    function = declare(builder.module, f"llvm.fmuladd.v{LANES}f32", VECTOR, [VECTOR] * 3)
+    kind = total.type
+    function = declare(builder.module, f"llvm.fmuladd.v{kind.count}f32", kind, [kind] * 3)
     return builder.call(function, [first, second, total])
 
 
