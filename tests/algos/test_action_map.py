@@ -10,7 +10,8 @@ import pytest
 from hotloop.algos.action_map import ActionMap
 from hotloop.core.errors import EnvError
 from hotloop.core.types import BoxActions, DiscreteActions, MultiDiscreteActions
-from hotloop.maths.action_kernels import shuffle
+from hotloop.maths.action_kernels import draw_actions, shuffle
+from hotloop.maths.actions import NO_MASK
 
 NO_STD = np.zeros(0, np.float32)
 DRAWS = 20_000
@@ -19,9 +20,9 @@ DRAWS = 20_000
 def drawn(actions: ActionMap, outputs: list[float], log_std: list[float] = (), mask=None, seed: int = 3) -> np.ndarray:
     """So many actions [DRAWS, W] from the same outputs."""
     rows = np.tile(np.array(outputs, np.float32), (DRAWS, 1))
-    masks = None if mask is None else np.tile(np.array(mask, bool), (DRAWS, 1))
-    action = np.empty((DRAWS, actions.layout.width), np.float32)
-    actions.draw(np.array([seed], np.uint64), rows, np.array(log_std, np.float32), masks, action)
+    masks = NO_MASK if mask is None else np.tile(np.array(mask, bool), (DRAWS, 1))
+    action, counts = np.empty((DRAWS, actions.layout.width), np.float32), np.array(actions.layout.counts, np.int64)
+    draw_actions(np.array([seed], np.uint64), rows, np.array(log_std, np.float32), masks, counts, action)
     return action
 
 

@@ -17,6 +17,7 @@ from hotloop.core.types import (
     HybridActions,
     MultiDiscreteActions,
     Rollout,
+    RolloutRow,
 )
 from hotloop.loop.rollout import RolloutBuffer
 
@@ -52,10 +53,9 @@ def make_rollout(learner: PPOLearner, seed: int = 0, masked: bool = False, ignor
         mask = draw.random((ENVS, width)) < 0.7 if masked else None
         if mask is not None:
             mask[:, 0] = mask[:, -1] = True
-        outputs, value = learner.lane.forward(obs)
-        action = np.empty((ENVS, layout.width), np.float32)
-        learner.actions.draw(state, outputs, learner.lane.log_std(), mask, action)
-        data.obs[t], data.outputs[t], data.value[t], data.action[t] = obs, outputs, value, action
+        data.obs[t] = obs
+        row = RolloutRow(data.obs[t], data.outputs[t], data.value[t], data.action[t], None)
+        learner.lane.act(row, state, mask)
         if data.action_mask is not None:
             data.action_mask[t] = mask
     data.advantage[:] = draw.normal(size=(STEPS, ENVS))

@@ -84,7 +84,18 @@ def test_before_the_first_update_the_ratio_is_exactly_one(kind: str, shared: boo
     assert scalars[PolicyStats.NAMES.index("clip_fraction"), 0] == 0.0
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 7, 33])
+@pytest.mark.parametrize(
+    ("kind", "masked"), [*((kind, False) for kind in ACTIONS), ("discrete", True), ("several", True)]
+)
+def test_both_lanes_draw_the_same_actions(kind: str, masked: bool) -> None:
+    eager, native = (
+        make_rollout(make_learner(kind, learner={"lane": lane}), masked=masked) for lane in ("eager", "native")
+    )
+    for name in ("outputs", "value", "action"):
+        np.testing.assert_allclose(getattr(native, name), getattr(eager, name), rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 9, 33])
 def test_outputs_and_values_are_the_modules_own_and_do_not_depend_on_the_number_of_rows(rows: int) -> None:
     learner = make_learner("several", learner={"lane": "native"})
     obs = np.random.default_rng(0).normal(size=(33, FEATURES)).astype(np.float32)

@@ -10,14 +10,12 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import ActionSpec, Array, BoxActions, DiscreteActions, HybridActions
-from hotloop.maths.action_kernels import best_actions, draw_actions
-from hotloop.maths.actions import ActionLayout
-
-NO_MASK = np.zeros((0, 0), np.bool_)
+from hotloop.maths.action_kernels import best_actions
+from hotloop.maths.actions import NO_MASK, ActionLayout
 
 
 class ActionMap:
-    """Draws rows [N, W] from a policy's outputs and turns them into the env's actions."""
+    """Turns a policy's rows [N, W] into the env's actions."""
 
     def __init__(self, spec: ActionSpec, squashed: bool) -> None:
         self.spec = spec
@@ -26,10 +24,6 @@ class ActionMap:
         numbers = spec.numbers if isinstance(spec, HybridActions) else spec
         if isinstance(numbers, BoxActions):
             self._middle, self._half = ranges(numbers, squashed)
-
-    def draw(self, state: Array, outputs: Array, log_std: Array, mask: Array | None, action: Array) -> None:
-        """Fill `action` [N, W], advancing the generator `state` [1]."""
-        draw_actions(state, outputs, log_std, NO_MASK if mask is None else mask, self._counts, action)
 
     def best(self, outputs: Array, log_std: Array, mask: Array | None) -> Array:
         """The likeliest choices and the means [N, W]."""

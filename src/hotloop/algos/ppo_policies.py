@@ -22,8 +22,7 @@ class Sampling:
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
         learner, row = self._learner, self._row()
         learner.see(obs, row.obs)
-        learner.lane.forward(row.obs, (row.outputs, row.value))
-        learner.actions.draw(self._rng, row.outputs, learner.lane.log_std(), action_mask, row.action)
+        learner.lane.act(row, self._rng, action_mask)
         if row.action_mask is not None:
             row.action_mask[:] = action_mask
         return learner.actions.to_env(row.action)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotloop.core.types import Array, Obs, Rollout
+from hotloop.core.types import Array, Obs, Rollout, RolloutRow
 from hotloop.lanes.compiled import adam_factors, chunks
 from hotloop.lanes.compiled_build import Compiled, compile_function, require_compiler
 from hotloop.lanes.compiled_step import flatten_obs
@@ -18,7 +18,7 @@ from hotloop.lanes.policy_adam import moved_too_far
 from hotloop.lanes.policy_compiled_step import FunctionalPolicy, flatten_rows, make_policy_forward, make_policy_step
 from hotloop.lanes.policy_eager import EagerPolicyLane
 from hotloop.lanes.policy_numbers import minibatch
-from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
+from hotloop.lanes.policy_spec import PolicySpec, PolicyStats, forward_and_draw
 from hotloop.lanes.spec import Precision
 from hotloop.nets.actor_critic import ActorCritic
 
@@ -53,6 +53,9 @@ class CompiledPolicyLane:
             return outputs.cpu().numpy(), value.cpu().numpy()
         out[0][:], out[1][:] = outputs.cpu().numpy(), value.cpu().numpy()
         return out
+
+    def act(self, row: RolloutRow, state: Array, mask: Array | None) -> None:
+        forward_and_draw(self, row, state, mask)
 
     def update(self, rollout: Rollout, order: Array, lr: Array, clip: float, first_update: int) -> PolicyStats:
         rows, acted = self.eager.rows(rollout), self.eager.network.log_std.detach().clone()

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hotloop.core.types import Array, Obs, Rollout, map_obs
+from hotloop.core.types import Array, Obs, Rollout, RolloutRow, map_obs
 from hotloop.lanes.guarded import At
 from hotloop.lanes.numbers import FailedUpdate, NotFiniteError
 from hotloop.lanes.policy_adam import PolicyAdam, moved_too_far
 from hotloop.lanes.policy_numbers import minibatch, policy_failure
 from hotloop.lanes.policy_objective import PolicyRows, map_policy_rows, policy_objective
-from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
+from hotloop.lanes.policy_spec import PolicySpec, PolicyStats, forward_and_draw
 from hotloop.lanes.spec import Precision
 from hotloop.nets.actor_critic import ActorCritic
 
@@ -50,6 +50,9 @@ class EagerPolicyLane:
 
     def log_std(self) -> Array:
         return self.network.log_std.detach().cpu().numpy()
+
+    def act(self, row: RolloutRow, state: Array, mask: Array | None) -> None:
+        forward_and_draw(self, row, state, mask)
 
     def update(self, rollout: Rollout, order: Array, lr: Array, clip: float, first_update: int) -> PolicyStats:
         rows, old_log_std = self.rows(rollout), self.network.log_std.detach().clone()

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from hotloop.core.types import Array, Obs, Rollout
-from hotloop.maths.actions import ActionLayout
+import numpy as np
+
+from hotloop.core.types import Array, Obs, Rollout, RolloutRow
+from hotloop.maths.action_kernels import draw_actions
+from hotloop.maths.actions import NO_MASK, ActionLayout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +62,10 @@ class PolicyLane(Protocol):
         """The policy's outputs [N, O] and the values [N] of observations [N, ...], on the host; into `out` if given."""
         ...
 
+    def act(self, row: RolloutRow, state: Array, mask: Array | None) -> None:
+        """Outputs, values and drawn actions of the row's observations, into the row; advances the generator `state`."""
+        ...
+
     def log_std(self) -> Array:
         """Of the continuous part [C], on the host."""
         ...
@@ -74,3 +81,10 @@ class PolicyLane(Protocol):
     def state(self) -> dict[str, Any]: ...
 
     def load_state(self, state: dict[str, Any]) -> None: ...
+
+
+def forward_and_draw(lane: PolicyLane, row: RolloutRow, state: Array, mask: Array | None) -> None:
+    """`act`, for a lane that has no quicker way."""
+    outputs, _ = lane.forward(row.obs, (row.outputs, row.value))
+    counts = np.array(lane.spec.actions.counts, np.int64)
+    draw_actions(state, outputs, lane.log_std(), NO_MASK if mask is None else mask, counts, row.action)

@@ -30,6 +30,7 @@ class Collector:
         self._obs, self._action_mask = envs.reset()
         self._returns = np.zeros(envs.num_envs)
         self._lengths = np.zeros(envs.num_envs, dtype=np.int64)
+        self._ended = self._returns.copy(), self._lengths.copy()
 
     @property
     def obs(self) -> EnvObs:
@@ -54,8 +55,9 @@ class Collector:
             self._account_valid(step, step.valid)
             return
         self._counters.env_steps += len(step.reward)
-        if account(step.reward, step.terminated, step.truncated, self._returns, self._lengths):
-            self._finish(step, step.terminated | step.truncated)
+        num_ended = account(step.reward, step.terminated, step.truncated, self._returns, self._lengths, *self._ended)
+        if num_ended:
+            self._note_episodes(*(each[:num_ended] for each in self._ended))
 
     def _account_valid(self, step: EnvStep, valid: Array) -> None:
         """Rows in which a vector env only reset itself are no env steps."""
@@ -64,13 +66,13 @@ class Collector:
         self._lengths[valid] += 1
         ended = (step.terminated | step.truncated) & valid
         if ended.any():
-            self._finish(step, ended)
+            self._note_episodes(self._returns[ended], self._lengths[ended])
+            self._returns[ended] = 0.0
+            self._lengths[ended] = 0
 
-    def _finish(self, step: EnvStep, ended: Array) -> None:
-        self._counters.episodes += int(ended.sum())
-        self._metrics.note_episodes(self._returns[ended], self._lengths[ended])
-        self._returns[ended] = 0.0
-        self._lengths[ended] = 0
+    def _note_episodes(self, returns: Array, lengths: Array) -> None:
+        self._counters.episodes += len(returns)
+        self._metrics.note_episodes(returns, lengths)
 
     def state(self) -> dict[str, Any]:
         """Everything but the envs themselves; the observation is theirs to give again where they save no state."""

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hotloop.maths import distributions as d
+
+NO_MASK = np.zeros((0, 0), np.bool_)
+"""For kernels: everything is allowed."""
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from hotloop.core.types import Array, Obs, Rollout
+from hotloop.core.types import Array, Obs, Rollout, RolloutRow
 from hotloop.lanes.flat import FlatParameters
 from hotloop.lanes.native import policy_plan_kernels as plan
 from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
 from hotloop.lanes.native.policy_kernels import run_epochs
 from hotloop.lanes.native.policy_loss_kernels import MEASURES
-from hotloop.lanes.native.policy_network_kernels import run_networks
+from hotloop.lanes.native.policy_network_kernels import run_and_draw, run_networks
 from hotloop.lanes.native.unit_kernels import mask_vector, prepare_units, real_matrix, real_vector, vector, whole
 from hotloop.lanes.numbers import FailedUpdate
 from hotloop.lanes.policy_numbers import minibatch, policy_failure
 from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
+from hotloop.maths.actions import NO_MASK
 from hotloop.nets.actor_critic import ActorCritic, ActorCriticLayout
 
 _matrix = types.float32[:, ::1]
@@ -29,15 +30,17 @@ _memory = (whole, vector, whole, vector)
 _rollout = (_matrix, *[vector] * 6, mask_vector)
 _old = types.Tuple((real_vector, real_vector, vector, whole))
 _scratch = types.Tuple((*[real_vector] * 5, real_matrix, real_matrix))
+_forward = (whole, *_memory, vector, _matrix, _matrix, vector)
 _SIGNATURES: list[tuple[Any, tuple[Any, ...]]] = [
-    (run_networks, (whole, *_memory, vector, _matrix, _matrix, vector)),
+    (run_networks, _forward),
+    (run_and_draw, (*_forward, types.uint64[::1], types.boolean[:, ::1], whole, _matrix)),
     (
         run_epochs,
         (whole, real_vector, *_memory, real_vector, *[vector] * 4, *_rollout)
         + (types.int64[:, ::1], real_vector, types.int64, vector, _old, _scratch, _matrix),
     ),
 ]
-_NO_MASK = np.zeros(0, np.bool_)
+_UNMASKED = np.zeros(0, np.bool_)
 
 
 def prepare() -> None:
@@ -63,6 +66,7 @@ class NativePolicyLane:
         self._layouts = network_layouts(layout, spec.actions.num_outputs)
         self._what = _whole_numbers(spec, layout, self._layouts)
         self._memory, self._constants = self._plans(spec.rows, training=True)
+        self._counts = np.array(spec.actions.counts, np.int64)
         self._acting: dict[int, tuple[Array, ...]] = {}
         self._gathered = np.empty(spec.rows * layout.obs_size, np.float32)
         self._scratch = _make_scratch(spec)
@@ -80,13 +84,23 @@ class NativePolicyLane:
     def forward(self, obs: Obs, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
         assert isinstance(obs, np.ndarray)
         count = len(obs)
+        if out is None:
+            out = np.empty((count, self.spec.actions.num_outputs), np.float32), np.empty(count, np.float32)
+        run_networks(*self._memory_for(count), self.online, obs if obs.ndim == 2 else obs.reshape(count, -1), *out)
+        return out
+
+    def act(self, row: RolloutRow, state: Array, mask: Array | None) -> None:
+        obs, outputs, values, action, _ = row
+        assert isinstance(obs, np.ndarray)
+        memory, rows = self._memory_for(len(values)), obs if obs.ndim == 2 else obs.reshape(len(obs), -1)
+        mask = NO_MASK if mask is None else mask
+        run_and_draw(*memory, self.online, rows, outputs, values, state, mask, self._counts, action)
+
+    def _memory_for(self, count: int) -> tuple[Array, ...]:
         memory = self._acting.get(count)
         if memory is None:
             memory = self._acting[count] = (self._what, *self._plans(count, training=False)[0])
-        if out is None:
-            out = np.empty((count, self.spec.actions.num_outputs), np.float32), np.empty(count, np.float32)
-        run_networks(*memory, self.online, obs if obs.ndim == 2 else obs.reshape(count, -1), *out)
-        return out
+        return memory
 
     def log_std(self) -> Array:
         return self._log_std
@@ -96,7 +110,7 @@ class NativePolicyLane:
         assert isinstance(obs, np.ndarray)
         reals = np.array([clip, spec.value_clip, spec.value_weight, spec.entropy_weight, spec.kl_stop])
         columns = (rollout.outputs, rollout.action, rollout.value[:-1], rollout.returns, rollout.advantage)
-        mask = _NO_MASK if rollout.action_mask is None else rollout.action_mask.reshape(-1)
+        mask = _UNMASKED if rollout.action_mask is None else rollout.action_mask.reshape(-1)
         stats = np.empty((len(PolicyStats.NAMES), len(lr)), np.float32)
         made, good = run_epochs(
             self._what, reals, *self._memory, self._constants, self.online, self._gradient, *self.moments,

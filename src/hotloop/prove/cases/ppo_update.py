@@ -11,7 +11,7 @@ import torch
 
 from hotloop.algos.ppo import PPOLearner
 from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
-from hotloop.core.types import ActionSpec, Array, ArraySpec, BoxActions, DiscreteActions, Rollout
+from hotloop.core.types import ActionSpec, Array, ArraySpec, BoxActions, DiscreteActions, Rollout, RolloutRow
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.policy_spec import PolicyStats
 from hotloop.loop.rollout import RolloutBuffer
@@ -106,11 +106,9 @@ class _Pair:
         data = RolloutBuffer(shape, ArraySpec((OBS_SIZE,)), self.learner.actions.layout, None).data
         assert isinstance(data.obs, np.ndarray)
         data.obs[:] = draw.normal(size=data.obs.shape)
-        outputs, values = self.learner.lane.forward(data.obs.reshape(-1, OBS_SIZE))
-        data.outputs[:] = outputs.reshape(data.outputs.shape)
-        data.value[:-1] = values.reshape(shape)
-        log_std, state = self.learner.lane.log_std(), np.array([seed], np.uint64)
-        self.learner.actions.draw(state, outputs, log_std, None, data.action.reshape(len(outputs), -1))
+        parts = (data.obs, data.outputs, data.value[:-1, :, None], data.action)
+        obs, outputs, values, action = (part.reshape(-1, part.shape[2]) for part in parts)
+        self.learner.lane.act(RolloutRow(obs, outputs, values[:, 0], action, None), np.array([seed], np.uint64), None)
         data.advantage[:], data.weight[:] = draw.normal(size=shape), 1.0
         data.returns[:] = data.value[:-1] + data.advantage
         names = ("obs", "outputs", "action", "returns", "advantage")
