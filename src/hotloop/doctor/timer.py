@@ -27,6 +27,20 @@ class PhaseTimer:
             found = self._phases[name] = _Phase(self)
         return found
 
+    @property
+    def current(self) -> _Phase:
+        """The phase that time is charged to now."""
+        return self._current
+
+    def enter(self, phase: _Phase) -> None:
+        """Charge what follows to `phase`: for phases in a row, at half the cost of as many `with` statements."""
+        self._switch(phase)
+        phase.count += 1
+
+    def go_back(self, phase: _Phase) -> None:
+        """Charge what follows to a phase that was entered before."""
+        self._switch(phase)
+
     def totals_ns(self) -> dict[str, int]:
         """Nanoseconds of every phase seen so far, up to this moment."""
         self._switch(self._current)

@@ -10,9 +10,13 @@ from hotloop.core.graphs import Graphs
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, EnvObs, EnvStep, Policy, VecEnv
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.collector_kernels import account
+from hotloop.loop.collector_kernels import NOT_FINITE, account
 from hotloop.loop.finite import require_finite
 from hotloop.loop.metrics import Metrics
+
+FLOAT32 = np.dtype(np.float32)
+LOOKED_AT = np.zeros((0, 0), np.float32)
+"""Stands for observations that need no second look."""
 
 
 class Collector:
@@ -21,6 +25,7 @@ class Collector:
     def __init__(self, envs: VecEnv, counters: Counters, metrics: Metrics, timer: PhaseTimer) -> None:
         self._counters = counters
         self._metrics = metrics
+        self._timer = timer
         self._act, self._env, self._log = timer.phase("act"), timer.phase("env"), timer.phase("log")
         self.restart(envs)
 
@@ -39,23 +44,34 @@ class Collector:
 
     def advance(self, policy: Policy) -> tuple[EnvObs, Any, EnvStep]:
         """What the policy saw, what it did, and what came of it."""
-        obs = self._obs
-        with self._act:
+        obs, timer, outer = self._obs, self._timer, self._timer.current
+        try:
+            timer.enter(self._act)
             action = policy.act(obs, self._action_mask)
-        with self._env:
+            timer.enter(self._env)
             step = self.envs.step(action)
-        self._obs, self._action_mask = step.obs, step.action_mask
-        with self._log:
-            require_finite(step, self._counters.env_steps)
+            timer.enter(self._log)
+            self._obs, self._action_mask = step.obs, step.action_mask
             self._account(step)
+        finally:
+            timer.go_back(outer)
         return obs, action, step
 
     def _account(self, step: EnvStep) -> None:
+        """Of numbers only: what is not finite is refused before it counts."""
+        obs, final_obs = step.obs, step.final_obs
+        if type(obs) is not np.ndarray or obs.ndim != 2 or obs.dtype is not FLOAT32 or step.reward_parts is not None:
+            require_finite(step, self._counters.env_steps)
+            obs = final_obs = LOOKED_AT
         if step.valid is not None:
+            require_finite(step, self._counters.env_steps)
             self._account_valid(step, step.valid)
             return
+        ended = (step.terminated, step.truncated)
+        num_ended = account(obs, final_obs, step.reward, *ended, self._returns, self._lengths, *self._ended)
+        if num_ended == NOT_FINITE:
+            require_finite(step, self._counters.env_steps)
         self._counters.env_steps += len(step.reward)
-        num_ended = account(step.reward, step.terminated, step.truncated, self._returns, self._lengths, *self._ended)
         if num_ended:
             self._note_episodes(*(each[:num_ended] for each in self._ended))
 

@@ -9,23 +9,18 @@ import numpy as np
 from hotloop.core.graphs import Graphs
 from hotloop.core.types import Array, EnvObs, EnvStep
 from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, first_not_finite, tensors_of_rows
-from hotloop.loop.finite_kernels import count_not_finite
+from hotloop.envs.finite_kernels import count_not_finite
 
 HINT = "an env must answer with finite numbers: `hotloop envs check` looks at it alone"
 ANSWERED = ("obs", "final_obs", "reward", "reward_parts")
 """What of a step is looked at, in this order."""
-NONE = np.zeros(0, np.float32)
 
 
 def require_finite(step: EnvStep, env_steps: int) -> None:
-    """Raise where a step holds NaN or infinity; half a microsecond where it does not."""
-    obs, final_obs = step.obs, step.final_obs
-    if type(obs) is np.ndarray and obs.ndim == 2 and obs.dtype.kind == "f":
-        bad = count_not_finite(obs, step.reward)
-    else:
-        bad = _count(obs) + _count(step.reward)
-    if final_obs is not obs:
-        bad += _count(final_obs)
+    """Raise where a step holds NaN or infinity."""
+    bad = _count(step.obs) + _count(step.reward)
+    if step.final_obs is not step.obs:
+        bad += _count(step.final_obs)
     if step.reward_parts is not None:
         bad += _count(step.reward_parts)
     if bad:
@@ -34,9 +29,7 @@ def require_finite(step: EnvStep, env_steps: int) -> None:
 
 def _count(values: EnvObs) -> int:
     return sum(
-        count_not_finite(part.reshape(len(part), -1), NONE)
-        for part in _parts(values).values()
-        if part.dtype.kind == "f" and part.size
+        count_not_finite(part.reshape(-1)) for part in _parts(values).values() if part.dtype.kind == "f" and part.size
     )
 
 
