@@ -8,8 +8,8 @@ import numpy as np
 
 from hotloop.core.graphs import Graphs
 from hotloop.core.types import Array, EnvObs, EnvStep
-from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, first_not_finite, tensors_of_rows
 from hotloop.envs.finite_kernels import count_not_finite
+from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, first_not_finite, tensors_of_rows
 
 HINT = "an env must answer with finite numbers: `hotloop envs check` looks at it alone"
 ANSWERED = ("obs", "final_obs", "reward", "reward_parts")
