@@ -37,6 +37,9 @@ def faked_run(python, script, training):
 def test_names_choose_parts_and_libraries_and_nothing_named_means_all():
     assert libraries.split_names([]) == (libraries.PARTS, libraries.LIBRARIES)
     assert libraries.split_names(["replay", "cpprb"]) == (("replay",), ("cpprb",))
+    assert libraries.split_names(["training", "rlox"]) == (("dqn", "ppo"), ("rlox",))
+    assert libraries.split_names(["ppo", "stable-baselines3"]) == (("ppo",), ("stable-baselines3",))
+    assert [work.algorithm for _, work in bench_training.plan([SB3], 10, 100, ["ppo"])] == ["ppo", "ppo"]
     with pytest.raises(SettingsError, match="did you mean `tianshou`"):
         libraries.split_names(["tianshu"])
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
@@ -26,9 +27,10 @@ def run(words: list[str]) -> int:
         "lanes: microseconds per update on every lane, and where the rule behind `lane = auto` is right or wrong.\n"
         "peers: the same work in other libraries, taking turns on one thread; a ratio above 1 is in our favour.\n"
         "workers: envs in worker processes against Gymnasium's AsyncVectorEnv, by the clock on the wall.\n"
-        "NAME for lanes: a network and batch (64x64-b32); for peers: a library (cpprb), or `replay` or `training`;\n"
+        "NAME for lanes: a network and batch (64x64-b32); for peers: a library (cpprb), or a part: `replay`,\n"
+        "`dqn`, `ppo`, or `training` for both of these;\n"
         "for workers: an env (cartpole).",
-        "hotloop bench peers stable-baselines3 training",
+        "hotloop bench peers stable-baselines3 ppo --rounds 6",
     )
     parser.add_argument("what", choices=["lanes", "peers", "workers"])
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these; without names, all")
@@ -95,13 +97,12 @@ def _peers(arguments: Namespace) -> int:
     _prepare()
     rows: list[PeerRow] = []
     notes = [f"{name}: {advice}" for name, advice in found.missing.items()]
-    for part in parts:
-        compared = _compare_replays(found, arguments) if part == "replay" else _compare_training(found, arguments)
-        for result in compared:
-            if isinstance(result, str):
-                notes.append(result)
-            else:
-                rows.append(result)
+    replays = _compare_replays(found, arguments) if "replay" in parts else []
+    for result in chain(replays, _compare_training(found, arguments, parts)):
+        if isinstance(result, str):
+            notes.append(result)
+        else:
+            rows.append(result)
     if arguments.json:
         print_json({"load_average": _load(), "rows": [row.as_data() for row in rows], "notes": notes})
     else:
@@ -135,10 +136,12 @@ def _compare_replays(found: Found, arguments: Namespace) -> Iterator[PeerRow]:
                 yield row
 
 
-def _compare_training(found: Found, arguments: Namespace) -> Iterator[PeerRow | str]:
+def _compare_training(found: Found, arguments: Namespace, parts: Sequence[str]) -> Iterator[PeerRow | str]:
     from hotloop.prove.bench_training import WARM_UP, compare_training, plan
 
-    planned = plan(found.libraries, WARM_UP, arguments.env_steps)
+    planned = plan(found.libraries, WARM_UP, arguments.env_steps, parts)
+    if not planned:
+        return
     with _progress(len(planned) * arguments.rounds, arguments.quiet) as advance:
         for about, result in compare_training(planned, arguments.rounds):
             advance(about, 1)

@@ -147,10 +147,11 @@ def _over_seeds(summaries: Sequence[ArmSummary]) -> str:
 def notes(comparison: Comparison) -> list[str]:
     """How the figures came about, a sentence each."""
     question, reused = comparison.question, sum(job.reused for job in comparison.jobs)
+    at_once = "one run at a time" if question.workers == 1 else f"{question.workers} runs at once"
     sentences = [
         f"{question.measure} of the best weights of each seed on fresh episodes, and over the run (area under the "
         "curve against env steps, divided by its width): interquartile means with bootstrap intervals.",
-        f"Rates and seconds as measured with {question.workers} runs at once on {question.cores} cores"
+        f"Rates and seconds as measured with {at_once} on {question.cores} cores"
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {NOT_COUNTED}; all s: everything.",
     ]

@@ -28,7 +28,7 @@ def headline(contrast: Contrast) -> str:
     """`faster but worse by 2.0 in final score`, without names."""
     learning = _learning(contrast)
     if contrast.speed in ("unclear", "unknown"):
-        return learning + ("; no difference in speed seen" if contrast.speed == "unclear" else "")
+        return learning + ("; not seen to learn sooner or later" if contrast.speed == "unclear" else "")
     return _JOIN.get((contrast.speed, contrast.learning), f"{contrast.speed}; ") + learning
 
 

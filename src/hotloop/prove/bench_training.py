@@ -20,7 +20,7 @@ from typing import Any
 from hotloop.core.medians import median_interval
 from hotloop.prove import peers
 from hotloop.prove.bench_rows import PeerRow
-from hotloop.prove.peers.libraries import Library
+from hotloop.prove.peers.libraries import ALGORITHMS, Library
 
 FOLDER = Path(peers.__file__).parent
 PPO_SCRIPTS = {"stable-baselines3": "ppo_stable_baselines3.py"}
@@ -99,7 +99,9 @@ def _keep_on_one_core(pid: int) -> None:
             os.sched_setaffinity(pid, {max(os.sched_getaffinity(0))})
 
 
-def plan(libraries: Sequence[Library], warm_up: int, env_steps: int) -> list[tuple[Library, Training]]:
+def plan(
+    libraries: Sequence[Library], warm_up: int, env_steps: int, algorithms: Sequence[str] = ALGORITHMS
+) -> list[tuple[Library, Training]]:
     """What each library is compared on."""
     made = []
     for library in libraries:
@@ -110,7 +112,8 @@ def plan(libraries: Sequence[Library], warm_up: int, env_steps: int) -> list[tup
         if library.name in PPO_SCRIPTS:
             window = (PPO_ROLLOUTS * warm_up, PPO_ROLLOUTS * env_steps)
             made += [(library, Training(1, *window, own, "ppo")) for own in (False, True)]
-    return sorted(made, key=lambda pair: pair[1].name)
+    chosen = [pair for pair in made if pair[1].algorithm in algorithms]
+    return sorted(chosen, key=lambda pair: pair[1].name)
 
 
 def compare_training(

@@ -17,7 +17,10 @@ INSTALL = "pip install 'hotloop[peers]'"
 JAX = ("sbx-rl", "rejax")
 """In an environment of their own: their jax and ours need not agree on anything."""
 LIBRARIES = ("stable-baselines3", "rlox", "cpprb", "tianshou", *JAX)
-PARTS = ("replay", "training")
+ALGORITHMS = ("dqn", "ppo")
+TRAINING = "training"
+"""Both of them."""
+PARTS = ("replay", *ALGORITHMS)
 ASK_VERSIONS = """
 import json, sys
 from importlib.metadata import PackageNotFoundError, version
@@ -48,12 +51,13 @@ class Found:
 
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The parts and the libraries that `names` ask for; all of a kind where none of it is named."""
+    known = (*PARTS, TRAINING, *LIBRARIES)
     for name in names:
-        if name not in PARTS + LIBRARIES:
-            near = nearest(name, PARTS + LIBRARIES)
-            hint = f"did you mean `{near}`?" if near else f"one of {', '.join(PARTS + LIBRARIES)}"
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean `{near}`?" if near else f"one of {', '.join(known)}"
             raise SettingsError(f"there is no library and no part `{name}`", hint)
-    parts = tuple(part for part in PARTS if part in names)
+    parts = tuple(part for part in PARTS if part in names or (part in ALGORITHMS and TRAINING in names))
     libraries = tuple(library for library in LIBRARIES if library in names)
     return parts or PARTS, libraries or LIBRARIES
 
