@@ -115,6 +115,7 @@ def facts(trace: Trace) -> list[tuple[str, str]]:
         ("denormal values", counts.denormal_values, f"{counts.denormal_values:,}"),
     ]
     rows += [("waiting for others", counts.waiting_seconds, duration(counts.waiting_seconds))]
+    rows += [("computed by worker processes", counts.worker_seconds, duration(counts.worker_seconds))]
     rows += [("garbage collection", counts.gc_seconds, f"{duration(counts.gc_seconds)} in {counts.gc_collections:,}")]
     return [(label, shown) for label, value, shown in rows if value]
 
