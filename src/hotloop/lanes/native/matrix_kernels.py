@@ -10,20 +10,12 @@ from hotloop.core.types import Array
 from hotloop.lanes.native.tile_kernels import (
     dots_1,
     dots_4,
-    half_1,
-    half_2,
-    half_4,
-    half_main,
-    slim_1,
-    slim_2,
-    slim_4,
-    slim_main,
     sum_of_squares_whole,
+    tile_1,
+    tile_2,
+    tile_4,
+    tile_main,
     transpose_square,
-    wide_1,
-    wide_2,
-    wide_4,
-    wide_main,
 )
 from hotloop.lanes.native.unit_kernels import index, matrix, place, real, sizes, stepped_matrix, unit
 from hotloop.lanes.native.vector_kernels import HALF, LANES, PANEL, TILE_ROWS
@@ -49,73 +41,29 @@ def multiply(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, 
     """
     (c_data, c_at, c_step), (b_data, b_at, b_step), (rows, columns, depth) = c, b, sizes
     n = 0
-    while n + PANEL <= columns:
-        _wide_panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, (rows, PANEL, depth), floor, add)
-        n += PANEL
     while n < columns:
-        width, to, by = min(LANES, columns - n), (c_data, c_at + n, c_step), (b_data, b_at + n, b_step)
-        if width <= HALF:
-            _half_panel(to, a, by, bias, (rows, width, depth), floor, add)
-        else:
-            _slim_panel(to, a, by, bias, (rows, width, depth), floor, add)
-        n += LANES
+        width = PANEL if n + PANEL <= columns else min(LANES, columns - n)
+        _panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, (rows, width, depth), floor, add)
+        n += width
 
 
 @inline_kernel
-def _wide_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
+def _panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
     (cd, co, cs), (ad, ao, ar, ac), (bd, bo, bs), (bias_d, bias_o), (rows, columns, depth) = c, a, b, bias, sizes
     m = 0
     while m + TILE_ROWS <= rows:
-        wide_main(
+        tile_main(
             cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
         )
         m += TILE_ROWS
     while m + 4 <= rows:
-        wide_4(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        tile_4(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
         m += 4
     if m + 2 <= rows:
-        wide_2(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        tile_2(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
         m += 2
     if m < rows:
-        wide_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
-
-
-@inline_kernel
-def _slim_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
-    (cd, co, cs), (ad, ao, ar, ac), (bd, bo, bs), (bias_d, bias_o), (rows, columns, depth) = c, a, b, bias, sizes
-    m = 0
-    while m + TILE_ROWS <= rows:
-        slim_main(
-            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
-        )
-        m += TILE_ROWS
-    while m + 4 <= rows:
-        slim_4(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
-        m += 4
-    if m + 2 <= rows:
-        slim_2(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
-        m += 2
-    if m < rows:
-        slim_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
-
-
-@inline_kernel
-def _half_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
-    (cd, co, cs), (ad, ao, ar, ac), (bd, bo, bs), (bias_d, bias_o), (rows, columns, depth) = c, a, b, bias, sizes
-    m = 0
-    while m + TILE_ROWS <= rows:
-        half_main(
-            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
-        )
-        m += TILE_ROWS
-    while m + 4 <= rows:
-        half_4(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
-        m += 4
-    if m + 2 <= rows:
-        half_2(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
-        m += 2
-    if m < rows:
-        half_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
+        tile_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
 
 
 @unit(matrix, matrix, index, index)

@@ -1,4 +1,4 @@
-"""The tiles of the native lane's matrix products, one LLVM function per height, width and layout."""
+"""The tiles of the native lane's matrix products, one LLVM function per height."""
 
 from __future__ import annotations
 
@@ -67,30 +67,43 @@ class _Partial:
         builder.call(function, [value, builder.bitcast(pointer, kinds[1]), ir.Constant(LANE, 4), self.mask])
 
 
-def _tile(rows: int, vectors: int, lanes: int = LANES) -> Any:
+def _tile(rows: int) -> Any:
     """C[rows, columns] = max(floor, bias[rows] + A[rows, depth] @ B[depth, columns]), or C += that.
 
     A is read element by element, so it may lie either way: element (m, k) at `m * row_step + k * column_step`.
-    One vector wide, only `columns` of its lanes are read and written; two wide, all are.
+    `columns` is a whole panel, or what is left: up to a vector, of which a half does where there are that few.
     The floor is 0 for ReLU and -inf for none; a NaN is not below it and passes.
     """
 
     def emit(builder: Any, arguments: list[Any]) -> None:
-        c, c_stride, a, row_step, column_step, b, b_stride, bias, depth, columns, floor, accumulate = arguments
-        access = _Partial(builder, columns, lanes) if vectors == 1 else _Whole()
-        starts = [splat(builder, builder.load(at(builder, bias, number(m))), lanes) for m in range(rows)]
-        lines = [at(builder, a, builder.mul(row_step, number(m))) for m in range(rows)]
-        loop = Loop(builder, depth, 1, [start for start in starts for _ in range(vectors)])
-        b_line = at(builder, b, builder.mul(loop.index, b_stride))
-        right = [access.load(builder, at(builder, b_line, number(v * LANES))) for v in range(vectors)]
-        step = builder.mul(loop.index, column_step)
-        totals = []
-        for m in range(rows):
-            left = splat(builder, builder.load(at(builder, lines[m], step)), lanes)
-            totals += [multiply_add(builder, left, right[v], loop.carried[m * vectors + v]) for v in range(vectors)]
-        _finish(builder, access, loop.close(totals), vectors, (c, c_stride, splat(builder, floor, lanes), accumulate))
+        columns = arguments[9]
+        with builder.if_else(builder.icmp_signed(">", columns, number(LANES))) as (whole, part):
+            with whole:
+                _product(builder, arguments, rows, 2, LANES)
+            with part, builder.if_else(builder.icmp_signed(">", columns, number(HALF))) as (slim, half):
+                with slim:
+                    _product(builder, arguments, rows, 1, LANES)
+                with half:
+                    _product(builder, arguments, rows, 1, HALF)
 
-    return block_function(f"hotloop_tile_{rows}_{vectors}_{lanes}", "poipoiipoipoiifi", emit)
+    return block_function(f"hotloop_tile_{rows}", "poipoiipoipoiifi", emit)
+
+
+def _product(builder: Any, arguments: list[Any], rows: int, vectors: int, lanes: int) -> None:
+    """One vector wide, only `columns` of its lanes are read and written; two wide, all are."""
+    c, c_stride, a, row_step, column_step, b, b_stride, bias, depth, columns, floor, accumulate = arguments
+    access = _Partial(builder, columns, lanes) if vectors == 1 else _Whole()
+    starts = [splat(builder, builder.load(at(builder, bias, number(m))), lanes) for m in range(rows)]
+    lines = [at(builder, a, builder.mul(row_step, number(m))) for m in range(rows)]
+    loop = Loop(builder, depth, 1, [start for start in starts for _ in range(vectors)])
+    b_line = at(builder, b, builder.mul(loop.index, b_stride))
+    right = [access.load(builder, at(builder, b_line, number(v * LANES))) for v in range(vectors)]
+    step = builder.mul(loop.index, column_step)
+    totals = []
+    for m in range(rows):
+        left = splat(builder, builder.load(at(builder, lines[m], step)), lanes)
+        totals += [multiply_add(builder, left, right[v], loop.carried[m * vectors + v]) for v in range(vectors)]
+    _finish(builder, access, loop.close(totals), vectors, (c, c_stride, splat(builder, floor, lanes), accumulate))
 
 
 def _finish(builder: Any, access: Any, totals: list[Any], vectors: int, output: Any) -> None:
@@ -109,18 +122,10 @@ def _finish(builder: Any, access: Any, totals: list[Any], vectors: int, output: 
                 access.store(builder, kept, place)
 
 
-wide_main = _tile(TILE_ROWS, 2)
-wide_4 = _tile(4, 2)
-wide_2 = _tile(2, 2)
-wide_1 = _tile(1, 2)
-slim_main = _tile(TILE_ROWS, 1)
-slim_4 = _tile(4, 1)
-slim_2 = _tile(2, 1)
-slim_1 = _tile(1, 1)
-half_main = _tile(TILE_ROWS, 1, HALF)
-half_4 = _tile(4, 1, HALF)
-half_2 = _tile(2, 1, HALF)
-half_1 = _tile(1, 1, HALF)
+tile_main = _tile(TILE_ROWS)
+tile_4 = _tile(4)
+tile_2 = _tile(2)
+tile_1 = _tile(1)
 
 
 def _transpose(builder: Any, arguments: list[Any]) -> None:
