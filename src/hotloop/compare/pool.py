@@ -6,12 +6,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hotloop.compare.jobs import Job
+from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.runs.files import explained, make_folder
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -27,7 +27,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch) -> None:
     """
     waiting = [job for job in jobs if job.status == "waiting"]
     running: dict[subprocess.Popen[bytes], Job] = {}
-    with _terminate_as_interrupt():
+    with terminate_as_interrupt():
         try:
             while waiting or running:
                 while waiting and len(running) < workers:
@@ -101,19 +101,3 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-
-
-@contextlib.contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.export.extras import need
 from hotloop.tune.space import Resolve, words_of
 from hotloop.tune.study import Plan, states
@@ -32,7 +31,7 @@ class Search:
     def run(self, workers: int) -> None:
         """Ctrl-C and SIGTERM end the children, which save first, and come out as KeyboardInterrupt."""
         threads = [threading.Thread(target=self._work, name=f"trials {i}") for i in range(workers)]
-        with _terminate_as_interrupt():
+        with terminate_as_interrupt():
             try:
                 for thread in threads:
                     thread.start()
@@ -117,19 +116,3 @@ def _again(study: Any, frozen: Any) -> Any:
     """A trial that is open in the study, as one that can be reported to."""
     (optuna,) = need("tune", "searching", "optuna")
     return optuna.trial.Trial(study, frozen._trial_id)
-
-
-@contextlib.contextmanager
-def _terminate_as_interrupt() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
