@@ -99,7 +99,7 @@ def waiting(worker_seconds: float, received: float = 5.0, env_steps: int = 24_00
 def test_waiting_for_workers_is_found_by_its_share() -> None:
     finding = found("MACHINE003", waiting(5.4))  # 24,000 answers: 4.8 of their 5.4 seconds are messages
     assert finding.where == "train.py:9"
-    assert finding.evidence.startswith("The loop waits for answers of workers 50 % of its time; they themselves")
+    assert "50 % of its time; for each of 24,000 answers they used 225 microseconds" in finding.evidence
     assert finding.expected_gain == pytest.approx(expected_gain(0.6, 6.0 / 0.6, relief=0.8))
     assert judge("MACHINE003", waiting(5.4, received=1.0)) is None
 

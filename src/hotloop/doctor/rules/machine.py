@@ -131,19 +131,24 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
         return None
     # Where an env step is mostly waiting, sending and putting the answers together goes with it.
     share = max(waited, trace.share(ENV)) if waited > 0.5 * trace.share(ENV) else waited
-    seconds = share * trace.loop_seconds
-    speedup = min(MOST_WORKER_SPEEDUP, seconds / max(1e-9, _seconds_of_the_envs(trace, calls, seconds)))
+    seconds, answers = share * trace.loop_seconds, _answers(trace, calls)
+    speedup = min(MOST_WORKER_SPEEDUP, seconds / max(1e-9, _seconds_of_the_envs(trace, answers, seconds)))
     evidence = (
-        f"The loop waits for answers of workers {percent(waited)} of its time; they themselves computed for "
-        f"{trace.counts.worker_seconds:.1f} of its {trace.loop_seconds:.1f} seconds."
+        f"The loop waits for answers of workers {percent(waited)} of its time; for each of {number(answers)} answers "
+        f"they used {number(1e6 * trace.counts.worker_seconds / answers)} microseconds of processor time, messages "
+        "included."
     )
     return suggest(trace, share, speedup, evidence=evidence, remedy=WORKERS, places=places, relief=WAITING_RELIEF)
 
 
-def _seconds_of_the_envs(trace: Trace, calls: list[CallCount], seconds: float) -> float:
-    """What the envs of workers would cost here: what they computed, and how long they slept, without the messages."""
+def _answers(trace: Trace, calls: list[CallCount]) -> float:
+    """One for each env step, unless the script receives them itself, where they were counted."""
     received = [call for call in calls if call.name.endswith(".recv")]
-    answers = trace.counts.env_steps * (trace.per_env_step(received) if received else 1.0)
+    return max(1.0, trace.counts.env_steps * (trace.per_env_step(received) if received else 1.0))
+
+
+def _seconds_of_the_envs(trace: Trace, answers: float, seconds: float) -> float:
+    """What the envs of workers would cost here: what they computed, and how long they slept, without the messages."""
     computed = max(0.0, trace.counts.worker_seconds - answers * MESSAGE_SECONDS)
     return computed + max(0.0, seconds - computed - answers * MOST_MESSAGE_SECONDS)
 
