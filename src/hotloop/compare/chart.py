@@ -123,9 +123,9 @@ class _Plot:
         if self._frame.threshold is None:
             return []
         y = self.y(self._frame.threshold)
-        place = y - 4 if y - self.top > 14 else y + 13
+        place = y + 13 if self.bottom - y > 18 else y - 4  # most curves start left and end above it
         name = f"threshold {short_number(self._frame.threshold)}"
-        return [_across(y, "threshold"), Words(_LEFT + 6, place, name, "small")]
+        return [_across(y, "threshold"), Words(WIDTH - _RIGHT - 4, place, name, "small end")]
 
     def band(self, curve: Curve, number: int) -> Band | None:
         if curve.low is None or curve.high is None:
