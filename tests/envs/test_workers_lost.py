@@ -241,6 +241,7 @@ import numpy as np
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
 name, trouble = sys.argv[1:]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with Ctrl-C ignored
 settings = EnvSettings(id=name, num_envs=4, workers=2, options={"bad_seed": 6} if "Hangs" in name else {})
 envs = make_envs(settings, 4, np.arange(5, 9).astype(np.uint64))
 envs.reset()
@@ -286,6 +287,9 @@ def test_control_c_prints_nothing_of_the_workers():
     owner, pids = run_owner("Steady")
     time.sleep(0.2)
     os.killpg(owner.pid, signal.SIGINT)
-    output, errors = owner.communicate(timeout=30)
+    try:
+        output, errors = owner.communicate(timeout=30)
+    finally:
+        owner.kill()
     assert (output, errors, owner.returncode) == ("closed\n", "", 0)
     assert not any(is_running(pid) for pid in pids)

@@ -59,14 +59,14 @@ class Collector:
 
     def _account(self, step: EnvStep) -> None:
         """Of numbers only: what is not finite is refused before it counts."""
-        obs, final_obs = step.obs, step.final_obs
-        if type(obs) is not np.ndarray or obs.ndim != 2 or obs.dtype is not FLOAT32 or step.reward_parts is not None:
-            require_finite(step, self._counters.env_steps)
-            obs = final_obs = LOOKED_AT
         if step.valid is not None:
             require_finite(step, self._counters.env_steps)
             self._account_valid(step, step.valid)
             return
+        obs, final_obs = step.obs, step.final_obs
+        if type(obs) is not np.ndarray or obs.ndim != 2 or obs.dtype is not FLOAT32 or step.reward_parts is not None:
+            require_finite(step, self._counters.env_steps)
+            obs = final_obs = LOOKED_AT
         ended = (step.terminated, step.truncated)
         num_ended = account(obs, final_obs, step.reward, *ended, self._returns, self._lengths, *self._ended)
         if num_ended == NOT_FINITE:
