@@ -9,6 +9,7 @@ import pytest
 from tests.lanes.policy_rollouts import ACTIONS, ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 from hotloop.core.errors import LaneError, NumbersError
+from hotloop.core.types import RolloutRow
 from hotloop.lanes.policy_spec import PolicyStats
 
 ORDER = np.stack([np.random.default_rng(seed).permutation(STEPS * ENVS) for seed in range(2)])
@@ -93,6 +94,16 @@ def test_both_lanes_draw_the_same_actions(kind: str, masked: bool) -> None:
     )
     for name in ("outputs", "value", "action"):
         np.testing.assert_allclose(getattr(native, name), getattr(eager, name), rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def test_a_mask_may_lie_in_memory_as_it_likes() -> None:
+    learner = make_learner("discrete", learner={"lane": "native"})
+    data = make_rollout(learner)
+    row = RolloutRow(data.obs[0], data.outputs[0], data.value[0], data.action[0], None)
+    mask = np.zeros((3, ENVS), bool).T
+    mask[:, 1] = True
+    learner.lane.act(row, np.array([0], np.uint64), mask)
+    assert (row.action == 1).all()
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 9, 33])

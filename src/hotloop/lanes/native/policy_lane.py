@@ -93,7 +93,7 @@ class NativePolicyLane:
         obs, outputs, values, action, _ = row
         assert isinstance(obs, np.ndarray)
         memory, rows = self._memory_for(len(values)), obs if obs.ndim == 2 else obs.reshape(len(obs), -1)
-        mask = NO_MASK if mask is None else mask
+        mask = NO_MASK if mask is None else np.ascontiguousarray(mask, np.bool_)  # the env's: it may lie any way
         run_and_draw(*memory, self.online, rows, outputs, values, state, mask, self._counts, action)
 
     def _memory_for(self, count: int) -> tuple[Array, ...]:
