@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hotloop.algos.dqn import DQNLearner, update_spec
+from hotloop.algos.dqn import DQNLearner, q_spec
 from hotloop.algos.dqn_settings import DQNSettings, OptimiserSettings, TargetSettings
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import build
@@ -31,7 +31,7 @@ def test_the_spec_says_what_the_settings_say():
         optimiser=OptimiserSettings(max_gradient_norm=3.0, accumulate=2, beta1=0.8, beta2=0.9, epsilon=1e-5),
         target=TargetSettings(tau=0.5, every=7),
     )
-    spec = update_spec(settings)
+    spec = q_spec(settings)
     assert (spec.double, spec.loss, spec.target_tau, spec.target_every) == (True, "mse", 0.5, 7)
     assert (spec.max_gradient_norm, spec.accumulate) == (3.0, 2)
     assert (spec.beta1, spec.beta2, spec.epsilon) == (0.8, 0.9, 1e-5)
@@ -39,7 +39,7 @@ def test_the_spec_says_what_the_settings_say():
 
 @pytest.mark.parametrize("unit", ["env_steps", "episodes"])
 def test_a_target_that_counts_something_else_is_not_the_lanes_business(unit):
-    assert update_spec(DQNSettings(target=TargetSettings(every=7, unit=unit))).target_every == 0
+    assert q_spec(DQNSettings(target=TargetSettings(every=7, unit=unit))).target_every == 0
 
 
 def test_rows_of_an_update_are_all_accumulated_batches():

@@ -10,6 +10,7 @@ from tests.oracles.gae_oracle import gae_one_env
 from hotloop.core.errors import LaneError, SettingsError
 from hotloop.core.schedules import Counters
 from hotloop.core.types import NodeAction
+from hotloop.lanes.graph_objective import GraphOutputs
 
 
 def test_every_part_has_returns_of_its_own_and_the_policy_follows_the_whole() -> None:
@@ -66,7 +67,8 @@ def test_a_learner_restored_goes_on_exactly() -> None:
 def test_actions_stay_within_their_bounds_and_nodes_choose_for_themselves() -> None:
     learner = make_learner("per node", network={"log_std": 1.0})
     graphs = random_graphs(np.random.default_rng(0), 50)
-    numbers, choices = learner.actions.draw(np.array([0], np.uint64), graphs, learner.lane.forward(graphs))
+    outputs = GraphOutputs._make(learner.lane.infer(graphs))
+    numbers, choices = learner.actions.draw(np.array([0], np.uint64), graphs, outputs)
     action = learner.actions.to_env(numbers, choices)
     assert isinstance(action, NodeAction)
     assert (action.numbers >= [-1.0, 0.0]).all()

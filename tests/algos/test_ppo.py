@@ -7,15 +7,16 @@ import pytest
 from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 from hotloop.core.schedules import Counters
-from hotloop.lanes.policy_spec import PolicyStats
+from hotloop.core.types import UpdateStats
+from hotloop.lanes.policy_objective import KL
 
 LAST = np.zeros((ENVS, FEATURES), np.float32)
 
 
-def stats_with(kl: float) -> PolicyStats:
+def stats_with(kl: float) -> UpdateStats:
     scalars = np.zeros((7, 8), np.float32)
-    scalars[PolicyStats.KL, 4:] = kl  # of the last epoch
-    return PolicyStats(scalars)
+    scalars[KL, 4:] = kl  # of the last epoch
+    return UpdateStats(scalars)
 
 
 def test_a_time_out_bootstraps_from_the_value_of_its_final_observation():
@@ -24,9 +25,9 @@ def test_a_time_out_bootstraps_from_the_value_of_its_final_observation():
     rollout.reward[:], rollout.truncated[3, 1] = 1.0, True
     final = np.full((1, FEATURES), 2.0, np.float32)
     learner.finish(rollout, LAST, (np.array([3]), np.array([1]), final))
-    expected = 1.0 + 0.5 * learner.lane.forward(final)[1][0] - rollout.value[3, 1]
+    expected = 1.0 + 0.5 * learner.lane.infer(final)[1][0] - rollout.value[3, 1]
     assert rollout.advantage[3, 1] == pytest.approx(expected, rel=1e-5)
-    last = 1.0 + 0.5 * learner.lane.forward(LAST)[1][0] - rollout.value[STEPS - 1, 0]
+    last = 1.0 + 0.5 * learner.lane.infer(LAST)[1][0] - rollout.value[STEPS - 1, 0]
     assert rollout.advantage[STEPS - 1, 0] == pytest.approx(last, rel=1e-5)
 
 
@@ -79,7 +80,7 @@ def test_weights_hold_parameters_and_what_observations_are_normalised_by():
     one.obs_normaliser.refresh()
     other.load_weights(one.weights())
     obs = np.random.default_rng(1).normal(size=(4, FEATURES)).astype(np.float32)
-    for mine, theirs in zip(one.lane.forward(one.seen(obs)), other.lane.forward(other.seen(obs)), strict=True):
+    for mine, theirs in zip(one.lane.infer(one.seen(obs)), other.lane.infer(other.seen(obs)), strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert not np.array_equal(one.seen(obs), obs)
 

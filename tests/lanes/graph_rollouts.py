@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.graph_ppo import GraphPPOLearner
+from hotloop.algos.ppo import PPOLearner
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.graphs import Graphs, GraphSpec, join_graphs
 from hotloop.core.settings import build, merge
 from hotloop.core.types import BoxActions, EnvStep, GraphRollout, NodeActions
+from hotloop.lanes.graph_objective import GraphOutputs
 from hotloop.loop.graph_rollout import GraphRolloutBuffer
 
 STEPS, ENVS, PARTS = 4, 3, 2
@@ -28,8 +29,8 @@ BASE: dict[str, Any] = {
 }
 
 
-def make_learner(kind: str = "numbers", **tree: Any) -> GraphPPOLearner:
-    return GraphPPOLearner(build(PPOSettings, merge(BASE, tree)), SPEC, ACTIONS[kind])
+def make_learner(kind: str = "numbers", **tree: Any) -> PPOLearner:
+    return PPOLearner(build(PPOSettings, merge(BASE, tree)), SPEC, ACTIONS[kind])
 
 
 def random_graphs(draw: np.random.Generator, count: int) -> Graphs:
@@ -51,13 +52,13 @@ def random_graphs(draw: np.random.Generator, count: int) -> Graphs:
     return join_graphs(made)
 
 
-def make_rollout(learner: GraphPPOLearner, seed: int = 0, counts: np.ndarray | None = None) -> GraphRollout:
+def make_rollout(learner: PPOLearner, seed: int = 0, counts: np.ndarray | None = None) -> GraphRollout:
     """Filled as a run fills it, with an episode that ends and one that is cut off."""
     draw, state = np.random.default_rng(seed), np.array([seed], np.uint64)
     buffer = GraphRolloutBuffer((STEPS, ENVS), learner.actions.num_numbers, PARTS)
     for t in range(STEPS):
         graphs = random_graphs(draw, ENVS)
-        outputs = learner.lane.forward(graphs)
+        outputs = GraphOutputs._make(learner.lane.infer(graphs))
         numbers, choices = learner.actions.draw(state, graphs, outputs)
         buffer.note(graphs, outputs, numbers, choices, counts)
         flags = np.zeros((2, ENVS), bool)

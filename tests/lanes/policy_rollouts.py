@@ -55,7 +55,7 @@ def make_rollout(learner: PPOLearner, seed: int = 0, masked: bool = False, ignor
             mask[:, 0] = mask[:, -1] = True
         data.obs[t] = obs
         row = RolloutRow(data.obs[t], data.outputs[t], data.value[t], data.action[t], None)
-        learner.lane.act(row, state, mask)
+        learner.draw(row, state, mask)
         if data.action_mask is not None:
             data.action_mask[t] = mask
     data.advantage[:] = draw.normal(size=(STEPS, ENVS))

@@ -17,31 +17,31 @@ from torch import nn
 
 from hotloop.core.errors import LaneError
 from hotloop.core.types import Array, ArraySpec, Batch, ObsSpec, UpdateStats, map_obs
-from hotloop.lanes import compiled_build
+from hotloop.lanes import compiling
 from hotloop.lanes.compiled import CompiledLane, adam_factors, chunks
-from hotloop.lanes.compiled_step import flatten_obs, restore_obs
 from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.numbers import NotFiniteError, first_not_finite
-from hotloop.lanes.q_numbers import q_tensors
-from hotloop.lanes.spec import Lane, UpdateSpec
+from hotloop.lanes.nonfinite import NotFiniteError, first_nonfinite
+from hotloop.lanes.objective import flatten_tensors, restore_tensors
+from hotloop.lanes.q_objective import QObjective, QSpec, TransitionBatch
+from hotloop.lanes.spec import Lane
 from hotloop.nets.build import build_q_network
 from hotloop.nets.settings import NetworkSettings
 
 pytestmark = pytest.mark.skipif(
-    compiled_build.compiler_problem() != "", reason=f"compiled lane: {compiled_build.compiler_problem()}"
+    compiling.compiler_problem() != "", reason=f"compiled lane: {compiling.compiler_problem()}"
 )
 FLAT = ArraySpec((4,))
 NUM_ENVS, NUM_ACTIONS, ROWS = 2, 3, 8
 VECTORS = ("online", "target", "mean", "square")
 
 
-def make_spec(**changes: Any) -> UpdateSpec:
+def make_spec(**changes: Any) -> QSpec:
     """A large epsilon, so that Adam does not blow up the rounding of gradients near zero."""
     values: dict[str, Any] = dict(
         loss="huber", double=False, atoms=1, v_min=0.0, v_max=20.0, noisy=False, max_gradient_norm=0.5, accumulate=1,
         beta1=0.9, beta2=0.999, epsilon=1e-3, target_tau=1.0, target_every=7,
     )  # fmt: skip
-    return UpdateSpec(**(values | changes))
+    return QSpec(**(values | changes))
 
 
 def make_batch(k: int, obs_spec: ObsSpec = FLAT, masked: bool = False, seed: int = 0) -> Batch:
@@ -73,10 +73,12 @@ def rates(k: int) -> Array:
 
 
 def make_lanes(
-    spec: UpdateSpec, settings: NetworkSettings, obs_spec: ObsSpec = FLAT, **options: Any
+    spec: QSpec, settings: NetworkSettings, obs_spec: ObsSpec = FLAT, **options: Any
 ) -> tuple[EagerLane, CompiledLane]:
     networks = [build_q_network(settings, obs_spec, NUM_ACTIONS, seed=1) for _ in range(2)]
-    return EagerLane(spec, networks[0], "cpu", 5), CompiledLane(spec, networks[1], "cpu", 5, **options)
+    return EagerLane(QObjective(spec), networks[0], "cpu", 5), CompiledLane(
+        QObjective(spec), networks[1], "cpu", 5, **options
+    )
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +129,7 @@ def assert_lanes_agree(eager: EagerLane, lane: CompiledLane, obs_spec: ObsSpec, 
         obs = map_obs(lambda part, count=count: part[0, :count], batch.obs)
         mask = batch.next_action_mask[0, :count] if masked else None
         for noisy in (True, False):
-            np.testing.assert_array_equal(lane.greedy(obs, mask, noisy), eager.greedy(obs, mask, noisy))
+            np.testing.assert_array_equal(lane.infer(obs, mask, noisy)[0], eager.infer(obs, mask, noisy)[0])
     assert_close_lanes(lane, eager)
 
 
@@ -139,9 +141,10 @@ def test_calls_are_long_while_they_fit_and_end_where_the_target_moves() -> None:
 
 
 def test_the_parts_of_a_dict_observation_go_by_name_not_by_order() -> None:
-    parts = flatten_obs({"b": 2, "a": 1})
-    assert parts == flatten_obs({"a": 1, "b": 2}) == [1, 2]
-    assert restore_obs(parts, like={"b": 0, "a": 0}) == {"a": 1, "b": 2}
+    like = TransitionBatch({"b": 2, "a": 1}, 3, 4, 5, {"a": 6, "b": 7}, 8, None)
+    tensors = flatten_tensors(like)
+    assert tensors == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert restore_tensors(tensors, like) == like
 
 
 def test_adam_factors_undo_the_bias_of_the_first_updates() -> None:
@@ -180,7 +183,7 @@ def test_nothing_compiles_once_prepared(lanes: tuple[EagerLane, CompiledLane]) -
     before, compiled = copy.deepcopy(torch._dynamo.utils.counters), dict(lane._compiled)
     for k, first_update in ((1, 0), (4, 1), (11, 5), (64, 10**9)):
         lane.update(make_batch(k), rates(k), first_update)
-    lane.greedy(make_batch(1).obs[0, :NUM_ENVS], None, True)
+    lane.infer(make_batch(1).obs[0, :NUM_ENVS], None, True)[0]
     assert lane._compiled == compiled
     assert torch._dynamo.utils.counters == before
 
@@ -238,7 +241,7 @@ def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it_in_the_same
         failed = caught.value.failed
         assert_same_state(failed.state, lane.state())
         np.testing.assert_array_equal(failed.batch["reward"], batch.reward[2])
-        assert first_not_finite(q_tensors(lane.spec, eager.online.module, "float32", failed)) == "reward"
+        assert first_nonfinite(lane.objective.in_order(eager.network, "float32", failed)) == "reward"
     else:
         assert not lane.update(batch, rates(4), 0).scalars.isfinite().all()
     assert_close_lanes(lane, eager)
@@ -247,7 +250,7 @@ def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it_in_the_same
 def test_a_module_that_draws_or_remembers_is_refused_by_name() -> None:
     for module, words in ((nn.Dropout(), "`1` (Dropout)"), (nn.BatchNorm1d(4), "`running_mean` of `1` (BatchNorm1d)")):
         with pytest.raises(LaneError) as refusal:
-            CompiledLane(make_spec(), nn.Sequential(nn.Linear(4, 4), module), "cpu", 0)
+            CompiledLane(QObjective(make_spec()), nn.Sequential(nn.Linear(4, 4), module), "cpu", 0)
         assert words in refusal.value.message
         assert "eager" in refusal.value.hint
 
@@ -262,12 +265,12 @@ def test_a_module_that_cannot_be_traced_is_refused_with_the_reason() -> None:
             return self.layer(obs) if obs.sum() > 0 else -self.layer(obs)
 
     with pytest.raises(LaneError, match="cannot compile"):
-        CompiledLane(make_spec(), Moody(), "cpu", 0).prepare(make_batch(1), 1)
+        CompiledLane(QObjective(make_spec()), Moody(), "cpu", 0).prepare(make_batch(1), 1)
 
 
 def test_a_machine_without_a_compiler_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert not compiled_build.compiler_available()
+    assert not compiling.compiler_available()
     with pytest.raises(LaneError, match=r"C\+\+ compiler"):
         make_lanes(make_spec(), NetworkSettings())
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.spec import UpdateSpec
+from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.nets.build import QNetwork, build_q_network
 from hotloop.nets.noisy import resample_noise
 from hotloop.nets.settings import NetworkSettings
@@ -60,11 +60,11 @@ VARIANTS = {
 }
 
 
-def parts_of(variant: str) -> tuple[UpdateSpec, QNetwork, dict]:
+def parts_of(variant: str) -> tuple[QSpec, QNetwork, dict]:
     data = {"dueling": False, "weights": False, "masks": False} | VARIANTS[variant]
     dueling = data.pop("dueling")
     used = {"weights": data.pop("weights"), "masks": data.pop("masks")}
-    spec = UpdateSpec(**(BASE | data))
+    spec = QSpec(**(BASE | data))
     settings = NetworkSettings(hidden=(16, 16), dueling=dueling, noisy=spec.noisy, atoms=spec.atoms)
     return spec, build_q_network(settings, ArraySpec((OBS,)), ACTIONS, seed=3), used
 
@@ -89,7 +89,7 @@ def batches_of(k: int, seed: int, weights: bool = False, masks: bool = False, ro
 class PlainProgram:
     """The update as a tutorial would write it, one row at a time where that is plainest."""
 
-    def __init__(self, spec: UpdateSpec, network: QNetwork, seed: int) -> None:
+    def __init__(self, spec: QSpec, network: QNetwork, seed: int) -> None:
         self.spec = spec
         self.online, self.target = copy.deepcopy(network), copy.deepcopy(network)
         self.optimiser = torch.optim.Adam(self.online.parameters(), betas=(spec.beta1, spec.beta2), eps=spec.epsilon)
@@ -153,7 +153,7 @@ class PlainProgram:
 def test_twenty_updates_equal_a_plain_pytorch_program(variant):
     spec, network, used = parts_of(variant)
     plain = PlainProgram(spec, network, seed=5)
-    lane = EagerLane(spec, network, "cpu", seed=5)
+    lane = EagerLane(QObjective(spec), network, "cpu", seed=5)
     made = 0
     for k in (1, 7, 12):
         batches, lr = batches_of(k, seed=made, **used), np.linspace(1e-3, 5e-4, k)
@@ -164,14 +164,14 @@ def test_twenty_updates_equal_a_plain_pytorch_program(variant):
             assert stats.scalars[:, j].tolist() == pytest.approx([loss, q, norm], rel=2e-4, abs=2e-5)
             np.testing.assert_allclose(stats.td_error[j].numpy(), errors, rtol=2e-4, atol=5e-5)
     np.testing.assert_allclose(lane.parameters(), plain.flat(plain.online), rtol=2e-4, atol=2e-5)
-    np.testing.assert_allclose(lane.target.values.numpy(), plain.flat(plain.target), rtol=2e-4, atol=2e-5)
-    assert lane.online.is_attached()
-    assert lane.target.is_attached()
+    np.testing.assert_allclose(lane.targets["online"].values.numpy(), plain.flat(plain.target), rtol=2e-4, atol=2e-5)
+    assert lane.groups["online"].flat.is_attached()
+    assert lane.targets["online"].is_attached()
 
 
 def lane_of(variant: str) -> EagerLane:
     spec, network, _ = parts_of(variant)
-    return EagerLane(spec, network, "cpu", seed=9)
+    return EagerLane(QObjective(spec), network, "cpu", seed=9)
 
 
 def part(batches: Batch, j: int) -> Batch:
@@ -202,22 +202,22 @@ def test_k_updates_in_one_call_equal_k_calls_of_one(variant):
 
 def test_the_target_moves_by_the_count_of_all_updates_not_of_a_call():
     lane = lane_of("dqn")  # every 5
-    start = lane.target.values.clone()
+    start = lane.targets["online"].values.clone()
     for first in range(4):
         lane.update(batches_of(1, seed=first), np.full(1, 1e-3), first)
-    assert torch.equal(lane.target.values, start)
+    assert torch.equal(lane.targets["online"].values, start)
     lane.update(batches_of(1, seed=4), np.full(1, 1e-3), 4)
-    assert torch.equal(lane.target.values, lane.online.values)
-    fifth = lane.target.values.clone()
+    assert torch.equal(lane.targets["online"].values, lane.groups["online"].flat.values)
+    fifth = lane.targets["online"].values.clone()
     lane.update(batches_of(4, seed=5), np.full(4, 1e-3), 5)
-    assert torch.equal(lane.target.values, fifth)
+    assert torch.equal(lane.targets["online"].values, fifth)
 
 
 def test_counts_far_beyond_small_integers_still_move_the_target():
     lane = lane_of("dqn")
     lane.update(batches_of(1, seed=0), np.full(1, 1e-3), 5 * 2**53 - 1)
-    assert torch.equal(lane.target.values, lane.online.values)
-    assert torch.isfinite(lane.online.values).all()
+    assert torch.equal(lane.targets["online"].values, lane.groups["online"].flat.values)
+    assert torch.isfinite(lane.groups["online"].flat.values).all()
 
 
 @pytest.mark.parametrize("variant", ["dqn", "everything", "c51"])
@@ -233,7 +233,7 @@ def test_a_restored_lane_continues_bit_by_bit(variant):
     assert_same_state(one.state(), other.state())
     assert_same_state(saved, kept)  # a state is a copy: later updates leave it alone
     obs = batches_of(1, seed=2).obs[0]
-    np.testing.assert_array_equal(one.greedy(obs, None, True), other.greedy(obs, None, True))
+    np.testing.assert_array_equal(one.infer(obs, None, True)[0], other.infer(obs, None, True)[0])
 
 
 def test_no_update_reads_from_the_device(monkeypatch):
@@ -267,7 +267,7 @@ def test_no_update_reads_from_the_device(monkeypatch):
         lane.on_host = False  # on a CPU loss and gradient are looked at before each step
         lane.update(batches_of(3, seed=0, **parts_of(variant)[2]), np.full(3, 1e-3), 4)
     assert reads == []
-    lane.online.values.sum().item()
+    lane.groups["online"].flat.values.sum().item()
     assert reads == ["item"]  # the counter counts
 
 
@@ -278,21 +278,21 @@ def test_greedy_actions_are_the_best_allowed_ones():
         obs, mask = batches.obs[0], batches.next_action_mask[0]
         output = program.online(torch.from_numpy(obs)).detach()
         q = np.array([[program.worth(output[i, a]) for a in range(ACTIONS)] for i in range(ROWS)])
-        np.testing.assert_array_equal(lane.greedy(obs, None, False), q.argmax(1))
-        np.testing.assert_array_equal(lane.greedy(obs, mask, True), np.where(mask, q, -np.inf).argmax(1))
-        assert lane.greedy(obs, None, False).dtype == np.int64
+        np.testing.assert_array_equal(lane.infer(obs, None, False)[0], q.argmax(1))
+        np.testing.assert_array_equal(lane.infer(obs, mask, True)[0], np.where(mask, q, -np.inf).argmax(1))
+        assert lane.infer(obs, None, False)[0].dtype == np.int64
 
 
 def test_greedy_without_noise_is_the_mean_network_and_draws_nothing():
     lane = lane_of("noisy")
     obs = batches_of(1, seed=3, rows=200).obs[0]
     before = lane.state()["generator"]
-    calm = lane.greedy(obs, None, False)
-    np.testing.assert_array_equal(lane.greedy(obs, None, False), calm)
+    calm = lane.infer(obs, None, False)[0]
+    np.testing.assert_array_equal(lane.infer(obs, None, False)[0], calm)
     np.testing.assert_array_equal(lane.state()["generator"], before)
-    wild = [lane.greedy(obs, None, True) for _ in range(3)]
+    wild = [lane.infer(obs, None, True)[0] for _ in range(3)]
     assert any((actions != calm).any() for actions in wild)
-    np.testing.assert_array_equal(lane.greedy(obs, None, False), calm)
+    np.testing.assert_array_equal(lane.infer(obs, None, False)[0], calm)
 
 
 def test_evaluating_between_updates_changes_nothing_that_is_learnt():
@@ -302,7 +302,7 @@ def test_evaluating_between_updates_changes_nothing_that_is_learnt():
     for first in range(4):
         for lane in (one, other):
             lane.update(batches_of(1, seed=first, **used), np.full(1, 1e-3), first)
-        other.greedy(obs, None, False)
+        other.infer(obs, None, False)[0]
     assert_same_state(one.state(), other.state())
 
 
@@ -318,16 +318,16 @@ def test_parameters_are_a_copy_and_can_be_put_back():
 @pytest.mark.parametrize(("tau", "expected"), [(1.0, 3.0), (0.25, 1.5)])
 def test_the_target_moves_by_tau(tau, expected):
     lane = lane_of("dqn")
-    lane.target.values.fill_(1.0)
-    lane.online.values.fill_(3.0)
+    lane.targets["online"].values.fill_(1.0)
+    lane.groups["online"].flat.values.fill_(3.0)
     lane.move_target(tau)
-    assert lane.target.values.unique().tolist() == [expected]
+    assert lane.targets["online"].values.unique().tolist() == [expected]
 
 
 def test_dict_observations_and_bytes_can_be_learnt_from():
     spec = {"board": ArraySpec((2, 2), np.dtype(np.uint8)), "speed": ArraySpec((3,))}
     network = build_q_network(NetworkSettings(hidden=(8,)), spec, ACTIONS, 0)
-    lane = EagerLane(UpdateSpec(**BASE | {"accumulate": 2}), network, "cpu", 0)
+    lane = EagerLane(QObjective(QSpec(**BASE | {"accumulate": 2})), network, "cpu", 0)
     batches = batches_of(3, seed=0)
     draw = np.random.default_rng(0)
     batches.obs = batches.next_obs = {
@@ -336,4 +336,4 @@ def test_dict_observations_and_bytes_can_be_learnt_from():
     }
     stats = lane.update(batches, np.full(3, 1e-3), 0)
     assert torch.isfinite(stats.scalars).all()
-    assert lane.greedy({name: array[0] for name, array in batches.obs.items()}, None, True).shape == (ROWS,)
+    assert lane.infer({name: array[0] for name, array in batches.obs.items()}, None, True)[0].shape == (ROWS,)

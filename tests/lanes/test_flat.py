@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.lanes.flat import FlatParameters
+from hotloop.lanes.optimiser import FlatParameters
 
 
 def made() -> tuple[nn.Module, FlatParameters]:

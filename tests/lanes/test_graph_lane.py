@@ -10,7 +10,7 @@ import torch
 from tests.lanes.graph_rollouts import ENVS, STEPS, make_learner, make_rollout
 
 from hotloop.core.types import GraphRollout
-from hotloop.lanes.policy_spec import PolicyStats
+from hotloop.lanes.policy_objective import KL, MEASURES, Minibatches
 from hotloop.nets.graphs.messages import to_tensors
 
 ORDER = np.random.default_rng(1).permutation(STEPS * ENVS)[None]
@@ -50,7 +50,7 @@ def test_updates_equal_those_made_one_graph_at_a_time(kind: str) -> None:
     tree = {"entropy_weight": 0.0, "epochs": 1, "optimiser": {"max_gradient_norm": 0.0}}
     ours, plain = make_learner(kind, **tree), make_learner(kind, **tree)
     rollout = make_rollout(ours)
-    ours.lane.update(rollout, ORDER, RATES, CLIP, 0)
+    ours.lane.update(Minibatches(rollout, ORDER, CLIP), RATES, 0)
     optimiser = torch.optim.Adam(plain.network.parameters(), lr=1e-2, eps=1e-5)
     for rows in ORDER[0].reshape(3, 4):
         raw = rollout.advantage.reshape(-1)[rows]
@@ -71,9 +71,9 @@ def test_before_the_first_update_the_ratio_is_one(kind: str) -> None:
     for row in range(STEPS * ENVS):
         _, ratio = one_graph(learner.network, rollout, row, 1.0, (1.0, 0.5))
         assert ratio.item() == pytest.approx(1.0, abs=1e-5)
-    stats = learner.lane.update(rollout, ORDER, RATES[:1], CLIP, 0)
-    assert float(stats.scalars[PolicyStats.KL, 0]) == pytest.approx(0.0, abs=1e-6)
-    assert float(stats.scalars[PolicyStats.NAMES.index("clip_fraction"), 0]) == 0.0
+    stats = learner.lane.update(Minibatches(rollout, ORDER, CLIP), RATES[:1], 0)
+    assert float(stats.scalars[KL, 0]) == pytest.approx(0.0, abs=1e-6)
+    assert float(stats.scalars[MEASURES.index("clip_fraction"), 0]) == 0.0
 
 
 def test_numbers_that_do_not_count_are_not_learned_from() -> None:
@@ -82,7 +82,7 @@ def test_numbers_that_do_not_count_are_not_learned_from() -> None:
     learner = make_learner(entropy_weight=0.0, value_weight=0.0, epochs=1)
     rollout = make_rollout(learner, counts=first_only)
     before = learner.network.actor[-1].bias.detach().clone()
-    learner.lane.update(rollout, ORDER, RATES, CLIP, 0)
+    learner.lane.update(Minibatches(rollout, ORDER, CLIP), RATES, 0)
     moved = (learner.network.actor[-1].bias - before).abs().detach()
     assert (moved[[0, 2]] > 1e-4).all()  # mean and log std of the number that counts
     assert (moved[[1, 3]] == 0).all()
@@ -91,15 +91,15 @@ def test_numbers_that_do_not_count_are_not_learned_from() -> None:
 def test_epochs_stop_where_the_policy_has_moved_too_far() -> None:
     learner = make_learner(kl_stop=1e-7)
     order = np.stack([ORDER[0], ORDER[0]])
-    assert learner.lane.update(make_rollout(learner), order, np.full(6, 1e-2), CLIP, 0).made() == 3
+    assert learner.lane.update(Minibatches(make_rollout(learner), order, CLIP), np.full(6, 1e-2), 0).num_updates == 3
 
 
 def test_bfloat16_is_near() -> None:
     exact, half = make_learner(), make_learner(learner={"precision": "bfloat16"})
     rollout = make_rollout(exact)
-    one, other = (learner.lane.forward(rollout.obs) for learner in (exact, half))
-    np.testing.assert_allclose(other.value, one.value, atol=0.05)
-    assert not np.array_equal(other.value, one.value)
+    one, other = (learner.values(rollout.obs) for learner in (exact, half))
+    np.testing.assert_allclose(other, one, atol=0.05)
+    assert not np.array_equal(other, one)
 
 
 @pytest.mark.parametrize(("kl_stop", "expected"), [(0.0, {}), (100.0, {"item": 1})])
@@ -119,7 +119,7 @@ def test_updating_reads_nothing_back_to_the_host_but_one_number_an_epoch_where_k
             return original(tensor, *inputs)
 
         monkeypatch.setattr(torch.Tensor, name, counted)
-    learner.lane.adam.on_host = False  # on a CPU loss and gradient are looked at before each step
-    learner.lane.update(rollout, ORDER, RATES, CLIP, 0)
+    learner.lane.groups["online"].on_host = False  # on a CPU loss and gradient are looked at before each step
+    learner.lane.update(Minibatches(rollout, ORDER, CLIP), RATES, 0)
     monkeypatch.undo()
     assert reads == expected

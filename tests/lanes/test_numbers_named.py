@@ -12,8 +12,9 @@ from tests.lanes.test_lanes_agree import batches, learner
 
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Batch
-from hotloop.lanes.guarded import At, guarded_step
-from hotloop.lanes.numbers import NotFiniteError
+from hotloop.lanes.nonfinite import NotFiniteError
+from hotloop.lanes.optimiser import AdamStep, FlatAdam
+from hotloop.lanes.policy_objective import Minibatches
 
 LANES = ["eager", "native"]
 ORDER = np.stack([np.arange(policy_rollouts.STEPS * policy_rollouts.ENVS)] * 2)
@@ -70,7 +71,7 @@ def test_a_spoiled_field_of_a_rollout_is_named(lane: str, kind: str, field: str)
     getattr(rollout, field)[3, 2] = np.nan
     if field == "reward":
         rollout.returns[:3, 2] = np.nan  # as it would spread
-    error = failure_of(machine.lane, rollout, ORDER, RATES, 0.2, 0)
+    error = failure_of(machine.lane, Minibatches(rollout, ORDER, 0.2), RATES, 0)
     assert error.first == field
     assert error.failed.update == (1 if field == "reward" else 2)
 
@@ -87,25 +88,28 @@ def test_a_spoiled_field_of_a_rollout_of_graphs_is_named(kind: str, field: str) 
         rollout.reward[0, 0, 0] = rollout.returns[0, 0, 0] = np.nan
     else:
         getattr(rollout, field)[..., 0, 0] = np.nan
-    error = failure_of(machine.lane, rollout, order, RATES, 0.2, 0)
+    error = failure_of(machine.lane, Minibatches(rollout, order, 0.2), RATES, 0)
     assert error.first == ("obs.nodes" if field == "obs" else field)
 
 
 def test_where_reads_are_not_free_a_step_on_bad_numbers_changes_nothing_and_reads_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    spec = learner("eager").lane.spec
+    spec = learner("eager").lane.objective.spec
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("read")
 
     for good in (True, False):
-        vectors = (torch.ones(3), torch.zeros(3), torch.zeros(3))
-        gradient = torch.tensor([1.0, 2.0, 3.0 if good else float("nan")])
+        adam = FlatAdam(spec, torch.nn.Linear(3, 1, bias=False))
+        adam.on_host = False
+        vectors = adam.vectors()
+        vectors[0].fill_(1.0)
+        adam.flat.gradient.copy_(torch.tensor([1.0, 2.0, 3.0 if good else float("nan")]))
         with monkeypatch.context() as patched:
             for name in ("item", "__bool__", "__float__"):
                 patched.setattr(torch.Tensor, name, refuse)
-            guarded_step(spec, vectors, gradient, torch.tensor(1.0), At(0.1, 1), on_host=False)
+            adam.clip_and_step(torch.tensor(1.0), AdamStep(0.1, 1))
         assert bool((vectors[0] != 1.0).all()) is good
         assert bool((vectors[1] != 0.0).all()) is good
         assert all(vector.isfinite().all() for vector in vectors)

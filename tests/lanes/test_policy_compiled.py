@@ -9,10 +9,10 @@ import pytest
 from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 from hotloop.core.errors import LaneError
-from hotloop.lanes import compiled_build
-from hotloop.lanes.compiled_build import compiler_problem
-from hotloop.lanes.numbers import NotFiniteError
-from hotloop.lanes.policy_spec import PolicyStats
+from hotloop.lanes import compiling
+from hotloop.lanes.compiling import compiler_problem
+from hotloop.lanes.nonfinite import NotFiniteError
+from hotloop.lanes.policy_objective import KL, Minibatches
 
 PROBLEM = compiler_problem()
 pytestmark = pytest.mark.skipif(bool(PROBLEM), reason=f"the compiled lane cannot be used: {PROBLEM}")
@@ -24,7 +24,9 @@ def both(kind: str, tree: dict[str, Any], **more: Any) -> tuple[Any, Any]:
     """The two lanes after the same updates from the same start, and their statistics."""
     learners = [make_learner(kind, **{**tree, "learner": {"lane": lane}}) for lane in ("eager", "compiled")]
     rollout = make_rollout(learners[0], **more)
-    return learners, [np.asarray(each.lane.update(rollout, ORDER, RATES, 0.02, 0).scalars) for each in learners]
+    return learners, [
+        np.asarray(each.lane.update(Minibatches(rollout, ORDER, 0.02), RATES, 0).scalars) for each in learners
+    ]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_both_lanes_compute_the_same(kind: str, tree: dict[str, Any], more: dict
 def test_epochs_stop_where_the_policy_has_moved_too_far() -> None:
     _, stats = both("discrete", {"kl_stop": 1e-6})
     assert stats[0].shape == stats[1].shape == (7, 4)
-    assert stats[1][PolicyStats.KL, 0] == pytest.approx(0.0, abs=1e-6)
+    assert stats[1][KL, 0] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it() -> None:
@@ -55,7 +57,7 @@ def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it() -> None:
     rollout.returns.reshape(-1)[9] = np.nan  # in the second of four minibatches, all in one call
     before = learner.lane.parameters()
     with pytest.raises(NotFiniteError, match="update 2 is NaN or infinite, first of all: returns") as caught:
-        learner.lane.update(rollout, order, RATES, 0.02, 0)
+        learner.lane.update(Minibatches(rollout, order, 0.02), RATES, 0)
     assert np.isfinite(learner.lane.parameters()).all()
     assert not np.array_equal(learner.lane.parameters(), before)
     assert caught.value.failed.update == 2
@@ -66,11 +68,11 @@ def test_it_acts_as_the_plain_lane_does_for_any_number_of_rows() -> None:
     lane: Any = make_learner("numbers", learner={"lane": "compiled"}).lane
     for rows in (ENVS, 3):
         obs = np.random.default_rng(0).normal(size=(rows, FEATURES)).astype(np.float32)
-        for one, other in zip(lane.forward(obs), lane.eager.forward(obs), strict=True):
+        for one, other in zip(lane.infer(obs), lane.eager.infer(obs), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_without_a_compiler_it_refuses_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_build, "compiler_problem", lambda: "no compiler")
+    monkeypatch.setattr(compiling, "compiler_problem", lambda: "no compiler")
     with pytest.raises(LaneError, match="no compiler"):
         make_learner("discrete", learner={"lane": "compiled"})

@@ -10,7 +10,7 @@ from tests.lanes.policy_rollouts import ACTIONS, ENVS, FEATURES, STEPS, make_lea
 
 from hotloop.core.errors import LaneError, NumbersError
 from hotloop.core.types import RolloutRow
-from hotloop.lanes.policy_spec import PolicyStats
+from hotloop.lanes.policy_objective import KL, MEASURES, Minibatches
 
 ORDER = np.stack([np.random.default_rng(seed).permutation(STEPS * ENVS) for seed in range(2)])
 RATES = np.full(8, 3e-3)
@@ -31,7 +31,7 @@ def both(kind: str, tree: dict[str, Any], **more: Any) -> tuple[Any, Any, Any]:
     """The two lanes after the same updates from the same start, and their statistics."""
     learners = [make_learner(kind, **{**tree, "learner": {"lane": lane}}) for lane in ("eager", "native")]
     rollout = make_rollout(learners[0], **more)
-    stats = [np.asarray(each.lane.update(rollout, ORDER, RATES, 0.02, 0).scalars) for each in learners]
+    stats = [np.asarray(each.lane.update(Minibatches(rollout, ORDER, 0.02), RATES, 0).scalars) for each in learners]
     return learners, stats, rollout
 
 
@@ -80,9 +80,9 @@ def test_before_the_first_update_the_ratio_is_exactly_one(kind: str, shared: boo
     learner = make_learner(kind, **tree)
     rollout = make_rollout(learner)  # acted on four rows at a time, learned on all at once
     whole = np.arange(STEPS * ENVS)[None]
-    scalars = learner.lane.update(rollout, whole, np.array([1e-3]), 1e-15, 0).scalars
-    assert scalars[PolicyStats.KL, 0] == 0.0
-    assert scalars[PolicyStats.NAMES.index("clip_fraction"), 0] == 0.0
+    scalars = learner.lane.update(Minibatches(rollout, whole, 1e-15), np.array([1e-3]), 0).scalars
+    assert scalars[KL, 0] == 0.0
+    assert scalars[MEASURES.index("clip_fraction"), 0] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_mask_may_lie_in_memory_as_it_likes() -> None:
     row = RolloutRow(data.obs[0], data.outputs[0], data.value[0], data.action[0], None)
     mask = np.zeros((3, ENVS), bool).T
     mask[:, 1] = True
-    learner.lane.act(row, np.array([0], np.uint64), mask)
+    learner.draw(row, np.array([0], np.uint64), mask)
     assert (row.action == 1).all()
 
 
@@ -110,20 +110,22 @@ def test_a_mask_may_lie_in_memory_as_it_likes() -> None:
 def test_outputs_and_values_are_the_modules_own_and_do_not_depend_on_the_number_of_rows(rows: int) -> None:
     learner = make_learner("several", learner={"lane": "native"})
     obs = np.random.default_rng(0).normal(size=(33, FEATURES)).astype(np.float32)
-    whole, some = learner.lane.forward(obs), learner.lane.forward(obs[:rows])
+    whole, some = learner.lane.infer(obs), learner.lane.infer(obs[:rows])
     for many, few in zip(whole, some, strict=True):
         np.testing.assert_array_equal(many[:rows], few)
-    plain = make_learner("several").lane.forward(obs)
+    plain = make_learner("several").lane.infer(obs)
     for mine, theirs in zip(whole, plain, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
 
 
 def test_the_modules_parameters_are_the_lanes() -> None:
     learner = make_learner("numbers", learner={"lane": "native"})
-    learner.lane.update(make_rollout(learner), ORDER, RATES, 0.2, 0)
+    learner.lane.update(Minibatches(make_rollout(learner), ORDER, 0.2), RATES, 0)
     flat = np.concatenate([parameter.detach().numpy().reshape(-1) for parameter in learner.network.parameters()])
     np.testing.assert_array_equal(flat, learner.lane.parameters())
-    np.testing.assert_array_equal(learner.network.log_std.detach().numpy(), learner.lane.log_std())
+    np.testing.assert_array_equal(
+        learner.network.log_std.detach().numpy(), learner.lane.online[-len(learner.network.log_std) :]
+    )
 
 
 def test_a_loss_that_is_not_finite_stops_before_the_weights_see_it() -> None:
@@ -133,7 +135,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_see_it() -> None:
     order = np.stack([np.arange(STEPS * ENVS)] * 2)
     before = learner.lane.parameters()
     with pytest.raises(NumbersError, match="update 1 "):
-        learner.lane.update(rollout, order, RATES, 0.2, 0)
+        learner.lane.update(Minibatches(rollout, order, 0.2), RATES, 0)
     np.testing.assert_array_equal(before, learner.lane.parameters())
 
 
@@ -148,7 +150,7 @@ def test_what_does_not_fit_is_refused_instead_of_written_past(what: str) -> None
     else:
         rollout.action[0, 0] = 3.0
     with pytest.raises(ValueError, match="rollout"):
-        learner.lane.update(rollout, order, lr, 0.2, 0)
+        learner.lane.update(Minibatches(rollout, order, 0.2), lr, 0)
 
 
 def test_what_the_lane_cannot_do_it_refuses_by_name() -> None:
@@ -159,8 +161,8 @@ def test_what_the_lane_cannot_do_it_refuses_by_name() -> None:
 def test_a_restored_lane_continues_exactly() -> None:
     one, other = (make_learner(seed=seed, learner={"lane": "native"}) for seed in (0, 5))
     rollout = make_rollout(one)
-    one.lane.update(rollout, ORDER, RATES, 0.2, 0)
+    one.lane.update(Minibatches(rollout, ORDER, 0.2), RATES, 0)
     other.load_state(one.state())
     for learner in (one, other):
-        learner.lane.update(rollout, ORDER, RATES, 0.2, 8)
+        learner.lane.update(Minibatches(rollout, ORDER, 0.2), RATES, 8)
     np.testing.assert_equal(one.lane.state(), other.lane.state())

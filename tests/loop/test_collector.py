@@ -11,7 +11,7 @@ from hotloop.loop.metrics import Metrics
 
 
 def made(envs: ScriptedEnvs) -> tuple[Collector, Counters, Metrics]:
-    counters, metrics = Counters(), Metrics()
+    counters, metrics = Counters(), Metrics(("loss",))
     return Collector(envs, counters, metrics, PhaseTimer()), counters, metrics
 
 
@@ -122,7 +122,7 @@ def test_time_is_charged_to_acting_stepping_and_logging():
             super().note_episodes(returns, lengths)
 
     timer = PhaseTimer(lambda: now[0])
-    collector = Collector(SlowEnvs([[2]]), Counters(), SlowMetrics(), timer)
+    collector = Collector(SlowEnvs([[2]]), Counters(), SlowMetrics(("loss",)), timer)
     for _ in range(4):
         collector.advance(SlowPolicy())
     assert timer.totals_ns() == {"other": 0, "act": 12, "env": 40, "log": 200}

@@ -7,16 +7,19 @@ import torch
 from hotloop.core.errors import NumbersError
 from hotloop.core.schedules import Counters
 from hotloop.core.types import UpdateStats
+from hotloop.lanes.q_objective import QObjective
 from hotloop.loop.metrics import WINDOW_EPISODES, Metrics
+
+MEASURES = QObjective.measures
 
 
 def stats(*columns: tuple[float, float, float], numpy: bool = False) -> UpdateStats:
     scalars = np.array(columns, np.float32).T
-    return UpdateStats(None, scalars if numpy else torch.from_numpy(scalars.copy()))
+    return UpdateStats(scalars if numpy else torch.from_numpy(scalars.copy()))
 
 
 def noted(*many: UpdateStats) -> Metrics:
-    metrics = Metrics()
+    metrics = Metrics(MEASURES)
     for one in many:
         metrics.note_updates(one)
     return metrics
@@ -32,12 +35,12 @@ def test_a_row_holds_means_over_every_update_since_the_last(numpy):
 
 
 def test_nothing_yet_is_none():
-    row = Metrics().row(Counters())
-    assert {row[name] for name in ("mean_return", "mean_length", *UpdateStats.NAMES)} == {None}
+    row = Metrics(MEASURES).row(Counters())
+    assert {row[name] for name in ("mean_return", "mean_length", *MEASURES)} == {None}
 
 
 def test_returns_are_averaged_over_the_last_hundred_episodes():
-    metrics = Metrics()
+    metrics = Metrics(MEASURES)
     metrics.note_episodes(np.full(50, 1_000.0), np.full(50, 9))
     metrics.note_episodes(np.arange(100.0), np.full(100, 3))
     row = metrics.row(Counters())
@@ -73,7 +76,7 @@ def test_a_number_that_is_none_stops_the_run_and_is_named(bad, position):
     column = [1.0, 1.0, 1.0]
     column[position] = bad
     metrics = noted(stats((1, 1, 1), tuple(column), (1, 1, 1)))
-    with pytest.raises(NumbersError, match=UpdateStats.NAMES[position]) as caught:
+    with pytest.raises(NumbersError, match=MEASURES[position]) as caught:
         metrics.row(Counters(updates=3))
     assert caught.value.hint
 
@@ -83,7 +86,7 @@ def test_a_restored_account_continues_exactly(numpy):
     one = noted(stats((1, 2, 3), (5, 6, 7), numpy=numpy))
     one.note_episodes(np.array([3.0, 4.0]), np.array([1, 2]))
     saved = one.state()
-    other = Metrics()
+    other = Metrics(MEASURES)
     other.load_state(saved)
     for metrics in (one, other):
         metrics.note_updates(stats((9, 9, 9), numpy=numpy))
@@ -92,7 +95,7 @@ def test_a_restored_account_continues_exactly(numpy):
 
 
 def test_restoring_replaces_what_was_there():
-    one, other = Metrics(), noted(stats((50, 50, 50)))
+    one, other = Metrics(MEASURES), noted(stats((50, 50, 50)))
     one.note_episodes(np.array([1.0]), np.array([1]))
     other.note_episodes(np.array([100.0]), np.array([100]))
     other.load_state(one.state())
@@ -100,6 +103,6 @@ def test_restoring_replaces_what_was_there():
 
 
 def test_the_state_of_an_empty_account_loads():
-    metrics = Metrics()
-    metrics.load_state(Metrics().state())
+    metrics = Metrics(MEASURES)
+    metrics.load_state(Metrics(MEASURES).state())
     assert metrics.row(Counters())["loss"] is None

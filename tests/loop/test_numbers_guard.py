@@ -16,7 +16,7 @@ from tests.loop.test_off_policy import small as small_dqn
 import hotloop
 from hotloop.cli.main import main
 from hotloop.core.errors import CheckpointError, NumbersError, RunError
-from hotloop.lanes.numbers import NotFiniteError
+from hotloop.lanes.nonfinite import NotFiniteError
 from hotloop.loop import failure
 from hotloop.loop.replayed import repeat_failure
 from hotloop.runs import checkpoint

@@ -1,4 +1,4 @@
-"""The DQN learner: what an update is, as an `UpdateSpec`, and a lane that executes it."""
+"""The DQN learner: what an update computes, as a `QObjective`, and a lane that executes it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats
 from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
-from hotloop.lanes.spec import UpdateSpec
+from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.nets.branches import BranchLayout, branch_layout
 from hotloop.nets.build import MLPLayout, build_q_network, mlp_layout
 
+TOPOLOGY_UNTRACEABLE = "the network is a graph of nodes, one compiled operation already"
 
-def update_spec(settings: DQNSettings) -> UpdateSpec:
+
+def q_spec(settings: DQNSettings) -> QSpec:
     """The settings that decide what one update computes."""
     network, optimiser, target = settings.network, settings.optimiser, settings.target
-    return UpdateSpec(
+    return QSpec(
         loss=settings.loss,
         double=settings.double,
         atoms=network.atoms,
@@ -47,21 +49,22 @@ class DQNLearner:
         self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
         specs = (settings.network, obs_spec, num_actions)
         job = self._lane_job(mlp_layout(*specs) or branch_layout(*specs))
+        self.measures = job.objective.measures
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane = build_lane(self.choice, job, self.network)
 
     def _lane_job(self, layout: MLPLayout | BranchLayout | None) -> LaneJob:
         settings = self.settings
         return LaneJob(
-            spec=update_spec(settings),
+            objective=QObjective(q_spec(settings)),
             layout=layout,
-            rows=self.rows_per_update,
+            batch_size=self.rows_per_update,
             device=settings.device,
             seed=derive_seed(settings.seed, "noise"),
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
             planned_updates=int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step)),
-            traceable=settings.network.torso != "topology",
+            untraceable=TOPOLOGY_UNTRACEABLE if settings.network.torso == "topology" else "",
         )
 
     def prepare(self, example: Batch, most_updates: int) -> None:

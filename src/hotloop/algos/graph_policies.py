@@ -9,7 +9,8 @@ import numpy as np
 from hotloop.algos.action_map import NO_MASK, ranges
 from hotloop.core.graphs import Graphs
 from hotloop.core.types import Action, Array, GraphActionSpec, NodeAction, NodeActions
-from hotloop.lanes.graph_lane import GraphLane, GraphOutputs
+from hotloop.lanes.graph_objective import GraphOutputs
+from hotloop.lanes.spec import Lane
 from hotloop.maths.graph_action_kernels import draw_graph_actions
 
 NO_LOGITS = np.zeros((0, 0), np.float32)
@@ -48,7 +49,7 @@ class GraphActionMap:
 class Judges(Protocol):
     """A learner, as far as acting needs it."""
 
-    lane: GraphLane
+    lane: Lane
     actions: GraphActionMap
 
 
@@ -66,7 +67,7 @@ class GraphSampling:
         self._rng = np.array([seed], dtype=np.uint64)
 
     def act(self, obs: Any, action_mask: Array | None) -> Action:
-        outputs = self._lane.forward(obs)
+        outputs = GraphOutputs._make(self._lane.infer(obs))
         numbers, choices = self._actions.draw(self._rng, obs, outputs)
         self._rollout.note(obs, outputs, numbers, choices, action_mask)
         return self._actions.to_env(numbers, choices)
@@ -85,4 +86,4 @@ class GraphLikeliest:
         self._lane, self._actions = learner.lane, learner.actions
 
     def act(self, obs: Any, action_mask: Array | None) -> Action:
-        return self._actions.to_env(*self._actions.best(self._lane.forward(obs)))
+        return self._actions.to_env(*self._actions.best(GraphOutputs._make(self._lane.infer(obs))))

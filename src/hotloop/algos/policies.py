@@ -19,7 +19,7 @@ class Greedy:
         self._lane = lane
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
-        return self._lane.greedy(obs, action_mask, False)
+        return self._lane.infer(obs, action_mask)[0]
 
 
 class EpsilonGreedy:
@@ -48,7 +48,7 @@ class EpsilonGreedy:
             num_greedy = draw_masked_exploration(self._rng, self.epsilon, action_mask, action)
         if num_greedy == 0:
             return action
-        greedy = self._lane.greedy(obs, action_mask, True)
+        (greedy,) = self._lane.infer(obs, action_mask, True)
         return greedy if num_greedy == num_envs else np.where(action < 0, greedy, action)
 
     def state(self) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""The actor-critic learner: what an update is, as a `PolicySpec`, a lane that executes it, and running statistics."""
+"""The actor-critic learner: what an update computes, as an objective, a lane that executes it, and running statistics.
+
+One learner for observations that are arrays, and for graphs with a value for each part of the reward: a rollout of
+arrays has a single part.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,24 @@ from typing import Any
 import numpy as np
 
 from hotloop.algos.action_map import ActionMap
+from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import ObsNormaliser, RewardScaler
 from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.core.errors import SettingsError
+from hotloop.core.graphs import GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
-from hotloop.core.types import ActionSpec, Array, Obs, ObsSpec, Rollout
-from hotloop.lanes.numbers import FailedUpdate
-from hotloop.lanes.policy_choice import PolicyJob, build_policy_lane, choose_policy_lane
-from hotloop.lanes.policy_numbers import minibatch, policy_failure
-from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
+from hotloop.core.types import Array, EnvObs, Obs, Rollout, RolloutRow, UpdateStats
+from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
+from hotloop.lanes.graph_objective import GraphObjective
+from hotloop.lanes.nonfinite import FailedUpdate, explained
+from hotloop.lanes.objective import ONLINE, Network
+from hotloop.lanes.policy_objective import KL, Minibatches, PolicyObjective, PolicySpec, forward_and_draw
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.actions import ActionLayout
 from hotloop.maths.gae_kernels import gae_slab
-from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
+from hotloop.nets.actor_critic import ActorCritic, actor_critic_layout, build_actor_critic
+from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
 
 LR_FACTOR, LOWEST_LR_SCALE, HIGHEST_LR_SCALE = 1.5, 0.01, 10.0
 """Of the learning rate's adaptation to `kl_target`."""
@@ -59,47 +68,71 @@ class StepSizes:
             return np.array([base * schedule.at(counters.updates + j) for j in range(k)])
         return np.full(k, base * schedule.now(counters))
 
-    def adapt(self, stats: PolicyStats) -> None:
+    def adapt(self, stats: UpdateStats) -> None:
         """Steps that move the policy too far become smaller, timid ones larger; one read from the device a rollout."""
         per_epoch, target = self._settings.updates_per_rollout // self._settings.epochs, self._settings.kl_target
         if target <= 0.0:
             return
-        kl = float(stats.scalars[PolicyStats.KL, -per_epoch:].mean())
+        kl = float(stats.scalars[KL, -per_epoch:].mean())
         if kl > 2.0 * target:
             self.scale = max(self.scale / LR_FACTOR, LOWEST_LR_SCALE)
         elif kl < 0.5 * target:
             self.scale = min(self.scale * LR_FACTOR, HIGHEST_LR_SCALE)
 
 
+GRAPHS_UNTRACEABLE = "graphs of changing size: every minibatch has another shape"
+
+
+def build_graph_network(settings: PPOSettings, spec: GraphSpec, actions: GraphActionMap, seed: int) -> GraphActorCritic:
+    network, parts = settings.network, len(settings.reward_parts.value_weights)
+    return build_graph_actor_critic(
+        network.graph, spec, actions.num_numbers, parts, actions.per_node, network.log_std, seed
+    )
+
+
 class PPOLearner:
     """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs."""
 
-    def __init__(self, settings: PPOSettings, obs_spec: ObsSpec, actions: ActionSpec) -> None:
+    def __init__(self, settings: PPOSettings, obs_spec: Any, action_spec: Any) -> None:
         self.settings = settings
         self.rows_per_update = settings.batch_size
-        self.actions = ActionMap(actions, settings.network.squashed)
-        seed, layout = settings.seed, self.actions.layout
-        self.network = build_actor_critic(settings.network, obs_spec, layout, derive_seed(seed, "init"))
-        job = PolicyJob(
-            spec=policy_spec(settings, layout),
-            layout=actor_critic_layout(settings.network, obs_spec),
+        self._of_graphs = isinstance(obs_spec, GraphSpec)
+        init = derive_seed(settings.seed, "init")
+        self.actions: Any
+        self.network: ActorCritic | GraphActorCritic
+        if isinstance(obs_spec, GraphSpec):
+            _refuse_normalised(settings)
+            self.actions = GraphActionMap(action_spec)
+            self.network = build_graph_network(settings, obs_spec, self.actions, init)
+            layout = None
+        else:
+            self.actions = ActionMap(action_spec, settings.network.squashed)
+            self.network = build_actor_critic(settings.network, obs_spec, self.actions.layout, init)
+            layout = actor_critic_layout(settings.network, obs_spec)
+        self.objective = policy_objective(settings, self.actions)
+        self.measures = self.objective.measures
+        job = LaneJob(
+            objective=self.objective,
+            layout=layout,
+            batch_size=settings.batch_size,
             device=settings.device,
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
             planned_updates=settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout,
+            untraceable=GRAPHS_UNTRACEABLE if self._of_graphs else "",
         )
-        self.choice = choose_policy_lane(settings.learner.lane, job)
-        self.lane = build_policy_lane(self.choice, job, self.network)
-        normalise = settings.normalise
+        self.choice = choose_lane(settings.learner.lane, job)
+        self.lane: Any = build_lane(self.choice, job, self.network)
+        normalise, num_envs = settings.normalise, settings.env.num_envs
         self.obs_normaliser = ObsNormaliser(obs_spec, normalise.limit) if normalise.obs else None
-        self._scaler = (
-            RewardScaler(settings.env.num_envs, settings.gamma, normalise.limit) if normalise.reward else None
-        )
-        self._shuffler = np.array([derive_seed(seed, "shuffle")], np.uint64)
+        parts = len(settings.reward_parts.value_weights) if self._of_graphs else 1
+        scaled = range(parts) if normalise.reward else ()
+        self._scalers = [RewardScaler(num_envs, settings.gamma, normalise.limit) for _ in scaled]
+        self._shuffler = np.array([derive_seed(settings.seed, "shuffle")], np.uint64)
         self._order = np.empty((settings.epochs, settings.rollout_rows), np.int64)
         self.step_sizes = StepSizes(settings)
 
-    def seen(self, obs: Obs) -> Obs:
+    def seen(self, obs: EnvObs) -> EnvObs:
         """The observation as the network gets it."""
         return obs if self.obs_normaliser is None else self.obs_normaliser.apply(obs)
 
@@ -114,48 +147,76 @@ class PPOLearner:
         else:
             out[:] = obs
 
-    def finish(self, rollout: Rollout, last_obs: Obs, timeouts: tuple[Array, Array, Obs] | None) -> None:
+    def draw(self, row: RolloutRow, state: Array, action_mask: Array | None) -> None:
+        """Outputs, values and drawn actions of the row's observations, into the row; advances the generator `state`."""
+        if self.lane.name == "native":  # in one call
+            self.lane.act(row, state, action_mask)
+        else:
+            forward_and_draw(self.lane, self.network, row, state, action_mask)
+
+    def values(self, obs: EnvObs) -> Array:
+        """Of observations [N, ...], by part of the reward [P, N]."""
+        answers = self.lane.infer(self.seen(obs))
+        return answers[2].T if self._of_graphs else answers[1][None]
+
+    def finish(self, rollout: Any, last_obs: EnvObs, timeouts: tuple[Array, Array, EnvObs] | None) -> None:
         """Values of what came last and of time-outs' final observations; rewards scaled; advantages and returns."""
-        settings = self.settings
-        rollout.value[-1] = self.lane.forward(self.seen(last_obs))[1]
+        reward, value, final_value, returns = (
+            getattr(rollout, name) if self._of_graphs else getattr(rollout, name)[None]
+            for name in ("reward", "value", "final_value", "returns")
+        )  # [P, T, N] each, value with a row more; views
+        value[:, -1] = self.values(last_obs)
         if timeouts is not None:
             steps, envs, final_obs = timeouts
-            rollout.final_value[steps, envs] = self.lane.forward(self.seen(final_obs))[1]
-        if self._scaler is not None:
-            self._scaler.apply(rollout.reward, rollout.terminated | rollout.truncated, rollout.weight)
-        gae_slab(
-            rollout.reward, rollout.terminated, rollout.truncated, rollout.value, rollout.final_value,
-            settings.gamma, settings.gae_lambda, rollout.advantage, rollout.returns,
-        )  # fmt: skip
-        if settings.normalise_advantage == "rollout":
-            normalise_advantages(rollout.advantage, rollout.weight)
+            final_value[:, steps, envs] = self.values(final_obs)
+        weight = rollout.weight if isinstance(rollout, Rollout) else np.ones(rollout.terminated.shape, np.float32)
+        for part, scaler in enumerate(self._scalers):
+            scaler.apply(reward[part], rollout.terminated | rollout.truncated, weight)
+        by_part = rollout.advantage[None] if len(reward) == 1 else np.empty_like(returns)
+        for part in range(len(reward)):
+            gae_slab(
+                reward[part], rollout.terminated, rollout.truncated, value[part], final_value[part],
+                self.settings.gamma, self.settings.gae_lambda, by_part[part], returns[part],
+            )  # fmt: skip
+        if self._of_graphs:
+            self._join_parts(by_part, rollout.advantage)
+        if self.settings.normalise_advantage == "rollout":
+            normalise_advantages(rollout.advantage, weight)
 
-    def update(self, rollout: Rollout, counters: Counters) -> PolicyStats:
+    def _join_parts(self, by_part: Array, advantage: Array) -> None:
+        """The advantages [P, T, N] of all parts as one [T, N]."""
+        parts = self.settings.reward_parts
+        if parts.advantage == "total":
+            advantage[:] = by_part[0]
+        else:
+            advantage[:] = np.tensordot(np.array(parts.advantage_weights, np.float32), by_part, 1)
+
+    def update(self, rollout: Any, counters: Counters) -> UpdateStats:
         settings = self.settings
         shuffle(self._shuffler, self._order)
-        clip = settings.clip * settings.clip_schedule.now(counters)
+        data = Minibatches(rollout, self._order, settings.clip * settings.clip_schedule.now(counters))
         rates = self.learning_rates(counters)
-        stats = self.lane.update(rollout, self._order, rates, clip, counters.updates)
-        self._require_finite(rollout, clip, rates, counters, stats.made())
+        stats = self.lane.update(data, rates, counters.updates)
+        self._require_finite(data, rates, counters, stats.num_updates)
         self.step_sizes.adapt(stats)
         if self.obs_normaliser is not None:
             self.obs_normaliser.refresh()
         return stats
 
-    def _require_finite(self, rollout: Rollout, clip: float, rates: Array, counters: Counters, made: int) -> None:
+    def _require_finite(self, data: Minibatches, rates: Array, counters: Counters, made: int) -> None:
         """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
         if self.settings.device == "cpu" and not np.isfinite(self.lane.parameters()).all():
-            chosen = self._order.reshape(-1)[(made - 1) * self.rows_per_update : made * self.rows_per_update]
-            batch = minibatch(rollout, chosen, self.lane.log_std(), clip)
+            acted = self.objective.shared(data, {ONLINE: Network(self.network, dict(self.network.named_parameters()))})
+            batch = self.objective.kept(data, made - 1, acted)
             failed = FailedUpdate(counters.updates + made + 1, float(rates[made - 1]), self.lane.state(), batch)
-            raise policy_failure(self.lane.spec, self.network, "float32", failed)
+            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
 
     def learning_rates(self, counters: Counters) -> Array:
         return self.step_sizes.learning_rates(counters)
 
     def forget_episodes(self) -> None:
-        if self._scaler is not None:
-            self._scaler.forget_episodes()
+        for scaler in self._scalers:
+            scaler.forget_episodes()
 
     def weights(self) -> Array:
         """All that acting needs, as one vector: the parameters, then what observations are normalised by."""
@@ -169,13 +230,16 @@ class PPOLearner:
         self.lane.load_parameters(values)
 
     def state(self) -> dict[str, Any]:
-        return self.lane.state() | {
+        state = self.lane.state() | {
             "weights": self.weights(),
             "shuffler": self._shuffler.copy(),
             "lr_scale": np.array(self.step_sizes.scale),
-            "obs_normaliser": {} if self.obs_normaliser is None else self.obs_normaliser.state(),
-            "reward_scaler": {} if self._scaler is None else self._scaler.state(),
         }
+        scalers = {str(part): scaler.state() for part, scaler in enumerate(self._scalers)}
+        if self._of_graphs:
+            return state | {"reward_scalers": scalers}
+        normaliser = {} if self.obs_normaliser is None else self.obs_normaliser.state()
+        return state | {"obs_normaliser": normaliser, "reward_scaler": scalers.get("0", {})}
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
@@ -183,8 +247,24 @@ class PPOLearner:
         self.step_sizes.scale = float(state["lr_scale"])
         if self.obs_normaliser is not None:
             self.obs_normaliser.load_state(state["obs_normaliser"])
-        if self._scaler is not None:
-            self._scaler.load_state(state["reward_scaler"])
+        scalers = state["reward_scalers"] if self._of_graphs else {"0": state["reward_scaler"]}
+        for part, scaler in enumerate(self._scalers):
+            scaler.load_state(scalers[str(part)])
+
+
+def policy_objective(settings: PPOSettings, actions: ActionMap | GraphActionMap) -> PolicyObjective | GraphObjective:
+    """What one update computes."""
+    if isinstance(actions, ActionMap):
+        return PolicyObjective(policy_spec(settings, actions.layout))
+    layout = ActionLayout(continuous=actions.num_numbers, squashed=True)
+    return GraphObjective(policy_spec(settings, layout), settings.reward_parts.value_weights)
+
+
+def _refuse_normalised(settings: PPOSettings) -> None:
+    if settings.normalise.obs:
+        raise SettingsError(
+            "`normalise.obs` is set, but the observation is a graph, which comes scaled", "`--normalise.obs false`"
+        )
 
 
 def normalise_advantages(advantage: Array, weight: Array) -> None:

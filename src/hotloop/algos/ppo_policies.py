@@ -22,7 +22,7 @@ class Sampling:
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
         learner, row = self._learner, self._row()
         learner.see(obs, row.obs)
-        learner.lane.act(row, self._rng, action_mask)
+        learner.draw(row, self._rng, action_mask)
         if row.action_mask is not None:
             row.action_mask[:] = action_mask
         return learner.actions.to_env(row.action)
@@ -42,5 +42,6 @@ class Likeliest:
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
         learner = self._learner
-        outputs, _ = learner.lane.forward(learner.seen(obs))
-        return learner.actions.to_env(learner.actions.best(outputs, learner.lane.log_std(), action_mask))
+        outputs, _ = learner.lane.infer(learner.seen(obs))
+        log_std = learner.network.log_std.detach().cpu().numpy()
+        return learner.actions.to_env(learner.actions.best(outputs, log_std, action_mask))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -198,10 +198,13 @@ class Batch:
 class UpdateStats:
     """What k sequential updates measured; on the learner's device, so that reading them is the caller's choice."""
 
-    td_error: Any  # [k, B] |target - prediction| (C51: cross-entropy), the new priorities
-    scalars: Any  # [3, k] loss, mean Q of the actions taken, gradient norm before clipping
+    scalars: Any  # [M, k] what the objective names in its `measures`: the loss first, the gradient's norm last
+    td_error: Any = None  # [k, B] |target - prediction| (C51: cross-entropy), the new priorities; None: of a policy
 
-    NAMES: ClassVar[tuple[str, ...]] = ("loss", "q_mean", "gradient_norm")
+    @property
+    def num_updates(self) -> int:
+        """Fewer than planned where the objective stopped them."""
+        return self.scalars.shape[1]
 
     def td_error_on_host(self) -> Array:
         """The new priorities as numpy: shared memory on a CPU, a copy that waits for any other device."""

@@ -1,4 +1,9 @@
-"""The compiled lane: the eager lane's network and loss, several updates fused into one call of machine code."""
+"""The compiled lane: the eager lane's networks and losses, several updates fused into one call of machine code.
+
+Updates are a pure function of flat vectors, traced once and compiled. Losses are the objective's own; Adam and clipping
+are written out here on whole vectors, with everything that changes from update to update (learning rate, bias
+correction, noise, clip range) as a tensor, so that no number is baked in.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +14,36 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value
 
 from hotloop.core.errors import LaneError
-from hotloop.core.types import Array, Batch, Obs, UpdateStats
-from hotloop.lanes.compiled_build import EAGER_HINT, Compiled, compile_function, require_compiler
-from hotloop.lanes.compiled_step import AdamSpec, FunctionalNetwork, flatten_batch, flatten_obs, make_choice, make_step
+from hotloop.core.types import Array, UpdateStats
+from hotloop.lanes.compiling import EAGER_HINT, Compiled, compile_function, require_compiler
 from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, first_spoiled
-from hotloop.lanes.q_numbers import batch_rows, q_failure
-from hotloop.lanes.spec import Precision, UpdateSpec
+from hotloop.lanes.nonfinite import NOISE, FailedUpdate, NotFiniteError, as_arrays, explained, first_nonfinite_update
+from hotloop.lanes.objective import (
+    ONLINE,
+    Network,
+    Objective,
+    Outcome,
+    Stage,
+    flatten_obs,
+    flatten_tensors,
+    restore_tensors,
+    target_of,
+)
+from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
+from hotloop.lanes.spec import AdamSpec, Precision
+from hotloop.maths.adam import clip_scale
+from hotloop.nets.actor_critic import Spread
 from hotloop.nets.noisy import NoisyLinear
 
 UNROLLED = 4
 """Updates in one long call, which takes a third off an update of a 64-64 network; with 8 no gain could be measured, and
 compiling took 1.6 times as long."""
+
+Function = Callable[..., tuple[Tensor, ...]]
+Vectors = tuple[Tensor, Tensor, Tensor]  # parameters, running mean, running square
 
 
 class CompiledLane:
@@ -32,91 +53,120 @@ class CompiledLane:
 
     def __init__(
         self,
-        spec: UpdateSpec,
+        objective: Objective,
         network: nn.Module,
-        device: str,
-        seed: int,
+        device: str = "cpu",
+        seed: int = 0,
         precision: Precision = "float32",
         num_envs: int = 0,
     ) -> None:
         _refuse(network)
         require_compiler(torch.device(device))
-        self.spec, self._precision = spec, precision
-        self.eager = EagerLane(spec, network, device, seed, precision)
-        self.network = FunctionalNetwork(self.eager.online.module, precision)
-        self._actor = FunctionalNetwork(self.eager.online.module, "float32")  # as the eager lane acts
+        self.objective, self.network = objective, network
+        self.eager = EagerLane(objective, network, device, seed, precision)
+        self._traced = {name: TracedNetwork(module, precision) for name, module in self.eager.modules.items()}
+        acting: Precision = precision if objective.acts_in_precision else "float32"
+        self._actor = TracedNetwork(self.eager.modules[ONLINE], acting)
         self._device = self.eager.device
         self._in_place = self._device.type == "cpu"  # a CUDA graph would not see writes to its inputs
         self._num_envs = num_envs
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
 
-    def prepare(self, example: Batch, most_updates: int) -> None:
-        """Compile for batches shaped like `example`, up to `most_updates` at once, and for acting; changes no state.
+    def prepare(self, example: Any, most_updates: int) -> None:
+        """Compile for data shaped like `example`, up to `most_updates` at once, and for acting; changes no state.
 
         Without it the first call of each kind compiles: what is computed never depends on who compiled it when.
         """
-        fields = self._tensors(flatten_batch(example))
+        batch = self.objective.on_device(example, self._device).several(0, 1)
+        shared = self._held(self.objective.shared(example, self.eager.networks))
         for count in (1, UNROLLED) if most_updates >= UNROLLED else (1,):
-            self._step(count, fields, example.obs)
+            self._step(count, batch, shared)
         if self._num_envs:
             mask = [] if example.next_action_mask is None else [example.next_action_mask]
             rows = [np.repeat(part[0, :1], self._num_envs, axis=0) for part in (*flatten_obs(example.obs), *mask)]
             self._choice(self._tensors(rows), example.obs)
 
-    def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
-        k, every, stats = len(lr), self.spec.target_every, []
-        fields = self._tensors(flatten_batch(batches))
-        (factors,) = self._tensors([adam_factors(self.spec, lr, first_update)])
-        for start, count in chunks(k, first_update, every):
+    def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
+        batches = self.objective.on_device(data, self._device)
+        shared = self.objective.shared(data, self.eager.networks)
+        (factors,) = self._tensors([adam_factors(self.objective.spec, lr, first_update)])
+        row_errors: list[Tensor] = []
+        measured: list[Tensor] = []
+        for start, count in self._calls(len(lr), batches.per_epoch, first_update):
+            noise = self._noise(count)
+            batch, inputs = batches.several(start, count), factors[start : start + count]
+            *errors, scalars = self._run(self._step(count, batch, self._held(shared)), noise, inputs, shared, batch)
+            if self._in_place and (j := first_nonfinite_update(scalars)) >= 0:
+                kept = self.objective.kept(data, start + j, shared)
+                raise self._failure(kept, noise[j], float(lr[start + j]), first_update + start + j + 1)
+            row_errors += errors
+            measured.append(scalars)
             end = start + count
-            step = self._step(count, fields, batches.obs)
-            noise = self._noise(count, 2) if self.spec.noisy else self._silence(count, 2)
-            inputs = [factors, *fields] if count == k else [part[start:end] for part in (factors, *fields)]
-            stats.append(self._run(step, noise, *inputs))
-            if self.eager.on_host and (j := first_spoiled(stats[-1][1])) >= 0:
-                raise self._failure(batches, start + j, noise[j], lr, first_update)
-            if every and (first_update + end) % every == 0:
-                self.move_target(self.spec.target_tau)
-        if len(stats) == 1:
-            return UpdateStats(*stats[0])
-        td_errors, scalars = zip(*stats, strict=True)
-        return UpdateStats(torch.cat(td_errors), torch.cat(scalars, 1))
+            if self.objective.target_every and (first_update + end) % self.objective.target_every == 0:
+                self.move_target(self.objective.target_tau)
+            if end % batches.per_epoch == 0:
+                epoch = torch.cat(measured, 1)[:, -batches.per_epoch :]
+                if self.objective.enough(epoch.unbind(1)):
+                    break
+        scalars = measured[0] if len(measured) == 1 else torch.cat(measured, 1)
+        return UpdateStats(scalars, _joined(row_errors))
 
-    def _failure(self, batches: Batch, j: int, noise: Tensor, lr: Array, first_update: int) -> NotFiniteError:
-        """The error that names what was wrong first in batch j, which changed nothing and was the last."""
-        buffers = {name: self.network.buffers(noise[i]) for i, name in enumerate(("online", "target"))}
-        batch = batch_rows(batches, j, buffers if self.spec.noisy else None)
-        failed = FailedUpdate(first_update + j + 1, float(lr[j]), self.state(), batch)
-        return q_failure(self.spec, self.eager.online.module, self._precision, failed)
+    def _calls(self, k: int, per_epoch: int, first_update: int) -> Iterator[tuple[int, int]]:
+        """(start, count) of each call; none reaches over the end of an epoch."""
+        for epoch in range(0, k, per_epoch):
+            for start, count in chunks(per_epoch, first_update + epoch, self.objective.target_every):
+                yield epoch + start, count
 
-    def _run(self, step: Compiled, *inputs: Tensor) -> Sequence[Tensor]:
-        """One call: td_error [n, B] and scalars [3, n]."""
-        vectors = self._vectors()
-        outputs = step(*vectors, *inputs)
+    def _failure(self, batch: dict[str, Any], noise: Tensor, lr: float, number: int) -> NotFiniteError:
+        """The error that names what was wrong first in an update that changed nothing and was the last."""
+        if self.objective.noisy:
+            named = zip(self._traced.items(), noise, strict=True)
+            batch[NOISE] = as_arrays({name: traced.buffers(part) for (name, traced), part in named})
+        failed = FailedUpdate(number, lr, self.state(), batch)
+        return explained(failed, self.objective.in_order(self.network, self.eager.precision, failed))
+
+    def _run(self, step: Compiled, noise: Tensor, factors: Tensor, shared: Any, batch: Any) -> Sequence[Tensor]:
+        """One call: row errors [n, B], if the objective has any, and what was measured [M, n]."""
+        vectors = list(self.eager.vectors().values())
+        held = flatten_tensors(self._held(shared))
+        outputs = step(*vectors, noise, factors, *held, *self._contiguous(batch))
         if self._in_place:
             return outputs
-        *new, td_error, scalars = outputs
-        for old, values in zip(vectors, new, strict=False):  # the target, which comes last, has not moved
+        moved = 3 * len(self.eager.groups)  # targets, which come last, have not moved
+        for old, values in zip(vectors[:moved], outputs[:moved], strict=True):
             old.copy_(values)
-        return td_error.clone(), scalars.clone()
+        return [output.clone() for output in outputs[moved:]]
 
-    def _step(self, count: int, fields: list[Tensor], obs: Obs) -> Compiled:
-        """The machine code for `count` updates on fields like these."""
+    def _held(self, shared: Any) -> Any:
+        """What batches share with its plain numbers as tensors [1]."""
+        if shared is None:
+            return None
+        as_tensor = lambda value: torch.full((1,), value, device=self._device)  # noqa: E731
+        return type(shared)._make(value if isinstance(value, Tensor) else as_tensor(value) for value in shared)
+
+    def _contiguous(self, batch: Any) -> list[Tensor]:
+        """Machine code takes the strides for granted."""
+        return [field.contiguous() for field in flatten_tensors(batch)]
+
+    def _step(self, count: int, batch: Any, shared: Any) -> Compiled:
+        """The machine code for `count` updates on batches like `batch`."""
+        fields = self._contiguous(batch)
 
         def build() -> Compiled:
-            factors = torch.ones(count, 2, device=self._device)
             rows = [field[:1].expand(count, *field.shape[1:]).contiguous() for field in fields]
-            example = (*self._vectors(), self._silence(count, 2), factors, *rows)
-            return compile_function(make_step(self.spec, self.network, obs, self._in_place), example)
+            factors = torch.ones(count, 2, device=self._device)
+            function = TracedUpdates(self.objective, self._traced, (batch, shared), self._in_place)
+            example = (*self.eager.vectors().values(), self._silence(count), factors, *flatten_tensors(shared), *rows)
+            return compile_function(function, example)
 
         return self._remember((count, *((field.shape[1:], field.dtype) for field in fields)), build)
 
-    def _choice(self, fields: list[Tensor], obs: Obs) -> Compiled:
+    def _choice(self, fields: list[Tensor], obs: Any) -> Compiled:
         """The machine code that acts on fields like these."""
 
         def build() -> Compiled:
-            example = (self.eager.online.values, self._silence(), *fields)
-            return compile_function(make_choice(self.spec, self._actor, obs), example)
+            function = make_infer(self.objective, self._actor, obs)
+            return compile_function(function, (self._online(), self._silence(1)[0, 0], *fields))
 
         return self._remember(("act", *((field.shape, field.dtype) for field in fields)), build)
 
@@ -126,34 +176,38 @@ class CompiledLane:
             compiled = self._compiled[key] = build()
         return compiled
 
+    def _online(self) -> Tensor:
+        return self.eager.groups[ONLINE].flat.values
+
     def _tensors(self, arrays: list[Array]) -> list[Tensor]:
-        """On the device, and contiguous: machine code takes the strides for granted."""
-        if self._in_place:
-            return [torch.from_numpy(array).contiguous() for array in arrays]
         return [torch.from_numpy(array).contiguous().to(self._device, non_blocking=True) for array in arrays]
 
-    def _noise(self, *shape: int) -> Tensor:
-        """[*shape, S] standard normal draws in the eager lane's order: update by update, the online network's layers
-        before the target's, a draw of its own for each buffer (torch draws short and long vectors differently)."""
-        noise = self._silence(*shape)
-        for part in noise.view(-1).split(self.network.noise_sizes * int(np.prod(shape))):
-            part.normal_(generator=self.eager.generator)
+    def _noise(self, count: int) -> Tensor:
+        """[count, networks, S] standard normal draws in the eager lane's order: update by update, the online network's
+        layers before the target's, a draw of its own for each buffer (torch draws short and long vectors
+        differently); zeros where there are no noisy layers."""
+        noise = self._silence(count)
+        if self.objective.noisy:
+            self._draw(noise)
         return noise
 
-    def _silence(self, *shape: int) -> Tensor:
-        return torch.zeros(*shape, sum(self.network.noise_sizes), device=self._device)
+    def _draw(self, noise: Tensor) -> None:
+        sizes = self._actor.noise_sizes
+        for part in noise.view(-1).split(sizes * (noise.numel() // sum(sizes))):
+            part.normal_(generator=self.eager.generator)
 
-    def _vectors(self) -> tuple[Tensor, ...]:
-        return (self.eager.online.values, *self.eager.moments, self.eager.target.values)
+    def _silence(self, count: int) -> Tensor:
+        return torch.zeros(count, len(self._traced), sum(self._actor.noise_sizes), device=self._device)
 
-    def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:
+    def infer(self, obs: Any, action_mask: Array | None = None, noisy: bool = False) -> tuple[Any, ...]:
         parts = flatten_obs(obs)
         if len(parts[0]) != self._num_envs:
-            return self.eager.greedy(obs, action_mask, noisy)
+            return self.eager.infer(obs, action_mask, noisy)
         fields = self._tensors(parts if action_mask is None else [*parts, action_mask])
-        noise = self._noise(1)[0] if noisy and self.spec.noisy else self._silence()
-        (action,) = self._choice(fields, obs)(self.eager.online.values, noise, *fields)
-        return action.cpu().numpy()
+        noise = self._silence(1)[0, 0]
+        if noisy and self.objective.noisy:
+            self._draw(noise)
+        return tuple(answer.cpu().numpy() for answer in self._choice(fields, obs)(self._online(), noise, *fields))
 
     def move_target(self, tau: float) -> None:
         self.eager.move_target(tau)
@@ -169,6 +223,153 @@ class CompiledLane:
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.eager.load_state(state)
+
+
+class TracedNetwork:
+    """A module's forward as a function of a flat parameter vector and a flat noise vector."""
+
+    def __init__(self, module: nn.Module, precision: Precision) -> None:
+        self._module = module
+        self._parameters = shapes_of(module)
+        self._noise = {
+            f"{name}.{key}" if name else key: buffer.shape
+            for name, layer in module.named_modules()
+            if isinstance(layer, NoisyLinear)
+            for key, buffer in layer.named_buffers(recurse=False)
+        }
+        self._half = precision == "bfloat16"
+        self.noise_sizes = [shape.numel() for shape in self._noise.values()]
+
+    def split(self, values: Tensor) -> dict[str, Tensor]:
+        return split_vector(values, self._parameters)
+
+    def buffers(self, noise: Tensor) -> dict[str, Tensor]:
+        """The noisy layers' buffers, from standard normal draws [S]."""
+        return split_vector(noise.sign() * noise.abs().sqrt(), self._noise)
+
+    def bind(self, parameters: dict[str, Tensor], noise: Tensor) -> Network:
+        """The network with these numbers in it. Half precision ends at its output: the loss is always in float32."""
+        buffers = self.buffers(noise)
+
+        def forward(obs: Any) -> Any:
+            with torch.autocast(noise.device.type, torch.bfloat16, enabled=self._half, cache_enabled=False):
+                return as_float(functional_call(self._module, parameters | buffers, (obs,)))
+
+        return Network(forward, parameters)
+
+
+class TracedUpdates:
+    """n updates as a pure function, for `compile_function` to trace.
+
+    It takes each group's parameters, mean and square [P], targets [P], noise [n, networks, S], the Adam factors of each
+    update [n, 2], what batches share and the batches' fields [n, B, ...]. It writes to the vectors, or returns new ones
+    before row errors [n, B], where there are any, and measures [M, n]. Targets stay: who calls moves them in between.
+    From the first update on whose loss or gradient is not finite the vectors stay as they are.
+    """
+
+    def __init__(
+        self, objective: Objective, traced: dict[str, TracedNetwork], like: tuple[Any, Any], in_place: bool
+    ) -> None:
+        self._objective, self._traced, self._in_place = objective, traced, in_place
+        self._like_batch, self._like_shared = like
+        self._places = {name: place for place, name in enumerate(traced)}  # of a network among the noise
+        self._groups = list(traced)[: len(traced) - len(objective.targets)]
+
+    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        num_moving, num_targets = 3 * len(self._groups), len(self._objective.targets)
+        moving, fixed = inputs[:num_moving], inputs[num_moving : num_moving + num_targets]
+        noise, factors, *rest = inputs[num_moving + num_targets :]
+        num_shared = len(flatten_tensors(self._like_shared))
+        shared, fields = restore_tensors(rest[:num_shared], self._like_shared), rest[num_shared:]
+        vectors = {name: (moving[3 * i], moving[3 * i + 1], moving[3 * i + 2]) for i, name in enumerate(self._groups)}
+        good = noise.new_ones((), dtype=torch.bool)
+        row_errors, measured = [], []
+        targets = self._bound_targets(fixed, noise, restore_tensors(fields, self._like_batch))
+        for j in range(len(factors)):
+            batch, measures = restore_tensors([field[j] for field in fields], self._like_batch), []
+            for stage in self._objective.stages:
+                gradient, outcome = self._gradient(stage, vectors, targets[j], noise[j], (batch, shared))
+                vectors[stage.parameters], norm, good = clip_and_step(
+                    self._objective.spec, vectors[stage.parameters], gradient, factors[j], outcome.measures[0], good
+                )
+                measures.append(outcome.measures)
+                row_errors += [] if outcome.row_error is None else [outcome.row_error]
+            measured.append(torch.cat([*measures, norm[None]]))
+        stats = *([torch.stack(row_errors)] if row_errors else []), torch.stack(measured, 1)
+        new = [vector for name in self._groups for vector in vectors[name]]
+        if not self._in_place:
+            return *new, *stats
+        for old, values in zip(moving, new, strict=True):
+            old.copy_(values)
+        return stats
+
+    def _bound_targets(self, fixed: Sequence[Tensor], noise: Tensor, batches: Any) -> list[dict[str, Network]]:
+        """The target networks of each of n updates."""
+        bound: list[dict[str, Network]] = [{} for _ in noise]
+        for group, vector in zip(self._objective.targets, fixed, strict=True):
+            name = target_of(group)
+            place, parameters = self._places[name], self._traced[name].split(vector)
+            each = [self._traced[name].bind(parameters, draws[place]) for draws in noise]
+            known = None if self._objective.noisy else self._objective.known_targets(each[0], batches)
+            for j, network in enumerate(known or each):
+                bound[j][name] = network
+        return bound
+
+    def _gradient(
+        self,
+        stage: Stage,
+        vectors: dict[str, Vectors],
+        targets: dict[str, Network],
+        noise: Tensor,
+        data: tuple[Any, Any],
+    ) -> tuple[Tensor, Outcome]:
+        """The gradient [P] of the stage's loss. The parts of an accumulated update are of one size: the mean over all
+        its rows is the mean of their means."""
+
+        def bind(name: str, parameters: dict[str, Tensor]) -> Network:
+            return self._traced[name].bind(parameters, noise[self._places[name]])
+
+        split = {name: self._traced[name].split(vectors[name][0]) for name in self._groups}
+        networks = targets | {name: bind(name, split[name]) for name in self._groups}
+
+        def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, Outcome]:
+            outcome = stage.loss(networks | {stage.parameters: bind(stage.parameters, parameters)}, *data)
+            return outcome.loss, outcome
+
+        gradients, (_, outcome) = grad_and_value(loss, has_aux=True)(split[stage.parameters])
+        return torch.cat([part.reshape(-1) for part in gradients.values()]), outcome
+
+
+def make_infer(objective: Objective, network: TracedNetwork, like: Any) -> Function:
+    """What acting needs as a function of parameters [P], noise [S], the observation's parts [N, ...] and a mask."""
+
+    def infer(values: Tensor, noise: Tensor, *fields: Tensor) -> tuple[Tensor, ...]:
+        parts = len(flatten_obs(like))
+        obs = dict(zip(sorted(like), fields, strict=False)) if isinstance(like, dict) else fields[0]
+        mask = fields[parts] if len(fields) > parts else None
+        return objective.infer(network.bind(network.split(values), noise), obs, mask)  # type: ignore[return-value]
+
+    return infer
+
+
+def clip_and_step(
+    spec: AdamSpec, vectors: Vectors, gradient: Tensor, factors: Tensor, loss: Tensor, good: Tensor
+) -> tuple[Vectors, Tensor, Tensor]:
+    """`FlatAdam.clip_and_step` without its in-place writes; `factors` are those of `adam_factors`.
+
+    `good` says whether everything before was finite; returned is whether it still is. Where not, nothing moves.
+    """
+    values, mean, square = vectors
+    norm = gradient.norm()
+    good = good & norm.isfinite() & loss.isfinite()
+    if spec.max_gradient_norm > 0:
+        gradient = gradient * clip_scale(norm, spec.max_gradient_norm)
+    mean = mean.lerp(gradient, 1.0 - spec.beta1)
+    square = square * spec.beta2 + gradient * gradient * (1.0 - spec.beta2)
+    denominator = square.sqrt() / factors[1] + spec.epsilon
+    stepped = (values - factors[0] * mean / denominator, mean, square)
+    first, second, third = (torch.where(good, new, old) for new, old in zip(stepped, vectors, strict=True))
+    return (first, second, third), norm, good
 
 
 def chunks(k: int, first_update: int, target_every: int) -> Iterator[tuple[int, int]]:
@@ -191,12 +392,19 @@ def adam_factors(spec: AdamSpec, lr: Array, first_update: int) -> Array:
     return np.array(pairs, np.float32)
 
 
+def _joined(row_errors: list[Tensor]) -> Tensor | None:
+    if len(row_errors) < 2:
+        return row_errors[0] if row_errors else None
+    return torch.cat(row_errors)
+
+
 def _refuse(network: nn.Module) -> None:
     """Name a module whose forward is more than a function of parameters, observation and noise."""
     for name, module in network.named_modules():
         kind = f"`{name}` ({type(module).__name__})"
         if isinstance(module, nn.modules.dropout._DropoutNd):
             raise LaneError(f"the compiled lane cannot draw the random numbers of {kind}", EAGER_HINT)
-        buffers = [] if isinstance(module, NoisyLinear) else [key for key, _ in module.named_buffers(recurse=False)]
+        known = isinstance(module, NoisyLinear | Spread)
+        buffers = [] if known else [key for key, _ in module.named_buffers(recurse=False)]
         if buffers:
             raise LaneError(f"the compiled lane cannot keep the buffer `{buffers[0]}` of {kind}", EAGER_HINT)

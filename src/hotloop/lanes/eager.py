@@ -1,147 +1,175 @@
-"""The plain lane: PyTorch, any module, any device. The readable truth that the other lanes are held equal to."""
+"""The plain lane: PyTorch, any objective, any module, any device. The readable truth that other lanes are held to.
+
+One update, in the order of the methods below: batches become tensors, the loss is computed, its gradient taken and
+clipped, Adam stepped, the target moved.
+"""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.core.types import Array, Batch, Obs, UpdateStats, map_obs
-from hotloop.lanes.flat import FlatParameters
-from hotloop.lanes.guarded import At, guarded_step
-from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, as_arrays
-from hotloop.lanes.objective import Network, Rows, map_rows, objective
-from hotloop.lanes.q_numbers import NOISE, q_failure
-from hotloop.lanes.spec import Precision, UpdateSpec
-from hotloop.maths import categorical, td
+from hotloop.core.types import Array, UpdateStats
+from hotloop.lanes.nonfinite import NOISE, FailedUpdate, NotFiniteError, as_arrays, explained
+from hotloop.lanes.objective import (
+    ONLINE,
+    Network,
+    Objective,
+    Outcome,
+    Stage,
+    as_tensors_on,
+    flatten_tensors,
+    map_tensors,
+    target_of,
+)
+from hotloop.lanes.optimiser import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
+from hotloop.lanes.spec import Precision
 from hotloop.nets.noisy import resample_noise, silence_noise
 
 
 class EagerLane:
-    """Owns online and target parameters, the optimiser's moments and the noise generator."""
+    """Owns the parameters as flat vectors, the optimiser's moments, target copies and the noise generator."""
 
     name = "eager"
 
     def __init__(
-        self, spec: UpdateSpec, network: nn.Module, device: str, seed: int, precision: Precision = "float32"
+        self,
+        objective: Objective,
+        network: nn.Module,
+        device: str = "cpu",
+        seed: int = 0,
+        precision: Precision = "float32",
     ) -> None:
-        self.spec = spec
+        self.objective, self.precision = objective, precision
         self.device = torch.device(device)
-        self.online = FlatParameters(network.to(self.device))
-        self.target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
-        self._precision = precision
-        self.on_host = self.device.type == "cpu"  # where a read is free
-        as_asked = self._in_bfloat16 if precision == "bfloat16" else lambda module: module
-        self._online_network: Network = as_asked(self.online.module)
-        self._target_network: Network = as_asked(self.target.module)
-        self.moments = (torch.zeros_like(self.online.values), torch.zeros_like(self.online.values))
-        self.generator = torch.Generator(self.device).manual_seed(seed % 2**63)
-        self.support = categorical.make_support(spec.v_min, spec.v_max, spec.atoms, self.device)
+        self.network = network.to(self.device)
+        self.modules = objective.groups(self.network)
+        self.groups = {name: FlatAdam(objective.spec, module) for name, module in self.modules.items()}
+        self.targets: dict[str, FlatParameters] = {}
+        for name in objective.targets:
+            self.modules[target_of(name)] = copy.deepcopy(self.modules[name]).requires_grad_(False)
+            self.targets[name] = FlatParameters(self.modules[target_of(name)])
+        self.networks = {name: self._bound(module, precision) for name, module in self.modules.items()}
+        self._actor = self._bound(self.modules[ONLINE], precision if objective.acts_in_precision else "float32")
+        # of the Q family noisy or not: its checkpoints have always held one
+        self.generator = torch.Generator(self.device).manual_seed(seed % 2**63) if objective.targets else None
 
-    def _in_bfloat16(self, module: nn.Module) -> Network:
-        """The network's products in bfloat16; everything after it, the loss included, in float32."""
+    def _bound(self, module: nn.Module, precision: Precision) -> Network:
+        """The module as the objective takes it. Half precision ends at its output: the loss is always in float32."""
 
-        def forward(obs: Tensor | dict[str, Tensor]) -> Tensor:
+        def forward_in_half(obs: Any) -> Any:
             with torch.autocast(self.device.type, torch.bfloat16):
-                return module(obs).float()
+                return as_float(module(obs))
 
-        return forward
+        forward = forward_in_half if precision == "bfloat16" else module
+        return Network(forward, dict(module.named_parameters()))
 
-    def prepare(self, example: Batch, most_updates: int) -> None:
+    def prepare(self, example: Any, most_updates: int) -> None:
         pass
 
-    def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
-        k, num_rows = batches.reward.shape
-        td_error = torch.empty(k, num_rows, device=self.device)
-        scalars = torch.empty(3, k, device=self.device)  # loss, q_mean, gradient norm
-        rows_of = self._rows(batches)
-        for j in range(k):
-            rows = map_rows(lambda field, j=j: field[j], rows_of)
-            td_error[j], scalars[:, j] = self._one_update(rows, At(float(lr[j]), first_update + j + 1))
-        return UpdateStats(td_error, scalars)
+    def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
+        batches, shared = self.objective.on_device(data, self.device), self.objective.shared(data, self.networks)
+        measured: list[Tensor] = []
+        row_errors: list[Tensor] = []
+        for j in range(len(lr)):
+            step = AdamStep(float(lr[j]), first_update + j + 1)
+            outcome = self._one_update(batches.one(j), shared, step)
+            if outcome is None:
+                raise self._failure(self.objective.kept(data, j, shared), step)
+            measured.append(outcome.measures)
+            if outcome.row_error is not None:
+                row_errors.append(outcome.row_error)
+            if (j + 1) % batches.per_epoch == 0 and self.objective.enough(measured[-batches.per_epoch :]):
+                break
+        return UpdateStats(torch.stack(measured, 1), torch.stack(row_errors) if row_errors else None)
 
-    def _one_update(self, rows: Rows, at: At) -> tuple[Tensor, Tensor]:
-        spec = self.spec
-        if spec.noisy:
-            resample_noise(self.online.module, self.generator)
-            resample_noise(self.target.module, self.generator)
-        self.online.gradient.zero_()
-        td_errors, totals = [], torch.zeros(2, device=self.device)
-        for part in _split(rows, spec.accumulate):
-            outcome = objective(spec, self._online_network, self._target_network, part)
-            (outcome.loss / spec.accumulate).backward()
-            td_errors.append(outcome.td_error)
-            totals += torch.stack((outcome.loss.detach(), outcome.q_mean)) / spec.accumulate
-        vectors = (self.online.values, *self.moments)
-        norm, made = guarded_step(spec, vectors, self.online.gradient, totals[0], at, self.on_host)
-        if not made:
-            raise self._failure(rows, at)
-        if spec.target_every and at.number % spec.target_every == 0:
-            self.move_target(spec.target_tau)
-        return torch.cat(td_errors), torch.cat((totals, norm[None]))
+    def _one_update(self, batch: Any, shared: Any, step: AdamStep) -> Outcome | None:
+        """What it computed, measures with the gradient's norm; None where it was not made, for it was not finite."""
+        objective = self.objective
+        if objective.noisy and self.generator is not None:
+            for module in self.modules.values():
+                resample_noise(module, self.generator)
+        outcomes = []
+        for stage in objective.stages:
+            group = self.groups[stage.parameters]
+            group.flat.gradient.zero_()
+            outcomes.append(self._loss_and_gradient(stage, batch, shared))
+            norm, made = group.clip_and_step(outcomes[-1].measures[0], step)
+            if not made:
+                return None
+        if objective.target_every and step.t % objective.target_every == 0:
+            self.move_target(objective.target_tau)
+        measures = torch.cat([*(outcome.measures for outcome in outcomes), norm[None]])
+        return outcomes[0]._replace(measures=measures)
 
-    def _failure(self, rows: Rows, at: At) -> NotFiniteError:
+    def _loss_and_gradient(self, stage: Stage, batch: Any, shared: Any) -> Outcome:
+        """The gradient is in the group's flat vector afterwards. A batch that is accumulated goes part by part."""
+        parts = self.objective.accumulate
+        if parts == 1:
+            outcome = stage.loss(self.networks, batch, shared)
+            outcome.loss.backward()
+            return outcome
+        measures: Any = 0.0
+        row_errors = []
+        for part in _split(batch, parts):
+            outcome = stage.loss(self.networks, part, shared)
+            (outcome.loss / parts).backward()
+            measures = measures + outcome.measures / parts
+            row_errors += [] if outcome.row_error is None else [outcome.row_error]
+        return Outcome(measures[0], measures, torch.cat(row_errors) if row_errors else None)
+
+    def _failure(self, batch: dict[str, Any], step: AdamStep) -> NotFiniteError:
         """The error that names what was wrong first in an update that was not made."""
-        fields = rows._asdict()
-        if self.spec.noisy:
-            networks = {"online": self.online.module, "target": self.target.module}
-            fields[NOISE] = {name: dict(module.named_buffers()) for name, module in networks.items()}
-        failed = FailedUpdate(at.number, at.lr, self.state(), as_arrays(fields))
-        return q_failure(self.spec, self.online.module, self._precision, failed)
-
-    def _rows(self, batches: Batch) -> Rows:
-        """The k batches as tensors: shared memory on a CPU, one copy per field elsewhere."""
-
-        def move(array: Array) -> Tensor:
-            return torch.from_numpy(array).to(self.device, non_blocking=True)
-
-        return map_rows(move, (getattr(batches, name) for name in Rows._fields))
+        if self.objective.noisy:
+            batch[NOISE] = as_arrays({name: dict(module.named_buffers()) for name, module in self.modules.items()})
+        failed = FailedUpdate(step.t, step.lr, self.state(), batch)
+        return explained(failed, self.objective.in_order(self.network, self.precision, failed))
 
     @torch.no_grad()
-    def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:
-        if self.spec.noisy and noisy:
-            resample_noise(self.online.module, self.generator)
-        elif self.spec.noisy:
-            silence_noise(self.online.module)
-        obs_tensor = map_obs(lambda array: torch.from_numpy(array).to(self.device), obs)
-        q = self.online.module(obs_tensor)
-        if self.spec.atoms > 1:
-            q = categorical.expected_q(q, self.support)
-        mask = None if action_mask is None else torch.from_numpy(action_mask).to(self.device)
-        return td.mask_actions(q, mask).argmax(-1).cpu().numpy()
+    def infer(self, obs: Any, action_mask: Array | None = None, noisy: bool = False) -> tuple[Any, ...]:
+        if self.objective.noisy and noisy and self.generator is not None:
+            resample_noise(self.modules[ONLINE], self.generator)
+        elif self.objective.noisy:
+            silence_noise(self.modules[ONLINE])
+        mask = None if action_mask is None else as_tensors_on(self.device)(action_mask)
+        answers = self.objective.infer(self._actor, self.objective.obs_tensors(obs, self.device), mask)
+        return tuple(None if answer is None else answer.cpu().numpy() for answer in answers)
 
     def move_target(self, tau: float) -> None:
-        self.target.values.lerp_(self.online.values, tau)
+        for name, target in self.targets.items():
+            target.values.lerp_(self.groups[name].flat.values, tau)
 
     def parameters(self) -> Array:
-        return self.online.values.cpu().numpy().copy()
+        return as_array(torch.cat([group.flat.values for group in self.groups.values()]))
 
     def load_parameters(self, values: Array) -> None:
-        self.online.values.copy_(torch.from_numpy(values))
+        for group in self.groups.values():
+            load_vector(group.flat.values, values[: group.flat.values.numel()])
+            values = values[group.flat.values.numel() :]
+
+    def vectors(self) -> dict[str, Tensor]:
+        """All that updates change, by the names that checkpoints know: `online`, `mean`, `square`, `target`; with the
+        group's name before the moments of any group but `online`."""
+        named: dict[str, Tensor] = {}
+        for name, group in self.groups.items():
+            prefix = "" if name == ONLINE else f"{name}_"
+            named |= zip((name, f"{prefix}mean", f"{prefix}square"), group.vectors(), strict=True)
+        return named | {target_of(name): target.values for name, target in self.targets.items()}
 
     def state(self) -> dict[str, Any]:
-        return {
-            "online": self.online.values.cpu().numpy().copy(),
-            "target": self.target.values.cpu().numpy().copy(),
-            "mean": self.moments[0].cpu().numpy().copy(),
-            "square": self.moments[1].cpu().numpy().copy(),
-            "generator": self.generator.get_state().numpy().copy(),
-        }
+        state: dict[str, Any] = {name: as_array(vector) for name, vector in self.vectors().items()}
+        return state if self.generator is None else state | {"generator": self.generator.get_state().numpy().copy()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        for vector, name in zip(self._vectors(), ("online", "target", "mean", "square"), strict=True):
-            vector.copy_(torch.from_numpy(np.asarray(state[name])))
-        self.generator.set_state(torch.from_numpy(np.asarray(state["generator"])))
-
-    def _vectors(self) -> tuple[Tensor, ...]:
-        return (self.online.values, self.target.values, *self.moments)
+        for name, vector in self.vectors().items():
+            load_vector(vector, state[name])
+        if self.generator is not None:
+            self.generator.set_state(torch.from_numpy(state["generator"].copy()))
 
 
-def _split(rows: Rows, parts: int) -> list[Rows]:
-    if parts == 1:
-        return [rows]
-    size = rows.reward.shape[0] // parts
-    return [map_rows(lambda field, i=i: field[i * size : (i + 1) * size], rows) for i in range(parts)]
+def _split(batch: Any, parts: int) -> list[Any]:
+    size = len(flatten_tensors(batch)[0]) // parts
+    return [map_tensors(lambda field, i=i: field[i * size : (i + 1) * size], batch) for i in range(parts)]

@@ -1,77 +1,176 @@
-"""The loss of every DQN variant, written once for all lanes that run PyTorch."""
+"""What one update computes, said once for all lanes; `q_objective`, `policy_objective` and `graph_objective` say it.
+
+An objective is a batch type, one or more stages (each a loss, and the parameters that the loss moves), what it
+measures, what acting needs of the network, and the order in which a number that is not finite is looked for. It knows
+no device, no optimiser and no lane. A further objective is a further file; no lane has to know it by name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from hotloop.core.types import map_obs
-from hotloop.lanes.spec import UpdateSpec
-from hotloop.maths import categorical, td
+from hotloop.lanes.spec import AdamSpec, Lane
 
-Network = Callable[[Tensor | dict[str, Tensor]], Tensor]
+if TYPE_CHECKING:
+    from hotloop.lanes.nonfinite import FailedUpdate, Named
 
-
-class Rows(NamedTuple):
-    """One batch as tensors on the learner's device."""
-
-    obs: Tensor | dict[str, Tensor]
-    action: Tensor  # [B]
-    reward: Tensor  # [B]
-    discount: Tensor  # [B]
-    next_obs: Tensor | dict[str, Tensor]
-    weight: Tensor  # [B]
-    next_action_mask: Tensor | None  # [B, A]
+ONLINE, TARGET = "online", "target"
 
 
-def map_rows(function: Callable[..., Any], fields: Iterable[Any]) -> Rows:
-    """`function` of every field that is there, dict observations part by part."""
-    return Rows._make(None if field is None else map_obs(function, field) for field in fields)
+class Network(NamedTuple):
+    """A module with certain parameters in it: its own on the eager lane, pieces of a flat vector in traced code."""
+
+    forward: Callable[[Any], Any]
+    parameters: Mapping[str, Tensor]
 
 
-class Objective(NamedTuple):
+Networks = Mapping[str, Network]
+"""By the name of their group; the slowly moving copy of a group is `target_of(group)`."""
+
+
+def target_of(group: str) -> str:
+    return TARGET if group == ONLINE else f"{group}_{TARGET}"
+
+
+class Outcome(NamedTuple):
+    """What a stage computes of one batch of B rows."""
+
     loss: Tensor  # scalar
-    td_error: Tensor  # [B]
-    q_mean: Tensor  # scalar, of the actions taken
+    measures: Tensor  # [M - 1], as `Objective.measures` names them, the loss first
+    row_error: Tensor | None = None  # [B], the rows' new priorities
 
 
-def objective(spec: UpdateSpec, online: Network, target: Network, rows: Rows) -> Objective:
-    """Weighted mean loss of one batch. The row loss differs by variant; weighting and reduction happen here only."""
-    compute = _scalar_rows if spec.atoms == 1 else _categorical_rows
-    loss_per_row, td_error, q = compute(spec, online, target, rows)
-    loss = (rows.weight * loss_per_row).mean()
-    return Objective(loss, td_error.detach(), q.detach().mean())
+class Stage(NamedTuple):
+    """One optimiser step within an update."""
+
+    parameters: str  # the group that it moves
+    loss: Callable[[Networks, Any, Any], Outcome]  # of networks, one batch, and what all batches of a call share
 
 
-def _scalar_rows(spec: UpdateSpec, online: Network, target: Network, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-    with torch.no_grad():
-        q_eval = target(rows.next_obs)  # [B, A]
-        q_select = online(rows.next_obs) if spec.double else q_eval
-        q_select = td.mask_actions(q_select, rows.next_action_mask)
-        y = td.td_target(rows.reward, rows.discount, q_eval, q_select)
-    q = td.take(online(rows.obs), rows.action)
-    error = y - q
-    row_loss = td.huber if spec.loss == "huber" else td.squared
-    return row_loss(error), error.abs(), q
+class TensorBatches(Protocol):
+    """The data of one call on the lane's device, cut into batches, one update each."""
+
+    per_epoch: int
+    """The objective is asked after so many updates whether it has had enough."""
+
+    def one(self, j: int) -> Any:
+        """Batch j, a NamedTuple of tensors [B, ...]."""
+        ...
+
+    def several(self, start: int, count: int) -> Any:
+        """`count` batches of one epoch as tensors [count, B, ...], for lanes that fuse updates."""
+        ...
 
 
-def _categorical_rows(spec: UpdateSpec, online: Network, target: Network, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-    support = categorical.make_support(spec.v_min, spec.v_max, spec.atoms, rows.reward.device)
-    with torch.no_grad():
-        next_logits = target(rows.next_obs)  # [B, A, Z]
-        select = online(rows.next_obs) if spec.double else next_logits
-        q_select = td.mask_actions(categorical.expected_q(select, support), rows.next_action_mask)
-        best = q_select.argmax(-1)
-        projected = categorical.project(rows.reward, rows.discount, take_atoms(next_logits, best).softmax(-1), support)
-    logits = take_atoms(online(rows.obs), rows.action)  # [B, Z]
-    row_loss = categorical.cross_entropy(projected, logits)
-    return row_loss, row_loss, logits.softmax(-1) @ support
+class Objective(Protocol):
+    measures: tuple[str, ...]
+    """What is measured in each update: the loss first, the gradient's norm before clipping last."""
+    targets: tuple[str, ...]
+    """The groups that have a slowly moving copy."""
+    acts_in_precision: bool
+    """Whether acting has the precision of updates too: where what acted is compared with what is learned."""
+    native_title: str
+    """What the native lane needs the network to be."""
+
+    @property
+    def spec(self) -> AdamSpec: ...
+
+    @property
+    def stages(self) -> tuple[Stage, ...]: ...
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the networks have noisy layers, drawn anew for every update."""
+        ...
+
+    @property
+    def accumulate(self) -> int:
+        """Into how many parts of equal size a batch is split, whose gradients are averaged."""
+        ...
+
+    @property
+    def target_every(self) -> int:
+        """In updates; 0: the lane does not move the target by itself."""
+        ...
+
+    @property
+    def target_tau(self) -> float: ...
+
+    def groups(self, network: nn.Module) -> dict[str, nn.Module]:
+        """The parts of the network that are optimised each by itself, by name."""
+        ...
+
+    def on_device(self, data: Any, device: torch.device) -> TensorBatches: ...
+
+    def shared(self, data: Any, networks: Networks) -> Any:
+        """What all batches of a call have in common, as it is before the first update; a NamedTuple, or None."""
+        ...
+
+    def known_targets(self, target: Network, batches: Any) -> list[Network] | None:
+        """What a target without noise says in each of n updates on `batches` [n, B, ...], where one forward for all
+        of them tells it; traced code asks."""
+        ...
+
+    def enough(self, epoch: Sequence[Tensor]) -> bool:
+        """Whether to stop after an epoch whose updates measured this, [M] each."""
+        ...
+
+    def obs_tensors(self, obs: Any, device: torch.device) -> Any: ...
+
+    def infer(self, network: Network, obs: Any, action_mask: Tensor | None) -> tuple[Tensor | None, ...]:
+        """What acting needs, of observations [N, ...]."""
+        ...
+
+    def kept(self, data: Any, j: int, shared: Any) -> dict[str, Any]:
+        """Batch j as a failed update keeps it: arrays by name, on the host."""
+        ...
+
+    def in_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
+        """The tensors of an update in the order in which they are computed: where a NaN is looked for."""
+        ...
+
+    def native_problem(self, layout: Any) -> str:
+        """Why the native lane cannot train a network of this layout; empty where it can."""
+        ...
+
+    def native_lane(self, network: nn.Module, layout: Any, batch_size: int) -> Lane: ...
 
 
-def take_atoms(logits: Tensor, action: Tensor) -> Tensor:
-    """The logits [B, Z] of one action per row, from [B, A, Z]."""
-    index = action[:, None, None].expand(-1, 1, logits.shape[-1])
-    return logits.gather(1, index).squeeze(1)
+def map_tensors(function: Callable[..., Any], batch: Any) -> Any:
+    """`function` of every field of a NamedTuple that is there, dict observations part by part."""
+    return type(batch)._make(None if field is None else map_obs(function, field) for field in batch)
+
+
+def as_tensors_on(device: torch.device) -> Callable[[Any], Tensor]:
+    """From an array to a tensor on `device`: shared memory on a CPU, a copy that nobody waits for elsewhere."""
+    return lambda array: torch.from_numpy(array).to(device, non_blocking=True)
+
+
+def flatten_tensors(batch: Any) -> list[Any]:
+    """The tensors of a NamedTuple, in the order that `restore_tensors` expects; a dict's by name, however it came."""
+    fields = [field for field in batch or () if field is not None]
+    return [part for field in fields for part in flatten_obs(field)]
+
+
+def flatten_obs(obs: Any) -> list[Any]:
+    """The parts of an observation; those of a dict by name."""
+    return [obs[name] for name in sorted(obs)] if isinstance(obs, dict) else [obs]
+
+
+def restore_tensors(tensors: Sequence[Tensor], like: Any) -> Any:
+    """`tensors` back in their places; `like` is any batch of the same kind."""
+    if like is None:
+        return None
+    left = iter(tensors)
+
+    def restored(field: Any) -> Any:
+        if isinstance(field, dict):
+            return {name: next(left) for name in sorted(field)}
+        return None if field is None else next(left)
+
+    return type(like)._make([restored(field) for field in like])

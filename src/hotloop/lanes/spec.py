@@ -1,53 +1,56 @@
-"""What one update does, as data. A lane executes it; every lane must compute the same."""
+"""What every lane offers, whatever it computes: a lane executes an objective's updates on parameters it shares with an
+ordinary `nn.Module`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from hotloop.core.types import Array, Batch, Obs, UpdateStats
+from hotloop.core.types import Array, UpdateStats
 
 Precision = Literal["float32", "bfloat16"]
 LANES = ("eager", "compiled", "native")
 
 
-@dataclass(frozen=True, kw_only=True)
-class UpdateSpec:
-    """Loss, optimiser constants and target rule of one DQN update."""
+class AdamSpec(Protocol):
+    """What an objective's spec says of the optimiser."""
 
-    loss: Literal["huber", "mse"]
-    double: bool
-    atoms: int
-    v_min: float
-    v_max: float
-    noisy: bool
-    max_gradient_norm: float  # 0: no clipping
-    accumulate: int  # a batch is split into so many parts whose gradients are averaged
-    beta1: float
-    beta2: float
-    epsilon: float
-    target_tau: float  # target <- tau * online + (1 - tau) * target
-    target_every: int  # in updates; 0: the loop moves the target itself
+    @property
+    def max_gradient_norm(self) -> float:
+        """0: no clipping."""
+        ...
+
+    @property
+    def beta1(self) -> float: ...
+
+    @property
+    def beta2(self) -> float: ...
+
+    @property
+    def epsilon(self) -> float: ...
 
 
 class Lane(Protocol):
-    """Executes updates on parameters it shares with an ordinary `nn.Module`."""
+    """`data` is what the objective learns from: a `Batch` of transitions, `Minibatches` of a rollout."""
 
     name: str
 
-    def prepare(self, example: Batch, most_updates: int) -> None:
-        """Compile for batches shaped like `example`, up to `most_updates` at once; changes no state."""
+    def prepare(self, example: Any, most_updates: int) -> None:
+        """Compile for data shaped like `example`, up to `most_updates` at once; changes no state."""
         ...
 
-    def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
-        """len(lr) sequential updates, one per batch; `first_update` updates were made before."""
+    def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
+        """Sequential updates, one per batch of `data`, with learning rates lr [k]; `first_update` were made before.
+        Fewer than k where the objective stops early."""
         ...
 
-    def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:
-        """The best action [N] for each row under the online parameters; `noisy`: with fresh noise, if it has any."""
+    def infer(self, obs: Any, action_mask: Array | None = None, noisy: bool = False) -> tuple[Any, ...]:
+        """What acting on `obs` needs, as the objective's `infer` says, on the host; `noisy`: with fresh noise, if the
+        network has any."""
         ...
 
-    def move_target(self, tau: float) -> None: ...
+    def move_target(self, tau: float) -> None:
+        """target <- tau * online + (1 - tau) * target."""
+        ...
 
     def parameters(self) -> Array:
         """A copy of the online parameters [P], on the host."""

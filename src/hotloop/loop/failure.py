@@ -17,7 +17,7 @@ from hotloop.core.errors import NumbersError, RunError
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import as_tree
-from hotloop.lanes.numbers import FailedUpdate, NotFiniteError
+from hotloop.lanes.nonfinite import FailedUpdate, NotFiniteError
 from hotloop.loop.contract import TrainingSession
 from hotloop.loop.journal import Journal
 from hotloop.loop.session_state import State

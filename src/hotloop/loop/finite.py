@@ -9,7 +9,7 @@ import numpy as np
 from hotloop.core.graphs import Graphs
 from hotloop.core.types import Array, EnvObs, EnvStep
 from hotloop.envs.finite_kernels import count_not_finite
-from hotloop.lanes.numbers import FailedUpdate, NotFiniteError, first_not_finite, tensors_of_rows
+from hotloop.lanes.nonfinite import FailedUpdate, NotFiniteError, first_nonfinite, tensors_of_batch
 
 HINT = "an env must answer with finite numbers: `hotloop envs check` looks at it alone"
 ANSWERED = ("obs", "final_obs", "reward", "reward_parts")
@@ -44,7 +44,7 @@ def _error(step: EnvStep, env_steps: int) -> NotFiniteError:
     batch: dict[str, Any] = {
         name: dict(_parts(value)) if isinstance(value, Graphs | dict) else value for name, value in answered.items()
     }
-    first = first_not_finite(tensors_of_rows(batch, list(batch)))
+    first = first_nonfinite(tensors_of_batch(batch, list(batch)))
     field = answered[first.partition(".")[0]]
     which = "" if isinstance(field, Graphs) else f" of env {_first_env(field)}"
     message = f"the env's `{first}`{which} is NaN or infinite after {env_steps:,} env steps"

@@ -7,12 +7,12 @@ from typing import Any
 import torch
 
 from hotloop.algos.graph_policies import GraphActionMap
-from hotloop.algos.graph_ppo import build_graph_network
+from hotloop.algos.ppo import build_graph_network
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import EnvError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.types import Action, Array, GraphActionSpec
-from hotloop.lanes.graph_lane import GraphOutputs
+from hotloop.lanes.graph_objective import GraphOutputs
 from hotloop.nets.graphs.messages import to_tensors
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from hotloop.core.graphs import Graphs, join_graphs
 from hotloop.core.types import Array, EnvStep, GraphRollout
-from hotloop.lanes.graph_lane import GraphOutputs
+from hotloop.lanes.graph_objective import GraphOutputs
 
 
 class GraphRolloutBuffer:

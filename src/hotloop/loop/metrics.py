@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,22 +16,16 @@ WINDOW_EPISODES = 100
 _COMPACT_AT = 1_000
 
 
-class Measured(Protocol):
-    """Statistics of k updates."""
-
-    scalars: Any  # [S, k]
-
-
 class Metrics:
     """Update statistics stay where they were computed until `row` takes their mean: one host read per log interval."""
 
-    def __init__(self, names: tuple[str, ...] = UpdateStats.NAMES) -> None:
+    def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names  # of the S scalars of an update
         self._scalars: list[Any] = []  # of [S, k]
         self._returns: deque[float] = deque(maxlen=WINDOW_EPISODES)
         self._lengths: deque[int] = deque(maxlen=WINDOW_EPISODES)
 
-    def note_updates(self, stats: Measured) -> None:
+    def note_updates(self, stats: UpdateStats) -> None:
         self._scalars.append(stats.scalars)
         if len(self._scalars) >= _COMPACT_AT:
             self._scalars = [_join(self._scalars)]

@@ -40,7 +40,7 @@ def run_loop(
         with timer.phase("update"):
             stats = learner.update(rollout.data, counters)  # epochs x minibatches
         session.metrics.note_updates(stats)
-        counters.updates += stats.made()
+        counters.updates += stats.num_updates
         counters.iterations += 1
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):

@@ -14,7 +14,6 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Policy, VecEnv
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.lanes.policy_spec import PolicyStats
 from hotloop.loop.cadence import is_over
 from hotloop.loop.collector import Collector
 from hotloop.loop.evaluate import Best
@@ -78,14 +77,16 @@ class OnPolicySession:
 def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolicySession:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
-    counters, metrics = Counters(), Metrics(PolicyStats.NAMES)
+    counters = Counters()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
     build = build_graph_parts if isinstance(envs.obs_spec, GraphSpec) else build_parts
+    parts = build(settings, envs)
+    metrics = Metrics(parts["learner"].measures)
     return OnPolicySession(
         settings=settings,
         counters=counters,
         collector=Collector(envs, counters, metrics, timer),
-        **build(settings, envs),
+        **parts,
         metrics=metrics,
         best=Best(),
     )
@@ -103,13 +104,11 @@ def build_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
 def build_graph_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
     """What learns from observations that are graphs."""
     from hotloop.algos.graph_policies import GraphLikeliest, GraphSampling
-    from hotloop.algos.graph_ppo import GraphPPOLearner
     from hotloop.loop.graph_rollout import GraphRolloutBuffer
 
     parts = getattr(envs, "reward_parts", ("total",))
     settings.reward_parts.require_parts(parts)
-    assert isinstance(envs.obs_spec, GraphSpec)
-    learner = GraphPPOLearner(settings, envs.obs_spec, envs.action_spec)
+    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec)
     shape = (settings.rollout_steps, envs.num_envs)
     rollout = GraphRolloutBuffer(shape, learner.actions.num_numbers, len(parts))
     policy = GraphSampling(learner, rollout, derive_seed(settings.seed, "policy"))

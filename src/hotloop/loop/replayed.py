@@ -8,25 +8,21 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from hotloop.algos.action_map import layout_of
-from hotloop.algos.dqn import update_spec
-from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.action_map import ActionMap
+from hotloop.algos.dqn import q_spec
 from hotloop.algos.graph_policies import GraphActionMap
-from hotloop.algos.graph_ppo import build_graph_network
-from hotloop.algos.ppo import policy_spec
+from hotloop.algos.ppo import build_graph_network, policy_objective
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import class_of
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import build
-from hotloop.lanes.graph_numbers import graph_tensors
-from hotloop.lanes.numbers import FailedUpdate, Named, tensors_of_rows, tensors_of_state
-from hotloop.lanes.policy_numbers import policy_tensors
-from hotloop.lanes.q_numbers import q_tensors
+from hotloop.lanes.nonfinite import FailedUpdate, Named, tensors_of_batch, tensors_of_state
+from hotloop.lanes.objective import Objective
+from hotloop.lanes.q_objective import QObjective
 from hotloop.loop.failure import FOLDER
 from hotloop.loop.finite import ANSWERED
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
-from hotloop.maths.actions import ActionLayout
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
 from hotloop.runs import checkpoint
@@ -81,35 +77,25 @@ def _described(name: str, tensor: Tensor) -> dict[str, Any]:
 def _tensors(failed: FailedUpdate, meta: dict[str, Any]) -> Named:
     tree = meta["settings"]
     settings = build(class_of(tree), tree, source=FOLDER)
-    if isinstance(settings, PPOSettings):
-        return _policy_tensors(failed, settings, meta)
-    network = build_q_network(settings.network, spec_from_data(meta["obs_spec"]), meta["num_actions"], seed=0)
+    objective, network = _objective_and_network(settings, meta)
     if failed.update == 0:
-        return _state_and_rows(network, failed)
-    return _q_tensors(failed, settings, network)
+        return _state_and_answers(network, failed)
+    return objective.in_order(network, settings.learner.precision, failed)
 
 
-def _q_tensors(failed: FailedUpdate, settings: DQNSettings, network: nn.Module) -> Named:
-    return q_tensors(update_spec(settings), network, settings.learner.precision, failed)
-
-
-def _policy_tensors(failed: FailedUpdate, settings: PPOSettings, meta: dict[str, Any]) -> Named:
-    obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
-    precision = settings.learner.precision
+def _objective_and_network(settings: Any, meta: dict[str, Any]) -> tuple[Objective, nn.Module]:
+    obs_spec = spec_from_data(meta["obs_spec"])
+    if not isinstance(settings, PPOSettings):
+        return QObjective(q_spec(settings)), build_q_network(settings.network, obs_spec, meta["num_actions"], seed=0)
+    action_spec = actions_from_data(meta)
     if isinstance(obs_spec, GraphSpec):
-        actions = GraphActionMap(action_spec)
-        graph_network = build_graph_network(settings, obs_spec, actions, seed=0)
-        spec = policy_spec(settings, ActionLayout(continuous=actions.num_numbers, squashed=True))
-        weights = np.array(settings.reward_parts.value_weights, np.float32)
-        named = graph_tensors(spec, graph_network, precision, weights, failed)
-        return named if failed.update else _state_and_rows(graph_network, failed)
-    layout = layout_of(action_spec, settings.network.squashed)
-    network = build_actor_critic(settings.network, obs_spec, layout, 0)
-    named = policy_tensors(policy_spec(settings, layout), network, precision, failed)
-    return named if failed.update else _state_and_rows(network, failed)
+        of_graphs = GraphActionMap(action_spec)
+        return policy_objective(settings, of_graphs), build_graph_network(settings, obs_spec, of_graphs, seed=0)
+    actions = ActionMap(action_spec, settings.network.squashed)
+    return policy_objective(settings, actions), build_actor_critic(settings.network, obs_spec, actions.layout, 0)
 
 
-def _state_and_rows(network: nn.Module, failed: FailedUpdate) -> Named:
+def _state_and_answers(network: nn.Module, failed: FailedUpdate) -> Named:
     """Where no update failed: what an env answered, or nothing but the weights."""
     yield from tensors_of_state(network, failed)
-    yield from tensors_of_rows(failed.batch, [name for name in ANSWERED if name in failed.batch])
+    yield from tensors_of_batch(failed.batch, [name for name in ANSWERED if name in failed.batch])

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from hotloop.core.errors import HotloopError, NumbersError
 from hotloop.core.types import Array
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.lanes.numbers import first_not_finite, tensors_of_rows
+from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
 from hotloop.loop.compile_phase import compile_phase
 from hotloop.loop.contract import Progress, TrainingSession
 from hotloop.loop.failure import go_back_or_raise
@@ -99,7 +99,7 @@ def _save_on_stop(session: TrainingSession, journal: Journal, timer: PhaseTimer)
 def _require_finite(session: TrainingSession) -> None:
     """Nothing that is not a number is saved or judged."""
     session.metrics.require_finite(session.counters)
-    if first := first_not_finite(tensors_of_rows(session.learner.state())):
+    if first := first_nonfinite(tensors_of_batch(session.learner.state())):
         raise NumbersError(f"the learner's `{first}` became NaN or infinite", "a smaller `optimiser.lr` helps")
 
 

@@ -81,10 +81,11 @@ class Session:
 def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
-    counters, metrics = Counters(), Metrics()
+    counters = Counters()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
     num_actions = require_discrete(settings.env.id, envs.action_spec).count
     learner = DQNLearner(settings, envs.obs_spec, num_actions)
+    metrics = Metrics(learner.measures)
     returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
     replay = Replay(
         placed(settings.replay, settings.run_dir),

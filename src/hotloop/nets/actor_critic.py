@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -84,6 +85,8 @@ def build_actor_critic(
 @dataclass(frozen=True)
 class ActorCriticLayout:
     """A multilayer actor-critic as numbers, for the lane that does without modules."""
+
+    title: ClassVar[str] = "a multilayer network"
 
     obs_size: int
     hidden: tuple[int, ...]

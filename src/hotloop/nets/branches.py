@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -70,6 +71,8 @@ class BranchAttention(nn.Module):
 class BranchLayout:
     """Such a network as numbers, for the lane that does without modules: parameters lie in the order of the branches,
     layer by layer, then those of the attention, then the hidden layers and heads of `trunk`."""
+
+    title: ClassVar[str] = "branches with attention"
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]

@@ -23,7 +23,7 @@ from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings
 from hotloop.core.errors import LaneError
 from hotloop.core.schedules import Counters
 from hotloop.core.types import ArraySpec, Batch
-from hotloop.lanes.compiled_build import compile_function, require_compiler
+from hotloop.lanes.compiling import compile_function, require_compiler
 from hotloop.nets.settings import NetworkSettings
 from hotloop.prove import speed
 from hotloop.prove.bench_verdict import LaneRow, LaneTime, Verdict, judge

@@ -1,6 +1,6 @@
 """The native lane: both forwards, backward, clipping, Adam and target update of k updates in one machine-code call.
 
-Honestly a second implementation of what `lanes/objective.py` says; tests hold it equal. CPU, float32, multilayer
+A second implementation of what `lanes/q_objective.py` says; tests hold it equal. CPU, float32, multilayer
 networks and branches with attention only. The parameters are the same memory as the module's, so it saves, evaluates
 and exports as usual.
 """
@@ -16,14 +16,13 @@ import numpy as np
 from torch import nn
 
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
-from hotloop.lanes.flat import FlatParameters
 from hotloop.lanes.native.branch_layout import NativeBranches
 from hotloop.lanes.native.branch_updater import BranchActor, BranchUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
 from hotloop.lanes.native.updater import NativeActor, NativeUpdater
-from hotloop.lanes.numbers import FailedUpdate
-from hotloop.lanes.q_numbers import batch_rows, q_failure
-from hotloop.lanes.spec import UpdateSpec
+from hotloop.lanes.nonfinite import FailedUpdate, explained
+from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.nets.branches import BranchLayout
 from hotloop.nets.layouts import MLPLayout
 
@@ -31,8 +30,8 @@ from hotloop.nets.layouts import MLPLayout
 class NativeLane:
     name = "native"
 
-    def __init__(self, spec: UpdateSpec, network: nn.Module, layout: MLPLayout | BranchLayout, rows: int) -> None:
-        self.spec = spec
+    def __init__(self, objective: QObjective, network: nn.Module, layout: MLPLayout | BranchLayout, rows: int) -> None:
+        self.objective, self.network, spec = objective, network, objective.spec
         self._online = FlatParameters(network)
         self._target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
         constants = update_constants(spec)
@@ -53,8 +52,8 @@ class NativeLane:
     def prepare(self, example: Batch, most_updates: int) -> None:
         pass  # the kernels do not depend on shapes and are in place since the constructor
 
-    def update(self, batches: Batch, lr: Array, first_update: int) -> UpdateStats:
-        k = len(batches.reward)
+    def update(self, data: Batch, lr: Array, first_update: int) -> UpdateStats:
+        batches, k = data, len(data.reward)
         fields = (
             self._as_vectors(batches.obs, 2),
             batches.action,
@@ -66,17 +65,18 @@ class NativeLane:
         )
         made, td_error, scalars = self._updater.update(self.online, self.target, self.moments, fields, lr, first_update)
         if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
-            failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), batch_rows(batches, made))
-            raise q_failure(self.spec, self._online.module, "float32", failed)
-        return UpdateStats(td_error, scalars)
+            kept = self.objective.kept(batches, made)
+            failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), kept)
+            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
+        return UpdateStats(scalars, td_error)
 
-    def greedy(self, obs: Obs, action_mask: Array | None, noisy: bool) -> Array:
+    def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array]:
         vectors = self._as_vectors(obs, 1)
         num_envs = len(vectors)
         actor = self._actors.get(num_envs)
         if actor is None:
             actor = self._actors[num_envs] = self._make_actor(num_envs)
-        return actor.greedy(self.online, vectors, action_mask)
+        return (actor.greedy(self.online, vectors, action_mask),)
 
     def _as_vectors(self, obs: Obs, leading: int) -> Array:
         """[..., F] after `leading` axes: an array flattened, the parts of a dict side by side."""
@@ -109,7 +109,7 @@ class NativeLane:
             vector[:] = state[name]
 
 
-def native_layout(spec: UpdateSpec, layout: MLPLayout) -> NativeLayout:
+def native_layout(spec: QSpec, layout: MLPLayout) -> NativeLayout:
     return NativeLayout(
         obs_size=layout.obs_size,
         hidden=layout.hidden,
@@ -122,7 +122,7 @@ def native_layout(spec: UpdateSpec, layout: MLPLayout) -> NativeLayout:
     )
 
 
-def native_branches(spec: UpdateSpec, layout: BranchLayout) -> NativeBranches:
+def native_branches(spec: QSpec, layout: BranchLayout) -> NativeBranches:
     settings = layout.settings
     return NativeBranches(
         shapes=layout.shapes,
@@ -134,7 +134,7 @@ def native_branches(spec: UpdateSpec, layout: BranchLayout) -> NativeBranches:
     )
 
 
-def update_constants(spec: UpdateSpec) -> UpdateConstants:
+def update_constants(spec: QSpec) -> UpdateConstants:
     return UpdateConstants(
         double=spec.double,
         huber=spec.loss == "huber",

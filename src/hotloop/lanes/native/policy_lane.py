@@ -1,6 +1,6 @@
 """The native lane of the actor-critic family: all epochs over a rollout in one machine-code call.
 
-Honestly a second implementation of what `lanes/policy_objective.py` says; tests hold it equal. CPU, float32 and
+A second implementation of what `lanes/policy_objective.py` says; tests hold it equal. CPU, float32 and
 multilayer networks only. The parameters are the same memory as the module's.
 """
 
@@ -9,21 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from numba import types
+from torch import nn
 
-from hotloop.core.types import Array, Obs, Rollout, RolloutRow
-from hotloop.lanes.flat import FlatParameters
+from hotloop.core.types import Array, Obs, Rollout, RolloutRow, UpdateStats
 from hotloop.lanes.native import policy_plan_kernels as plan
 from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
 from hotloop.lanes.native.policy_kernels import run_epochs
 from hotloop.lanes.native.policy_loss_kernels import MEASURES
 from hotloop.lanes.native.policy_network_kernels import run_and_draw, run_networks
 from hotloop.lanes.native.unit_kernels import mask_vector, prepare_units, real_matrix, real_vector, vector, whole
-from hotloop.lanes.numbers import FailedUpdate
-from hotloop.lanes.policy_numbers import minibatch, policy_failure
-from hotloop.lanes.policy_spec import PolicySpec, PolicyStats
+from hotloop.lanes.nonfinite import FailedUpdate, explained
+from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.policy_objective import Minibatches, PolicyObjective, PolicyShared, PolicySpec
 from hotloop.maths.actions import NO_MASK
-from hotloop.nets.actor_critic import ActorCritic, ActorCriticLayout
+from hotloop.nets.actor_critic import ActorCriticLayout
 
 _matrix = types.float32[:, ::1]
 _memory = (whole, vector, whole, vector)
@@ -55,12 +56,12 @@ def prepare() -> None:
 class NativePolicyLane:
     name = "native"
 
-    def __init__(self, spec: PolicySpec, network: ActorCritic, layout: ActorCriticLayout) -> None:
+    def __init__(self, objective: PolicyObjective, network: nn.Module, layout: ActorCriticLayout) -> None:
         prepare()
-        self.spec, self._layout = spec, layout
+        self.objective, self.network, self._layout = objective, network, layout
+        spec = self.spec = objective.spec
         self._flat = FlatParameters(network)
         self.online: Array = self._flat.values.numpy()  # [P], shared with the module
-        self._log_std = self.online[len(self.online) - spec.actions.continuous :]  # a view
         self._gradient = np.zeros_like(self.online)
         self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
         self._layouts = network_layouts(layout, spec.actions.num_outputs)
@@ -81,15 +82,18 @@ class NativePolicyLane:
         memory = [array for each in plans for array in (each.numbers, each.workspace)]
         return (*memory, *memory)[:4], plans[0].constants
 
-    def forward(self, obs: Obs, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+    def prepare(self, example: Any, most_updates: int) -> None:
+        pass  # the kernels do not depend on shapes and are in place since the constructor
+
+    def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array, Array]:
         assert isinstance(obs, np.ndarray)
         count = len(obs)
-        if out is None:
-            out = np.empty((count, self.spec.actions.num_outputs), np.float32), np.empty(count, np.float32)
+        out = np.empty((count, self.spec.actions.num_outputs), np.float32), np.empty(count, np.float32)
         run_networks(*self._memory_for(count), self.online, obs if obs.ndim == 2 else obs.reshape(count, -1), *out)
         return out
 
     def act(self, row: RolloutRow, state: Array, mask: Array | None) -> None:
+        """What `forward_and_draw` does, in one call."""
         obs, outputs, values, action, _ = row
         assert isinstance(obs, np.ndarray)
         memory, rows = self._memory_for(len(values)), obs if obs.ndim == 2 else obs.reshape(len(obs), -1)
@@ -102,27 +106,26 @@ class NativePolicyLane:
             memory = self._acting[count] = (self._what, *self._plans(count, training=False)[0])
         return memory
 
-    def log_std(self) -> Array:
-        return self._log_std
-
-    def update(self, rollout: Rollout, order: Array, lr: Array, clip: float, first_update: int) -> PolicyStats:
+    def update(self, data: Minibatches, lr: Array, first_update: int) -> UpdateStats:
+        rollout, order, clip = data
+        assert isinstance(rollout, Rollout)
         spec, obs = self.spec, rollout.obs
         assert isinstance(obs, np.ndarray)
         reals = np.array([clip, spec.value_clip, spec.value_weight, spec.entropy_weight, spec.kl_stop])
         columns = (rollout.outputs, rollout.action, rollout.value[:-1], rollout.returns, rollout.advantage)
         mask = _UNMASKED if rollout.action_mask is None else rollout.action_mask.reshape(-1)
-        stats = np.empty((len(PolicyStats.NAMES), len(lr)), np.float32)
+        stats = np.empty((len(self.objective.measures), len(lr)), np.float32)
         made, good = run_epochs(
             self._what, reals, *self._memory, self._constants, self.online, self._gradient, *self.moments,
             obs.reshape(order.shape[1], -1), *(column.reshape(-1) for column in (*columns, rollout.weight)), mask,
             order, lr, first_update, self._gathered, self._old(order.shape[1]), self._scratch, stats,
         )  # fmt: skip
         if not good:  # the kernel stops before an optimiser step that would spoil the parameters
-            chosen = order.reshape(-1)[made * spec.rows : (made + 1) * spec.rows]
-            batch = minibatch(rollout, chosen, self._old(order.shape[1])[2], clip)
-            failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), batch)
-            raise policy_failure(spec, self._flat.module, "float32", failed)
-        return PolicyStats(stats[:, :made])
+            acted = PolicyShared(clip, torch.from_numpy(self._old(order.shape[1])[2]))
+            kept = self.objective.kept(data, made, acted)
+            failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), kept)
+            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
+        return UpdateStats(stats[:, :made])
 
     def _old(self, count: int) -> tuple[Array, ...]:
         """Room for the policy that acted, in `count` rows."""
@@ -131,6 +134,9 @@ class NativePolicyLane:
             room = [np.empty(count * actions.num_outputs) for _ in range(2)]
             self._old_of = {count: (*room, np.empty(actions.continuous, np.float32), np.arange(count))}
         return self._old_of[count]
+
+    def move_target(self, tau: float) -> None:
+        pass  # there is none
 
     def parameters(self) -> Array:
         return self.online.copy()

@@ -75,7 +75,7 @@ def _build_forward(lane: str) -> Built:
         return [pair.plain.select_action(state, row) for state, row in zip(states, mask, strict=True)]
 
     def fast() -> Array:
-        return pair.learner.lane.greedy(obs, mask, False)
+        return pair.learner.lane.infer(obs, mask)[0]
 
     def check() -> Equality:
         with torch.no_grad():
@@ -85,8 +85,8 @@ def _build_forward(lane: str) -> Built:
 
     def growth() -> Growth:
         large = make_obs(rng, 16 * ROWS)
-        greedy = pair.learner.lane.greedy
-        return Growth(fast, partial(greedy, large, None, False), 16.0, f"{ROWS} states", f"{16 * ROWS}")
+        infer = pair.learner.lane.infer
+        return Growth(fast, partial(infer, large), 16.0, f"{ROWS} states", f"{16 * ROWS}")
 
     return Built(check, plain, fast, growth if lane == "eager" else None)
 

@@ -11,9 +11,18 @@ import torch
 
 from hotloop.algos.ppo import PPOLearner
 from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
-from hotloop.core.types import ActionSpec, Array, ArraySpec, BoxActions, DiscreteActions, Rollout, RolloutRow
+from hotloop.core.types import (
+    ActionSpec,
+    Array,
+    ArraySpec,
+    BoxActions,
+    DiscreteActions,
+    Rollout,
+    RolloutRow,
+    UpdateStats,
+)
 from hotloop.envs.settings import EnvSettings
-from hotloop.lanes.policy_spec import PolicyStats
+from hotloop.lanes.policy_objective import Minibatches
 from hotloop.loop.rollout import RolloutBuffer
 from hotloop.nets.actor_critic_settings import ActorCriticSettings
 from hotloop.prove.case import Built, Case, Growth
@@ -108,7 +117,7 @@ class _Pair:
         data.obs[:] = draw.normal(size=data.obs.shape)
         parts = (data.obs, data.outputs, data.value[:-1, :, None], data.action)
         obs, outputs, values, action = (part.reshape(-1, part.shape[2]) for part in parts)
-        self.learner.lane.act(RolloutRow(obs, outputs, values[:, 0], action, None), np.array([seed], np.uint64), None)
+        self.learner.draw(RolloutRow(obs, outputs, values[:, 0], action, None), np.array([seed], np.uint64), None)
         data.advantage[:], data.weight[:] = draw.normal(size=shape), 1.0
         data.returns[:] = data.value[:-1] + data.advantage
         names = ("obs", "outputs", "action", "returns", "advantage")
@@ -118,9 +127,9 @@ class _Pair:
         draw, rows = np.random.default_rng(seed), self.size.steps * self.size.num_envs
         return np.stack([draw.permutation(rows) for _ in range(self.size.epochs)])
 
-    def fast(self, j: int = 0) -> PolicyStats:
+    def fast(self, j: int = 0) -> UpdateStats:
         rates = np.full(self.size.updates, LR)
-        stats = self.learner.lane.update(self.rollouts[j % 2][0], self.orders(j), rates, CLIP, self.made)
+        stats = self.learner.lane.update(Minibatches(self.rollouts[j % 2][0], self.orders(j), CLIP), rates, self.made)
         self.made += self.size.updates
         return stats
 

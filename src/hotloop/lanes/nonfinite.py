@@ -5,7 +5,7 @@ Looking for the first tensor costs a forward and a backward in plain PyTorch, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,14 @@ from torch.func import functional_call
 
 from hotloop.core.errors import NumbersError
 from hotloop.core.types import Array
-from hotloop.lanes.compiled_step import AdamSpec, split_vector
+from hotloop.lanes.objective import Network
+from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
+from hotloop.lanes.spec import AdamSpec
 from hotloop.maths.adam import adam_step, clip_scale
 
 HINT = "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; no step was made on it"
+NOISE = "noise"
+"""The name under which a failed update keeps the buffers of noisy layers, network by network."""
 Named = Iterator[tuple[str, Tensor]]
 """An update's tensors in the order in which they are computed."""
 
@@ -34,7 +38,7 @@ class FailedUpdate:
     state: dict[str, Any]
     """The lane's: parameters and moments as they were before the step."""
     batch: dict[str, Any]
-    """Its rows, and what else it took; arrays by name."""
+    """The batch, and what else it took; arrays by name."""
 
 
 class NotFiniteError(NumbersError):
@@ -47,12 +51,12 @@ class NotFiniteError(NumbersError):
 
 def explained(failed: FailedUpdate, tensors: Named) -> NotFiniteError:
     """The error that names the first of `tensors` that is not finite."""
-    first = first_not_finite(tensors) or "the loss or gradient, on its own lane only"
+    first = first_nonfinite(tensors) or "the loss or gradient, on its own lane only"
     message = f"the loss or gradient of update {failed.update:,} is NaN or infinite, first of all: {first}"
     return NotFiniteError(message, HINT, first, failed)
 
 
-def first_not_finite(tensors: Named) -> str:
+def first_nonfinite(tensors: Named) -> str:
     """The name of the first that holds NaN or infinity; empty where none does."""
     return next((name for name, tensor in tensors if not is_finite(tensor)), "")
 
@@ -61,15 +65,11 @@ def is_finite(tensor: Tensor) -> bool:
     return not tensor.is_floating_point() or bool(tensor.isfinite().all())
 
 
-def first_spoiled(scalars: Tensor) -> int:
+def first_nonfinite_update(scalars: Tensor) -> int:
     """The first update whose loss or gradient norm is not finite, first and last of its `scalars` [S, k]; -1: none.
     For a CPU, where reading is free."""
     bad = np.flatnonzero(~np.isfinite(scalars.numpy()[[0, -1]]).all(axis=0))
     return int(bad[0]) if bad.size else -1
-
-
-def shapes_of(network: nn.Module) -> dict[str, torch.Size]:
-    return {name: parameter.shape for name, parameter in network.named_parameters()}
 
 
 def tensors_of_state(network: nn.Module, failed: FailedUpdate) -> Named:
@@ -100,30 +100,29 @@ def tensors_of_step(spec: AdamSpec, network: nn.Module, failed: FailedUpdate, va
     yield from ((f"parameter {name} after the step", part) for name, part in split_vector(after, shapes).items())
 
 
-def tensors_of_rows(rows: Mapping[str, Any], order: Sequence[str] = (), prefix: str = "") -> Named:
+def tensors_of_batch(batch: Mapping[str, Any], order: Sequence[str] = (), prefix: str = "") -> Named:
     """Arrays by name, those of nested tables as `table.name`; in that order, or sorted: files keep none."""
-    for name in order or sorted(rows):
-        value = rows[name]
+    for name in order or sorted(batch):
+        value = batch[name]
         if isinstance(value, Mapping):
-            yield from tensors_of_rows(value, (), f"{prefix}{name}.")
+            yield from tensors_of_batch(value, (), f"{prefix}{name}.")
         else:
             yield prefix + name, torch.from_numpy(np.ascontiguousarray(value))
 
 
-def parameters_of(network: nn.Module, vector: Array) -> tuple[Tensor, dict[str, Tensor]]:
-    """A copy of a flat vector that gradients can be taken of, and its parts by name."""
+def bound_network(
+    network: nn.Module, vector: Array, noise: Mapping[str, Tensor], precision: str
+) -> tuple[Tensor, Network]:
+    """The network with the parameters of a flat vector and these buffers, its own left as they are; and a copy of the
+    vector that gradients can be taken of. Half precision ends at its output."""
     values = torch.tensor(vector).requires_grad_()
-    return values, split_vector(values, shapes_of(network))
-
-
-def forward_of(network: nn.Module, numbers: dict[str, Tensor], precision: str) -> Callable[[Any], Any]:
-    """The network with these parameters and buffers; its own stay as they are."""
+    parameters = split_vector(values, shapes_of(network))
 
     def forward(obs: Any) -> Any:
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16", cache_enabled=False):
-            return functional_call(network, numbers, (obs,))
+            return as_float(functional_call(network, {**parameters, **noise}, (obs,)))
 
-    return forward
+    return values, Network(forward, parameters)
 
 
 def as_arrays(fields: Mapping[str, Any]) -> dict[str, Any]:
