@@ -15,10 +15,10 @@ class FakeLane:
     def __init__(self, action: int = 2) -> None:
         self.action, self.asked = action, []
 
-    def greedy(self, obs, action_mask, noisy):
+    def infer(self, obs, action_mask=None, noisy=False):
         rows = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
         self.asked.append((action_mask, noisy))
-        return np.full(rows, self.action, np.int64)
+        return (np.full(rows, self.action, np.int64),)
 
 
 def made(epsilon: float, num_actions: int = 4, seed: int = 1) -> tuple[FakeLane, EpsilonGreedy]:
@@ -58,8 +58,8 @@ def test_forbidden_actions_are_never_drawn(seed, num_actions, epsilon):
     mask[np.arange(50), np.arange(50) % num_actions] = True
 
     class Obedient(FakeLane):
-        def greedy(self, obs, action_mask, noisy):
-            return action_mask.argmax(1)
+        def infer(self, obs, action_mask=None, noisy=False):
+            return (action_mask.argmax(1),)
 
     policy = EpsilonGreedy(Obedient(), Schedule(start=epsilon), Counters(), num_actions, seed)
     actions = policy.act(np.zeros((50, 2)), mask)

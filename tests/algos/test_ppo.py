@@ -45,10 +45,10 @@ def test_learning_rate_and_clip_follow_their_schedules(monkeypatch):
     half = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 100}
     learner = make_learner(clip=0.2, clip_schedule=half, optimiser={"lr": 0.1, "lr_schedule": half})
     rollout, clips = make_rollout(learner), []
-    monkeypatch.setattr(learner.lane, "update", lambda *given: clips.append(given[2:4]) or stats_with(0.0))
+    monkeypatch.setattr(learner.lane, "update", lambda *given: clips.append(given) or stats_with(0.0))
     learner.update(rollout, Counters(env_steps=50))
-    (rates, clip) = clips[0]
-    assert clip == pytest.approx(0.1)
+    data, rates, _ = clips[0]
+    assert data.clip == pytest.approx(0.1)
     assert rates == pytest.approx(np.full(8, 0.05))
 
 

@@ -264,7 +264,7 @@ def test_no_update_reads_from_the_device(monkeypatch):
     ):
         monkeypatch.setattr(torch.Tensor, name, counted(name))
     for variant, lane in lanes.items():
-        lane.on_host = False  # on a CPU loss and gradient are looked at before each step
+        lane.groups["online"].on_host = False  # on a CPU loss and gradient are looked at before each step
         lane.update(batches_of(3, seed=0, **parts_of(variant)[2]), np.full(3, 1e-3), 4)
     assert reads == []
     lane.groups["online"].flat.values.sum().item()

@@ -108,7 +108,7 @@ def test_a_learning_rate_that_is_too_large_is_told_by_its_step_or_by_the_paramet
 def test_on_other_devices_nothing_moves_and_the_next_log_row_tells(tmp_path: Path) -> None:
     class Elsewhere(Injection):
         def show(self, session: Any, timer: Any, row: dict[str, Any] | None = None) -> None:
-            session.learner.lane.on_host = False
+            session.learner.lane.groups["online"].on_host = False
             self.session = session
             super().show(session, timer, row)
 
