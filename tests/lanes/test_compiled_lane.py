@@ -219,7 +219,7 @@ def test_updating_reads_nothing_back_to_the_host(
             return original(tensor, *inputs)
 
         monkeypatch.setattr(torch.Tensor, name, counted)
-    monkeypatch.setattr(lanes[1].eager, "on_host", False)  # on a CPU loss and gradient are looked at after each call
+    monkeypatch.setattr(lanes[1], "on_host", False)  # on a CPU loss and gradient are looked at after each call
     lanes[1].update(make_batch(11), rates(11), 0)
     assert not reads
 
@@ -229,7 +229,7 @@ def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it_in_the_same
     lanes: tuple[EagerLane, CompiledLane], on_host: bool
 ) -> None:
     eager, lane = lanes
-    lane.eager.on_host = on_host
+    lane.on_host = on_host
     batch = make_batch(4)
     eager.update(make_batch(2), rates(4)[:2], 0)  # the same rows: draws of all fields begin alike
     for name in ("obs", "action", "reward", "discount", "next_obs", "weight"):

@@ -27,7 +27,7 @@ from hotloop.lanes.policy_objective import KL, Minibatches, PolicyObjective, Pol
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.actions import ActionLayout
 from hotloop.maths.gae_kernels import gae_slab
-from hotloop.nets.actor_critic import ActorCritic, actor_critic_layout, build_actor_critic
+from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
 
 LR_FACTOR, LOWEST_LR_SCALE, HIGHEST_LR_SCALE = 1.5, 0.01, 10.0
@@ -99,7 +99,7 @@ class PPOLearner:
         self._of_graphs = isinstance(obs_spec, GraphSpec)
         init = derive_seed(settings.seed, "init")
         self.actions: Any
-        self.network: ActorCritic | GraphActorCritic
+        self.network: Any
         if isinstance(obs_spec, GraphSpec):
             _refuse_normalised(settings)
             self.actions = GraphActionMap(action_spec)

@@ -25,7 +25,6 @@ from hotloop.lanes.objective import (
     ONLINE,
     Network,
     Objective,
-    Outcome,
     Stage,
     flatten_obs,
     flatten_tensors,
@@ -68,7 +67,8 @@ class CompiledLane:
         acting: Precision = precision if objective.acts_in_precision else "float32"
         self._actor = TracedNetwork(self.eager.modules[ONLINE], acting)
         self._device = self.eager.device
-        self._in_place = self._device.type == "cpu"  # a CUDA graph would not see writes to its inputs
+        self.on_host = self._device.type == "cpu"  # where a read is free
+        self._in_place = self.on_host  # a CUDA graph would not see writes to its inputs
         self._num_envs = num_envs
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
 
@@ -96,7 +96,7 @@ class CompiledLane:
             noise = self._noise(count)
             batch, inputs = batches.several(start, count), factors[start : start + count]
             *errors, scalars = self._run(self._step(count, batch, self._held(shared)), noise, inputs, shared, batch)
-            if self._in_place and (j := first_nonfinite_update(scalars)) >= 0:
+            if self.on_host and (j := first_nonfinite_update(scalars)) >= 0:
                 kept = self.objective.kept(data, start + j, shared)
                 raise self._failure(kept, noise[j], float(lr[start + j]), first_update + start + j + 1)
             row_errors += errors
@@ -288,12 +288,12 @@ class TracedUpdates:
         for j in range(len(factors)):
             batch, measures = restore_tensors([field[j] for field in fields], self._like_batch), []
             for stage in self._objective.stages:
-                gradient, outcome = self._gradient(stage, vectors, targets[j], noise[j], (batch, shared))
+                gradient, found, *errors = self._gradient(stage, vectors, targets[j], noise[j], (batch, shared))
                 vectors[stage.parameters], norm, good = clip_and_step(
-                    self._objective.spec, vectors[stage.parameters], gradient, factors[j], outcome.measures[0], good
+                    self._objective.spec, vectors[stage.parameters], gradient, factors[j], found[0], good
                 )
-                measures.append(outcome.measures)
-                row_errors += [] if outcome.row_error is None else [outcome.row_error]
+                measures.append(found)
+                row_errors += errors
             measured.append(torch.cat([*measures, norm[None]]))
         stats = *([torch.stack(row_errors)] if row_errors else []), torch.stack(measured, 1)
         new = [vector for name in self._groups for vector in vectors[name]]
@@ -322,9 +322,11 @@ class TracedUpdates:
         targets: dict[str, Network],
         noise: Tensor,
         data: tuple[Any, Any],
-    ) -> tuple[Tensor, Outcome]:
-        """The gradient [P] of the stage's loss. The parts of an accumulated update are of one size: the mean over all
-        its rows is the mean of their means."""
+    ) -> tuple[Tensor, ...]:
+        """The gradient [P] of the stage's loss, its measures, and its row errors if it has any.
+
+        The parts of an accumulated update are of one size: the mean over all its rows is the mean of their means.
+        """
 
         def bind(name: str, parameters: dict[str, Tensor]) -> Network:
             return self._traced[name].bind(parameters, noise[self._places[name]])
@@ -332,12 +334,12 @@ class TracedUpdates:
         split = {name: self._traced[name].split(vectors[name][0]) for name in self._groups}
         networks = targets | {name: bind(name, split[name]) for name in self._groups}
 
-        def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, Outcome]:
+        def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, list[Tensor]]:
             outcome = stage.loss(networks | {stage.parameters: bind(stage.parameters, parameters)}, *data)
-            return outcome.loss, outcome
+            return outcome.loss, [part for part in outcome[1:] if part is not None]  # torch takes no None there
 
-        gradients, (_, outcome) = grad_and_value(loss, has_aux=True)(split[stage.parameters])
-        return torch.cat([part.reshape(-1) for part in gradients.values()]), outcome
+        gradients, (_, measured) = grad_and_value(loss, has_aux=True)(split[stage.parameters])
+        return torch.cat([part.reshape(-1) for part in gradients.values()]), *measured
 
 
 def make_infer(objective: Objective, network: TracedNetwork, like: Any) -> Function:

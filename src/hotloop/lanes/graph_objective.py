@@ -121,8 +121,8 @@ def graph_fields(rollout: GraphRollout, chosen: Array) -> dict[str, Any]:
 class GraphObjective:
     """One stage, one network over graphs; values are weighted by part before they are summed."""
 
-    measures = MEASURES
-    targets = ()
+    measures: tuple[str, ...] = MEASURES
+    targets: tuple[str, ...] = ()
     acts_in_precision = True
     noisy, accumulate, target_every, target_tau = False, 1, 0, 0.0
     native_title = "over arrays"
@@ -192,7 +192,7 @@ class GraphObjective:
         yield from tensors_of_rollout(failed)
         graphs = to_tensors(Graphs(**failed.batch["obs"]))
         arrays = as_tensors({name: value for name, value in failed.batch.items() if name != "obs"})
-        batch = GraphBatch(graphs, *(arrays.get(name) for name in GraphBatch._fields[1:]))
+        batch = GraphBatch._make([graphs, *(arrays.get(name) for name in GraphBatch._fields[1:])])
         values, online = bound_network(network, failed.state["online"], {}, precision)
         outcome = online.forward(graphs)._asdict()
         value = outcome.pop("value")

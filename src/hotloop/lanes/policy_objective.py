@@ -124,8 +124,8 @@ def rollout_rows(rollout: Any, device: torch.device) -> RolloutBatch:
 class PolicyObjective:
     """One stage, one network that says the policy's outputs and a value."""
 
-    measures = MEASURES
-    targets = ()
+    measures: tuple[str, ...] = MEASURES
+    targets: tuple[str, ...] = ()
     acts_in_precision = True  # before the first update the ratio of what acted and what is learned must be 1
     noisy, accumulate, target_every, target_tau = False, 1, 0, 0.0
     native_title = "a plain multilayer network on float observations"

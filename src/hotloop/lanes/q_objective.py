@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -88,8 +89,8 @@ class TransitionBatches:
 class QObjective:
     """One stage, one network and its slowly moving copy."""
 
-    measures = ("loss", "q_mean", "gradient_norm")
-    targets = (ONLINE,)
+    measures: tuple[str, ...] = ("loss", "q_mean", "gradient_norm")
+    targets: tuple[str, ...] = (ONLINE,)
     acts_in_precision = False
     native_title = "a plain multilayer network or branches with attention, on float observations"
 
@@ -145,7 +146,7 @@ class QObjective:
         """All n batches in one forward, which cut an update of a 64-64 network by a fifth."""
         flat = map_obs(lambda part: part.flatten(0, 1), batches.next_obs)
         everything = target.forward(flat).unflatten(0, (len(batches.reward), -1))
-        return [Network(lambda obs, q=q: q, target.parameters) for q in everything]
+        return [Network(partial(_already_known, q), target.parameters) for q in everything]
 
     def enough(self, epoch: Sequence[Tensor]) -> bool:
         return False
@@ -191,6 +192,10 @@ class QObjective:
         from hotloop.lanes.native.lane import NativeLane
 
         return NativeLane(self, network, layout, batch_size)
+
+
+def _already_known(q: Tensor, obs: Any) -> Tensor:
+    return q
 
 
 def take_atoms(logits: Tensor, action: Tensor) -> Tensor:
