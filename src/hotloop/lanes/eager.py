@@ -55,7 +55,7 @@ class EagerLane:
         self.networks = {name: self._bound(module, precision) for name, module in self.modules.items()}
         self._actor = self._bound(self.modules[ONLINE], precision if objective.acts_in_precision else "float32")
         # of the Q family noisy or not: its checkpoints have always held one
-        self.generator = torch.Generator(self.device).manual_seed(seed % 2**63) if objective.targets else None
+        self.generator = noise_generator(self.device, seed) if objective.targets else None
 
     def _bound(self, module: nn.Module, precision: Precision) -> Network:
         """The module as the objective takes it. Half precision ends at its output: the loss is always in float32."""
@@ -168,6 +168,10 @@ class EagerLane:
             load_vector(vector, state[name])
         if self.generator is not None:
             self.generator.set_state(torch.from_numpy(state["generator"].copy()))
+
+
+def noise_generator(device: torch.device, seed: int) -> torch.Generator:
+    return torch.Generator(device).manual_seed(seed % 2**63)
 
 
 def _split(batch: Any, parts: int) -> list[Any]:
