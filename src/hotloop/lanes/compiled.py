@@ -252,7 +252,9 @@ class TracedNetwork:
         buffers = self.buffers(noise)
 
         def forward(obs: Any) -> Any:
-            with torch.autocast(noise.device.type, torch.bfloat16, enabled=self._half, cache_enabled=False):
+            if not self._half:
+                return functional_call(self._module, parameters | buffers, (obs,))
+            with torch.autocast(noise.device.type, torch.bfloat16, cache_enabled=False):
                 return as_float(functional_call(self._module, parameters | buffers, (obs,)))
 
         return Network(forward, parameters)
