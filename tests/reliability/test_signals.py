@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,14 @@ import hotloop
 
 LIMIT = 30
 """Seconds that a run may take to leave."""
+ROOT = Path(__file__).parents[2]
+PRESS_CONTROL_C = (
+    "compare/test_compare_pool.py::test_an_interrupt_ends_the_children_politely",
+    "doctor/test_script_record.py::test_an_interrupt_reaches_the_script_and_the_report_is_still_made",
+    "show/test_terminal.py::test_the_terminal_is_given_back_as_it_was",
+    "show/test_watch_verb.py::test_in_a_terminal_it_plays_until_ctrl_c_and_gives_the_terminal_back",
+)
+"""Tests that send SIGINT to themselves or to a program that leaves it to Python."""
 
 
 def words_of(tree: dict[str, Any], prefix: str = "") -> list[str]:
@@ -78,3 +87,20 @@ def test_a_second_control_c_stops_at_once_and_keeps_the_last_checkpoint(tmp_path
     assert "Traceback" not in errors
     saved = [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()]
     assert "000000000000200" in saved
+
+
+@pytest.mark.parametrize("parallel", [[], ["-n", "1"]], ids=["one process", "workers of xdist"])
+def test_the_suite_passes_where_it_began_with_control_c_ignored(parallel: list[str], tmp_path: Path) -> None:
+    """As a background job of a shell does, and what `nohup` and CI runners start."""
+    names = [f"tests/{name}" for name in (PRESS_CONTROL_C if not parallel else PRESS_CONTROL_C[:1])]
+    words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "inner")]
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", ignoring, *words, *(parallel or ["-n", "0"]), "--timeout", "200", *names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, env=_alone())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no tests ran" not in done.stdout
+
+
+def _alone() -> dict[str, str]:
+    """Without what the suite around it tells its own workers."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
