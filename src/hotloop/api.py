@@ -50,21 +50,27 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     settings = build(cls, merge(tree, overrides), source="the command line")
     if "id" not in overrides.get("env", {}) and not settings.trust:
         refuse_untrusted(settings.env.id)
-    return settings
+    return _with_whole_path(settings)
 
 
 def train(settings: RunSettings, *, label: str = "", progress: Progress | None = None) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints."""
     label = label or f"{settings.env.id}-{settings.algorithm}"
-    if is_file(settings.env.id):  # the run must find it again from any folder
-        path, _, name = settings.env.id.rpartition(":")
-        env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
-        settings = dataclasses.replace(settings, env=env)
+    settings = _with_whole_path(settings)
 
     def claim_run() -> Run:
         return Run.create(settings.run_dir or None, label, as_tree(settings))
 
     return _train(dataclasses.replace(settings, trust=True), claim_run, progress or _Quiet())
+
+
+def _with_whole_path(settings: RunSettings) -> RunSettings:
+    """An env's file is found again from any folder, and is the same env however its path was typed."""
+    if not is_file(settings.env.id):
+        return settings
+    path, _, name = settings.env.id.rpartition(":")
+    env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
+    return dataclasses.replace(settings, env=env)
 
 
 def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | None = None) -> dict[str, Any]:

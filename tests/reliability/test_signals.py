@@ -94,7 +94,9 @@ def test_the_suite_passes_where_it_began_with_control_c_ignored(parallel: list[s
     """As a background job of a shell does, and what `nohup` and CI runners start."""
     names = [f"tests/{name}" for name in (PRESS_CONTROL_C if not parallel else PRESS_CONTROL_C[:1])]
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--basetemp", str(tmp_path / "inner")]
-    ignoring = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    ignoring = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
     command = [sys.executable, "-c", ignoring, *words, *(parallel or ["-n", "0"]), "--timeout", "200", *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280, env=_alone())
     assert done.returncode == 0, done.stdout + done.stderr

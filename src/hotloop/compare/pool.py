@@ -45,7 +45,8 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
     """A group of its own: Ctrl-C reaches the child once, through us, and not as the second one that stops at once."""
     make_folder(job.log.parent)
     environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
-    with explained("write", job.log), job.log.open("wb") as log:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a folder from elsewhere may hold links
+    with explained("write", job.log), open(os.open(job.log, flags, 0o666), "wb") as log:
         process = subprocess.Popen(
             job.command,
             stdin=subprocess.DEVNULL,
