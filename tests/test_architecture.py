@@ -116,6 +116,19 @@ def test_nothing_runs_code_that_it_reads(path):
     assert "allow_pickle" not in keywords
 
 
+WRITES_TO_A_TERMINAL = ("core/terminal.py", "cli/console.py")
+NOBODYS_TEXT_BUT_ITS_OWN = ("prove/peers/", "prove/reference/", "doctor/script/program.py")
+"""Programs of their own, and a script's last word, which is written as Python would write it."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_text_reaches_a_terminal_through_one_door(path):
+    """Names from elsewhere are shown, not obeyed: `print` and Rich's own console would pass their escapes on."""
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    called = {call.id for call in calls if isinstance(call, ast.Name)} & {"print", "Console"}
+    assert not called or name_of(path) in WRITES_TO_A_TERMINAL or name_of(path).startswith(NOBODYS_TEXT_BUT_ITS_OWN)
+
+
 def test_help_answers_without_the_heavy_libraries():
     program = (
         "import json, sys\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -29,5 +29,5 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def print_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2)
-    print()
+    """Control characters in it are escaped, as JSON asks for."""
+    print_line(json.dumps(data, indent=2))

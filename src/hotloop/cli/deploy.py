@@ -56,8 +56,9 @@ def _deploy(arguments: Namespace, substrate: str) -> dict[str, Any]:
 
 
 def _print(results: dict[str, dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from hotloop.cli.console import answer_console
 
     table = Table(box=None)
     for heading in ("substrate", "episodes", "success", "return", "length", "final centroid", "colony"):
@@ -72,4 +73,4 @@ def _print(results: dict[str, dict[str, Any]]) -> None:
             f"{result['final_centroid']:.0f}",
             f"{result['mean_colony_size']:.1f}",
         )
-    Console(highlight=False).print(table)
+    answer_console().print(table)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.core.suggest import nearest
+from hotloop.core.terminal import (
+    AnswerLostError,
+    answer_stream,
+    drop_unwritten,
+    say,
+    show_tracebacks_and_warnings_printable,
+)
 from hotloop.runs.schema import hotloop_version
 
 VERBS = {
@@ -44,17 +51,26 @@ EXAMPLES = """examples:
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; user mistakes end with a sentence, a hint and exit code 2."""
     words = list(sys.argv[1:] if words is None else words)
+    show_tracebacks_and_warnings_printable()
     try:
-        return _run(words)
+        try:
+            return _run(words)
+        finally:
+            answer_stream().flush()  # found out here, not when the interpreter ends
     except HotloopError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         return 2
     except KeyboardInterrupt:
-        print("stopped at once; a run resumes from its last checkpoint", file=sys.stderr)
+        say("stopped at once; a run resumes from its last checkpoint")
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except AnswerLostError as lost:
+        if lost.reader_left:  # as `head` does: it has what it wanted
+            return 128 + signal.SIGPIPE
+        say(f"error: the answer could not be written to stdout: {lost}")
+        say("\nhint: write it where there is room; what was trained is in its run directory")
+        return 2
+    finally:
+        drop_unwritten()
 
 
 def _run(words: list[str]) -> int:

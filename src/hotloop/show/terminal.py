@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
+from hotloop.core.terminal import printable
 from hotloop.show.ansi import Colours, fitted, size_of
 from hotloop.show.pace import HELP, Key, Pace
 from hotloop.show.play import Episode
@@ -86,7 +87,7 @@ class Player:
         height += len(under) + 1
         if width > columns or height > rows:
             picture = f"the picture needs {width} x {height} characters,\nthe terminal has {columns} x {rows}"
-        self._screen.draw("\n".join([picture, *(line[: columns - 1] for line in under)]))
+        self._screen.draw("\n".join([picture, *(printable(line)[: columns - 1] for line in under)]))
         self._drawn = self._now()
 
 
