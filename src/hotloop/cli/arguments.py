@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
+from hotloop.cli.program import answers, take_options
 from hotloop.core.errors import SettingsError
 
 
@@ -23,11 +23,17 @@ class VerbParser(argparse.ArgumentParser):
             **options,
         )
         self.add_argument("--json", action="store_true", help="print the answer as JSON on stdout")
+        self.add_argument("--debug", action="store_true", help="show the whole traceback of an error")
+
+    def parse_known_args(self, *words: Any, **more: Any) -> Any:
+        arguments, rest = super().parse_known_args(*words, **more)
+        take_options(getattr(arguments, "json", False), getattr(arguments, "debug", False))
+        return arguments, rest
 
     def error(self, message: str) -> Any:
         raise SettingsError(message, f"`{self.prog} --help` explains")
 
 
 def print_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2)
-    print()
+    json.dump(data, answers(), indent=2)
+    print(file=answers())

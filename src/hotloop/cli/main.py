@@ -6,9 +6,12 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
+from hotloop.cli.program import answers, is_debugging, program, take_options
 from hotloop.core.errors import HotloopError, SettingsError
+from hotloop.core.interrupts import own_interrupts
 from hotloop.core.suggest import nearest
 from hotloop.runs.schema import hotloop_version
 
@@ -43,21 +46,26 @@ EXAMPLES = """examples:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; user mistakes end with a sentence, a hint and exit code 2."""
-    words = list(sys.argv[1:] if words is None else words)
-    try:
-        return _run(words)
-    except HotloopError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped at once; a run resumes from its last checkpoint", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    with program(whole=words is None), own_interrupts():
+        try:
+            return _run(list(sys.argv[1:] if words is None else words))
+        except HotloopError as error:
+            if is_debugging():
+                traceback.print_exception(error)
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt as stop:
+            print(str(stop) or "stopped at once; a run resumes from its last checkpoint", file=sys.stderr)
+            return 130
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), answers().fileno())
+            return 141
 
 
 def _run(words: list[str]) -> int:
+    if words[:1] == ["--debug"]:
+        take_options(json=False, debug=True)
+        words = words[1:]
     if words and words[0] in VERBS:
         verb = importlib.import_module(f"hotloop.cli.{words[0]}")
         return int(verb.run(words[1:]))
@@ -78,5 +86,6 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="hotloop VERB ... (`hotloop VERB --help` explains each)",
     )
+    parser.add_argument("--debug", action="store_true", help="with any verb: show the whole traceback of an error")
     parser.add_argument("--version", action="version", version=hotloop_version())
     return parser
