@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from hotloop.cli.program import answers, take_options
 from hotloop.core.errors import SettingsError
+from hotloop.core.program import answers, take_options
 
 
 class VerbParser(argparse.ArgumentParser):

@@ -9,9 +9,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from hotloop.cli.program import answers, is_debugging, program, take_options
 from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.core.interrupts import own_interrupts
+from hotloop.core.program import answers, is_debugging, program, take_options
 from hotloop.core.suggest import nearest
 from hotloop.runs.schema import hotloop_version
 
