@@ -36,6 +36,7 @@ class GymnasiumEnvs:
         self.num_envs = len(envs)
         self._envs = envs
         self._witness = Witness(env_id)
+        self._own_process = self._witness.process.own
         self._encoder = encoder_for(env_id, envs[0].observation_space, dict_obs)
         self.obs_spec = self._encoder.spec
         self.action_spec, self._first_action = actions_for(env_id, envs[0].action_space)
@@ -69,7 +70,8 @@ class GymnasiumEnvs:
                 mask[index] = self._read_mask(index, info, terminated)
             if done:
                 restarts.append(self._restart(index, None))
-        self._witness.process.require_own(self._witness.env_id)
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         self._witness.steps += 1
         self._require_finite(obs)
         if not restarts:
@@ -132,7 +134,8 @@ class GymnasiumEnvs:
         obs = self._encoder.empty(self.num_envs)
         mask = np.empty((self.num_envs, self.action_spec.mask_width), np.bool_) if self.has_action_mask else None
         self._fill(obs, mask, restarts)
-        self._witness.process.require_own(self._witness.env_id)
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         return obs, mask
 
     def _with_restarts(self, obs: Obs, mask: Array | None, restarts: list[Restart]) -> tuple[Obs, Array | None]:

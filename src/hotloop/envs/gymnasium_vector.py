@@ -30,6 +30,7 @@ class GymnasiumVector:
         self.num_envs = envs.num_envs
         self._envs = envs
         self._witness = Witness(env_id)
+        self._own_process = self._witness.process.own
         self._mode = autoreset_mode(env_id, envs)
         self._encoder = encoder_for(env_id, envs.single_observation_space, dict_obs)
         self.obs_spec = self._encoder.spec
@@ -57,7 +58,8 @@ class GymnasiumVector:
             answer = self._envs.step(action + self._first_action)
         except BaseException as error:  # also `sys.exit`: no way out of an env may look like a finished run
             raise self._witness.raised(None, "step", error, action) from error
-        self._witness.process.require_own(self._witness.env_id)
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         try:
             raw, *columns, info = answer
             reward, terminated, truncated = self._columns(*columns)
@@ -139,7 +141,8 @@ class GymnasiumVector:
             answer = self._envs.reset(**arguments)
         except BaseException as error:
             raise self._witness.raised(None, "reset", error) from error
-        self._witness.process.require_own(self._witness.env_id)
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         try:
             return unpack_reset(answer)
         except BadValueError as error:
