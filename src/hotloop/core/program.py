@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO
 STDOUT, STDERR = 1, 2
 _undo = contextlib.ExitStack()
 _answers: TextIO | None = None
-_debugging = False
+_debugging = _running = False
 
 
 def answers() -> TextIO:
@@ -26,8 +26,10 @@ def is_debugging() -> bool:
 
 
 def take_options(json: bool, debug: bool) -> None:
-    """`--json` and `--debug`, which every verb has."""
+    """`--json` and `--debug`, which every verb has; nothing is changed for a verb that is called outside `program`."""
     global _debugging
+    if not _running:
+        return
     _debugging = _debugging or debug
     if json and _answers is None and sys.stdout is not None:
         _keep_stdout_for_the_answer()
@@ -56,7 +58,8 @@ def _keep_stdout_for_the_answer() -> None:
 @contextlib.contextmanager
 def program(whole: bool) -> Iterator[None]:
     """What holds while a verb runs; `whole` if the process ends with it, else all is given back."""
-    global _answers, _debugging
+    global _answers, _debugging, _running
+    _running = True
     show, leave = warnings.showwarning, os._exit
     _show_warnings_once()
     if whole:
@@ -68,7 +71,8 @@ def program(whole: bool) -> Iterator[None]:
             _answers.flush()
         if not whole:
             _undo.close()
-            _answers, _debugging, warnings.showwarning, os._exit = None, False, show, leave
+            _answers, warnings.showwarning, os._exit = None, show, leave
+            _debugging = _running = False
 
 
 def _show_warnings_once() -> None:
