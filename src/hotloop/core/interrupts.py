@@ -37,7 +37,7 @@ def is_from_outside(error: BaseException) -> bool:
     """Whether an exception that came out of an env's code is a Ctrl-C, and not the env's own."""
     if not isinstance(error, KeyboardInterrupt) or isinstance(error, Interrupt):
         return isinstance(error, Interrupt)
-    handler = signal.getsignal(signal.SIGINT)  # Python's own, or the user's, may have raised it; one that ignores cannot
+    handler = signal.getsignal(signal.SIGINT)  # Python's own or the user's may have raised it
     return callable(handler) and not getattr(handler, "raises_interrupt", False)
 
 

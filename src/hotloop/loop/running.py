@@ -41,7 +41,8 @@ def resume_hint(run: Run, env_steps: int, saved_env_steps: int) -> str:
         return f"nothing was saved yet: {resume} begins anew, with the same seed"
     if saved_env_steps == env_steps:
         return f"all of it was saved: {resume} continues there"
-    return f"saved at {saved_env_steps:,}: {resume} continues there, and makes the {env_steps - saved_env_steps:,} again"
+    again = env_steps - saved_env_steps
+    return f"saved at {saved_env_steps:,}: {resume} continues there, and makes the {again:,} since then again"
 
 
 def train_with(
