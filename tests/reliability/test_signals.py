@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,9 @@ import pytest
 from tests.reliability.killing import FAMILIES, outcome
 
 import hotloop
+from hotloop.cli.main import main
+from hotloop.loop.running import resume_hint
+from hotloop.runs.directory import Run
 
 LIMIT = 30
 """Seconds that a run may take to leave."""
@@ -106,3 +110,36 @@ def test_the_suite_passes_where_it_began_with_control_c_ignored(parallel: list[s
 def _alone() -> dict[str, str]:
     """Without what the suite around it tells its own workers."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+
+
+@pytest.mark.parametrize(
+    ("env_steps", "saved", "promise"),
+    [(500, 0, "begins anew"), (500, 500, "all of it was saved"), (500, 300, "saved at 300.* makes the 200 .* again")],
+)
+def test_a_stopped_run_says_what_resume_will_do(env_steps: int, saved: int, promise: str, tmp_path: Path) -> None:
+    assert re.search(promise, resume_hint(Run(tmp_path), env_steps, saved))
+
+
+def test_stopped_before_its_first_checkpoint_a_gymnasium_run_says_so_and_begins_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both presses of Ctrl-C come from within, in the first iteration."""
+    preset, tree = FAMILIES["dqn-gymnasium"]
+    run_dir = tmp_path / "run"
+    words = words_of({**tree, "checkpoint": {"every": 100_000}, "run_dir": str(run_dir)})
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def press_control_c(*_: object) -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("hotloop.loop.collector.Collector._account", press_control_c)
+            assert main(["train", preset, *words]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    said = capsys.readouterr().err
+    assert f"stopped at once at 0 env steps; nothing was saved yet: `hotloop resume '{run_dir}'` begins anew" in said
+    assert main(["resume", str(run_dir)]) == 0
+    assert "the run had saved nothing yet: it begins anew, with the same seed" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.program import take_options
 from hotloop.core.terminal import print_line
 
 
@@ -23,6 +24,12 @@ class VerbParser(argparse.ArgumentParser):
             **options,
         )
         self.add_argument("--json", action="store_true", help="print the answer as JSON on stdout")
+        self.add_argument("--debug", action="store_true", help="show the whole traceback of an error")
+
+    def parse_known_args(self, *words: Any, **more: Any) -> Any:
+        arguments, rest = super().parse_known_args(*words, **more)
+        take_options(getattr(arguments, "json", False), getattr(arguments, "debug", False))
+        return arguments, rest
 
     def error(self, message: str) -> Any:
         raise SettingsError(message, f"`{self.prog} --help` explains")

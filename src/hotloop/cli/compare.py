@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hotloop.compare.report import Comparison
 
 _OPTIONS = ("--seeds", "--out", "--threshold", "--margin", "--measure", "--workers", "--html", "--markdown")
-_SWITCHES = ("--json", "--quiet")
+_SWITCHES = ("--json", "--quiet", "--debug")
 
 
 def run(words: list[str]) -> int:
@@ -34,7 +34,7 @@ def run(words: list[str]) -> int:
     workers = min(arguments.workers or _workers(arms, cores), len(jobs))
     if not _train(jobs, workers, folder, arguments):
         return 130
-    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in ("--json", "--quiet")]])
+    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in _SWITCHES]])
     seeds = arguments.seeds or max(len(arm.runs) for arm in arms)
     asked = arguments.measure, arguments.threshold, seeds, workers, cores, arguments.margin
     comparison = collect(Question(command, *asked), jobs)

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TextIO
 
+from hotloop.core.program import answers
+
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # what changes the reading order, and other ends of line
@@ -83,7 +85,7 @@ def answer_stream() -> Stream:
     def end(error: OSError) -> None:
         raise AnswerLostError(error) from None
 
-    return Stream(sys.stdout, end)
+    return Stream(answers(), end)
 
 
 def display_stream() -> Stream:
@@ -93,7 +95,7 @@ def display_stream() -> Stream:
 
 def drop_unwritten() -> None:
     """At the end of a program: text that still waits in a lost stream would be a complaint of the interpreter's."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (answers(), sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()

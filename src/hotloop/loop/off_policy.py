@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.cadence import crossed
+from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress
 from hotloop.loop.journal import Journal
 from hotloop.loop.running import checkpoint, evaluate, log, train_with
@@ -48,7 +48,7 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
         if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
             with timer.phase("evaluate"):
                 evaluate(session, journal, stop)
-        if crossed(before.env_steps, counters.env_steps, settings.checkpoint_every) and not session.finished:
+        if checkpoint_due(settings, before.env_steps, counters.env_steps) and not session.finished:
             with timer.phase("checkpoint"):
                 checkpoint(session, journal)
         progress.show(session, timer)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.cadence import crossed
+from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress
 from hotloop.loop.journal import Journal
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
@@ -49,7 +49,7 @@ def run_loop(
         if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
             with timer.phase("evaluate"):
                 evaluate(session, journal, stop)
-        if crossed(before.env_steps, counters.env_steps, settings.checkpoint_every) and not session.finished:
+        if checkpoint_due(settings, before.env_steps, counters.env_steps) and not session.finished:
             with timer.phase("checkpoint"):
                 checkpoint(session, journal)
         progress.show(session, timer)

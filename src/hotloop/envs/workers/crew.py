@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from hotloop.core.errors import EnvError, HotloopError
+from hotloop.core.interrupts import is_overdue
 from hotloop.core.rng import derive_seed
 from hotloop.core.terminal import say
 from hotloop.core.types import Array
@@ -185,6 +186,8 @@ class Crew:
     def _report(self, group: Group, loss: Loss) -> None:
         incident = incident_of(self._settings.id, group.rows, self.steps, loss)
         self.incidents.append(incident)
+        if is_overdue():
+            raise incident.as_error("the run stops without it")
         allowed = self._settings.worker_restarts
         if len(self.incidents) > allowed:
             raise incident.as_error(f"all {allowed} restarts of `env.worker_restarts` are used up")
