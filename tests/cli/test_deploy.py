@@ -10,6 +10,7 @@ import pytest
 
 from hotloop import api
 from hotloop.cli.main import main
+from hotloop.envs.durotaxis.env import REWARD_TERMS
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
 
 TINY: dict[str, Any] = {
@@ -21,7 +22,7 @@ TINY: dict[str, Any] = {
     "evaluation": {"episodes": 2, "final_episodes": 2},
 }
 MEASURED = {"episodes", "mean_return", "std_return", "mean_length", "success_rate", "final_centroid"}
-MEASURED |= {"mean_colony_size", "max_colony_size"}
+MEASURED |= {"mean_colony_size", "max_colony_size", *REWARD_TERMS}
 
 
 @pytest.fixture(scope="module")
