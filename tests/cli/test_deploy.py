@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,52 @@ def test_without_a_substrate_all_three_are_tried_and_told_in_a_table(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["substrate", "episodes", "success"]
     assert [line.split()[:2] for line in lines[1:]] == [["linear", "2"], ["exponential", "2"], ["random", "2"]]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_a_log_has_a_row_for_every_node_of_every_episode_that_is_counted(
+    ending: str, run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, path = [run, "--substrate", "linear", "--episodes", "35"], tmp_path / f"nodes.{ending}"
+    plain, logged = ask(capsys, *words), ask(capsys, *words, "--log", str(path))
+    rows = read_log(path)
+    assert logged.pop("log") == {"file": str(path), "rows": len(rows)}
+    assert logged == plain  # looking on changes nothing
+    assert list(rows[0]) == ["substrate", "episode", "step", "id", "x", "y", "intensity", "age", "action"]
+    assert {row["substrate"] for row in rows} == {"linear"}
+    assert {int(row["episode"]) for row in rows} == set(range(1, 36))
+    result = logged["substrates"]["linear"]
+    lengths = [max(int(row["step"]) for row in rows if int(row["episode"]) == i) for i in range(1, 36)]
+    assert sum(lengths) / 35 == pytest.approx(result["mean_length"])
+    last = [row for row in rows if row["action"] == ""]
+    assert len(last) / 35 == pytest.approx(result["mean_colony_size"])
+    for row in rows[:100]:
+        assert float(row["intensity"]) == pytest.approx(0.05 * float(row["x"]) + 1.0)
+
+
+def test_without_a_substrate_the_log_holds_all_three(
+    run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["deploy", run, "--episodes", "1", "--log", str(tmp_path / "nodes.csv")]) == 0
+    assert "rows in" in capsys.readouterr().err
+    assert {row["substrate"] for row in read_log(tmp_path / "nodes.csv")} == {"linear", "exponential", "random"}
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="") as file:
+        return [json.loads(line) for line in file] if path.suffix == ".jsonl" else list(csv.DictReader(file))
+
+
+def test_a_log_that_cannot_be_written_is_refused(
+    run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "end it in .jsonl or .csv" in fail(capsys, run, "--log", str(tmp_path / "nodes.txt"))
+    assert "cannot write" in fail(capsys, run, "--log", str(tmp_path / "nowhere" / "nodes.csv"))
+    kept = tmp_path / "kept.csv"
+    kept.write_text("mine")
+    assert "`episodes` is 0" in fail(capsys, run, "--episodes", "0", "--log", str(kept))
+    assert "is not a run directory" in fail(capsys, str(tmp_path / "no-run"), "--log", str(kept))
+    assert kept.read_text() == "mine"  # nothing is begun before everything fits
 
 
 def test_what_cannot_be_meant_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,12 +91,22 @@ class Durotaxis:
         stats = self._no_stats
         if done:
             stats = self._stats()
-            seen = self._restarted(final, flags[0] | flags[1]) if self._restarts else final
+            seen = self.restarted(final, flags[0] | flags[1]) if self._restarts else final
         return EnvStep(seen, reward, flags[0], flags[1], final, mask, mask, stats, reward_parts=parts)
 
     def hold_finished(self) -> None:
-        """From now on leave a finished episode as it ended, for whoever shows it and starts the next with `reset`."""
+        """From now on leave a finished episode as it ended, for whoever shows it and starts the next with `reset` or
+        `restarted`."""
         self._restarts = False
+
+    def restarted(self, final: Graphs, done: Array) -> Graphs:
+        """Begin the next episode where `done`: `final` with its first observation there."""
+        offsets = np.empty((2, self.num_envs + 1), np.int64)
+        restart_all(*self._passed, done, offsets)
+        self._sums[done] = 0.0
+        seen = self._observe(offsets, done)
+        copy_others(done, *final.arrays().values(), *seen.arrays().values())
+        return seen
 
     @property
     def record(self) -> dict[str, Any]:
@@ -149,15 +159,6 @@ class Durotaxis:
         graph = np.empty((self.num_envs, NUM_GRAPH_FEATURES), np.float32)
         observe_all(*self._passed, wanted, offsets, nodes, edges, edge_features, graph)
         return Graphs(nodes, edges, edge_features, graph, offsets[0], offsets[1])
-
-    def _restarted(self, final: Graphs, done: Array) -> Graphs:
-        """`final` with the first observation of the next episode where `done`."""
-        offsets = np.empty((2, self.num_envs + 1), np.int64)
-        restart_all(*self._passed, done, offsets)
-        self._sums[done] = 0.0
-        seen = self._observe(offsets, done)
-        copy_others(done, *final.arrays().values(), *seen.arrays().values())
-        return seen
 
     def _stats(self) -> dict[str, Array]:
         records = self._colonies[0]
