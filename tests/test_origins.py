@@ -130,7 +130,7 @@ def test_presets_exist() -> None:
     presets = {path.stem for path in (ROOT / "src" / "hotloop" / "presets").glob("*.toml")}
     named = {word for text in quoted(PAGE) for word in text.split() if re.fullmatch(PRESET, word)}
     assert named - set(FAMILIES) - presets == set()
-    assert {"snake-original-64", "sfc-original-fast", "topology-original"} <= named
+    assert {"snake-original-64", "sfc-like-fast", "topology-original"} <= named
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if ratios_in(row.figure)], ids=name_of)
