@@ -151,14 +151,11 @@ def test_a_preset_that_was_renamed_says_so(old: str, new: str) -> None:
 def test_biases_that_do_not_learn_stay_as_they_were_drawn(tmp_path: Path) -> None:
     import torch
 
-    kept = hotloop.preset("topology-original", **SHORT | _short_warm_up("topology-original"), run_dir=str(tmp_path / "a"))
+    short = SHORT | _short_warm_up("topology-original")
+    kept = hotloop.preset("topology-original", **short, run_dir=str(tmp_path / "a"))
     agents = [hotloop.load(hotloop.train(kept)["run"])]
-    learning = hotloop.preset(
-        "topology-original",
-        **SHORT | _short_warm_up("topology-original"),
-        network={"topology": {"learn_biases": True}},
-        run_dir=str(tmp_path / "b"),
-    )
+    network = {"topology": {"learn_biases": True}}
+    learning = hotloop.preset("topology-original", **short, network=network, run_dir=str(tmp_path / "b"))
     agents.append(hotloop.load(hotloop.train(learning)["run"]))
     first = build_q_network(kept.network, ArraySpec((4,)), 2, derive_seed(kept.seed, "init"))
     drawn = dict(first.named_parameters())

@@ -11,6 +11,7 @@ import pytest
 
 from hotloop import api
 from hotloop.cli.main import main
+from hotloop.cli.results import print_result
 from hotloop.envs.durotaxis.env import REWARD_TERMS
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
 
@@ -159,3 +160,13 @@ def test_a_run_of_another_env_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     said = fail(capsys, path)
     assert "was trained on `cartpole`, which has no substrate" in said
     assert "hotloop evaluate" in said
+
+
+def test_the_terms_of_the_reward_do_not_crowd_what_a_run_says_in_words(
+    run: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(json.loads((Path(run) / "result.json").read_text()))
+    assert "success rate" in (said := capsys.readouterr().out)
+    assert "reward" not in said
+    assert main(["evaluate", run, "--episodes", "1"]) == 0  # asked for alone, all of it is told
+    assert "reward_deletion_efficiency" in capsys.readouterr().out

@@ -15,8 +15,8 @@ def stiffness(colony):
 
 
 def rewards_of(before, after, deleted, mode, *, hull, ending, recovered, passed):
-    """`before` and `after` are snapshots (`after` without nodes where the colony `recovered`); `deleted` [N] bool of the
-    nodes before, `hull` [N'] bool of those after; `passed`: milestones behind it already, which is added to."""
+    """`before` and `after` are snapshots (`after` without nodes where the colony `recovered`); `deleted` [N] bool of
+    the nodes before, `hull` [N'] bool of those after; `passed`: milestones behind it already, which is added to."""
     width, height = before["field"]
     now, then = stiffness(after), stiffness(before)
     x, y = after["positions"].T

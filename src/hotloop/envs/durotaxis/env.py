@@ -170,7 +170,7 @@ class Durotaxis:
         }
 
     def _terms(self) -> dict[str, Array]:
-        """Sums over the episode so far; `num_nodes` is a mean over its steps, `node_rewards` one over steps and nodes."""
+        """Sums over the episode so far; `num_nodes` is a mean over steps, `node_rewards` one over steps and nodes."""
         sums, steps = self._sums, np.maximum(self._colonies[0]["steps"], 1)
         terms = {f"reward_{name}": sums[:, column].copy() for column, name in enumerate(ENTRIES)}
         terms["reward_num_nodes"] = sums[:, NUM_NODES] / steps

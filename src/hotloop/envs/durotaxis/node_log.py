@@ -66,7 +66,8 @@ class LoggedColonies:
         step = self.envs.step(action)
         after = self.envs.get_state()
         done = step.terminated | step.truncated
-        choices = np.split(action.choices, np.cumsum(before["num_nodes"])[:-1]) if isinstance(action, NodeAction) else ()
+        per_node, ends = isinstance(action, NodeAction), np.cumsum(before["num_nodes"])[:-1]
+        choices = np.split(action.choices, ends) if per_node else []
         for index in range(self.envs.num_envs):
             colony = snapshot(before, index)
             k = math.floor(float(after["action"][index][RATIO]) * len(colony["ages"]))
