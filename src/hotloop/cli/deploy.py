@@ -6,8 +6,9 @@ import csv
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,20 +76,20 @@ def _check_run(run: str) -> None:
 
 def _deploy(arguments: Namespace, substrate: str, log: _NodeFile | None) -> dict[str, Any]:
     from hotloop import api
+
+    env = {"options": {"substrate": substrate, "m": arguments.m, "b": arguments.b}}
+    look_on = None if log is None else _look_on(arguments.run, substrate, log)
+    return api.evaluate(arguments.run, episodes=arguments.episodes, seed=arguments.seed, env=env, look_on=look_on)
+
+
+def _look_on(run: str, substrate: str, log: _NodeFile) -> Callable[[Any, Any], Any]:
+    from hotloop import api
     from hotloop.envs.durotaxis.node_log import LoggedColonies
     from hotloop.runs.directory import Run
 
-    limit = api.settings_of(Run.open(arguments.run), trust=False).evaluation.max_episode_steps
-
-    def look_on(envs: Any, quota: Any) -> Any:
-        if log is None:
-            return envs
-        return LoggedColonies(envs, quota, limit, lambda rows: log.write((substrate, *row) for row in rows))
-
-    options = {"substrate": substrate, "m": arguments.m, "b": arguments.b}
-    return api.evaluate(
-        arguments.run, episodes=arguments.episodes, seed=arguments.seed, env={"options": options}, look_on=look_on
-    )
+    limit = api.settings_of(Run.open(run), trust=False).evaluation.max_episode_steps
+    write = partial(log.write, substrate)
+    return lambda envs, quota: LoggedColonies(envs, quota, limit, write)
 
 
 class _NodeFile:
@@ -108,9 +109,9 @@ class _NodeFile:
                 self._table.writerow(COLUMNS)
         return self
 
-    def write(self, rows: Iterable[tuple[Any, ...]]) -> None:
+    def write(self, substrate: str, rows: Iterable[tuple[Any, ...]]) -> None:
         with self._explained("write", self.path):
-            for row in rows:
+            for row in ((substrate, *others) for others in rows):
                 self.rows += 1
                 if self._table is not None:
                     self._table.writerow(row)
