@@ -31,8 +31,9 @@ def print_result(result: dict[str, Any]) -> None:
 
 
 def _own_measures(evaluation: dict[str, Any]) -> str:
-    """What the workload measures beside the return: scores, rates."""
-    names = [name for name in evaluation if name not in ("episodes", "mean_return", "std_return", "mean_length")]
+    """What the workload measures beside the return: scores, rates; the terms of a reward are left to `result.json`."""
+    told = ("episodes", "mean_return", "std_return", "mean_length")
+    names = [name for name in evaluation if name not in told and not name.startswith("reward_")]
     measured = {name: evaluation[name] for name in names if evaluation[name] is not None}
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in measured.items())
 

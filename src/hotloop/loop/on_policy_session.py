@@ -78,8 +78,8 @@ class OnPolicySession:
 def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolicySession:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
-    counters, metrics = Counters(), Metrics(PolicyStats.NAMES)
-    envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
+    counters, envs = Counters(), make_run_envs(settings, settings.env.num_envs, "env", 0)
+    metrics = Metrics(PolicyStats.NAMES, terms=getattr(envs, "reward_terms", ()))
     build = build_graph_parts if isinstance(envs.obs_spec, GraphSpec) else build_parts
     return OnPolicySession(
         settings=settings,

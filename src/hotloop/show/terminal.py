@@ -94,7 +94,8 @@ class Player:
 def numbers_line(episode: Episode, of: int) -> str:
     """`episode 1/3   return 12.50   length 40   score 2   death_wall`: flags are named where they are true."""
     words = [f"episode {episode.number}/{of}"]
-    words += [said for name, value in episode.numbers().items() if (said := _said(name, value))]
+    numbers = {name: value for name, value in episode.numbers().items() if not name.startswith("reward_")}
+    words += [said for name, value in numbers.items() if (said := _said(name, value))]
     return "   ".join([*words, *([] if episode.end != "truncated" else ["truncated"])])
 
 
