@@ -180,7 +180,18 @@ def trained_on(lane: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tupl
     from hotloop.cli.main import main
     from hotloop.replay.buffer import Replay
 
-    words = "--total-env-steps 400 --warmup-env-steps 200 --env.num-envs 4 --network.hidden 8 --quiet --json".split()
+    words = [
+        "--total-env-steps",
+        "400",
+        "--warmup-env-steps",
+        "200",
+        "--env.num-envs",
+        "4",
+        "--network.hidden",
+        "8",
+        "--quiet",
+        "--json",
+    ]
     words += ["--evaluation.episodes", "1", "--evaluation.final-episodes", "1", "--learner.lane", lane]
     assert main(["train", "cartpole-dqn", *words, "--run-dir", str(folder / "compiled-before")]) == 0
     inside: set[str] = set()

@@ -133,9 +133,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file] if path.suffix == ".jsonl" else list(csv.DictReader(file))
 
 
-def test_a_log_that_cannot_be_written_is_refused(
-    run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_cannot_be_written_is_refused(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "end it in .jsonl or .csv" in fail(capsys, run, "--log", str(tmp_path / "nodes.txt"))
     assert "cannot write" in fail(capsys, run, "--log", str(tmp_path / "nowhere" / "nodes.csv"))
     kept = tmp_path / "kept.csv"

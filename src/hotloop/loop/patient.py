@@ -22,7 +22,6 @@ from hotloop.loop.on_policy_session import build_on_policy_session
 from hotloop.loop.session import build_session
 from hotloop.runs.directory import Run
 
-
 NOT_TIMED = "not timed"
 """The phase of what an experiment does beside the loop; no stretch counts it."""
 

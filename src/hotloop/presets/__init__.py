@@ -9,7 +9,6 @@ from typing import Any
 from hotloop.core.errors import SettingsError
 from hotloop.core.suggest import nearest
 
-
 RENAMED = {
     "sfc-original": ("sfc-like", "docs/sfc.md"),
     "sfc-original-fast": ("sfc-like-fast", "docs/sfc.md"),
