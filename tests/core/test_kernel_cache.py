@@ -250,6 +250,15 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(copied, monkeypa
     assert changed_by("core/types.py") == changed_by("core/kernel_cache.py") == changed_by("loop/session.py") == set()
 
 
+def test_a_users_own_file_of_kernels_is_kept_too(tmp_path):
+    text = "from hotloop.core.kernels import kernel\n@kernel\ndef f(x): return x + {}\nassert f(1) == 1 + {}\n"
+    runner = "from numba.core import event; r = event.RecordingListener()\nimport runpy\n"
+    runner += "with event.install_listener('numba:compile', r): runpy.run_path({!r})\nprint(len(r.buffer) // 2)"
+    for number, compiled_now in ((1, "1"), (1, "0"), (2, "1")):
+        (tmp_path / "mine.py").write_text(text.format(number, number))
+        assert run(runner.format(str(tmp_path / "mine.py")), XDG_CACHE_HOME=str(tmp_path / "c")) == (compiled_now, "")
+
+
 def test_no_import_of_ours_is_overlooked():
     for path in [*kernel_cache.PACKAGE.rglob("*_kernels.py"), kernel_cache.PACKAGE / "core" / "kernels.py"]:
         for one in kernel_cache.imported_files(path):

@@ -87,7 +87,8 @@ def source_hash(path: Path) -> str:
     """Of all sources that a file's kernels are compiled from, and of the compilers."""
     digest = hashlib.sha256(" ".join(map(version, ("numba", "llvmlite", "numpy"))).encode())
     for source in sorted(imported_files(path)):
-        digest.update(source.relative_to(PACKAGE).as_posix().encode() + b"\0" + _contents_hash(source))
+        place = source.relative_to(PACKAGE).as_posix() if source.is_relative_to(PACKAGE) else source.name
+        digest.update(place.encode() + b"\0" + _contents_hash(source))
     return digest.hexdigest()[:16]
 
 
