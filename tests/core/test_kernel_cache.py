@@ -116,8 +116,15 @@ def test_a_full_disk_or_a_folder_that_is_only_read_costs_a_sentence(place, monke
     assert told.startswith(SENTENCE) and "(No space left)" in told and told.count("\n") == 1
 
 
-@pytest.mark.parametrize("spoil", [lambda whole: b"", lambda whole: whole[: len(whole) // 2], lambda whole: b"\xff" * 99,
-                                   lambda whole: pickle.dumps(7)], ids=["empty", "cut", "garbage", "foreign"])  # fmt: skip
+DAMAGE = {
+    "empty": lambda whole: b"",
+    "cut": lambda whole: whole[: len(whole) // 2],
+    "garbage": lambda whole: b"\xff" * 99,
+    "foreign": lambda whole: pickle.dumps(7),
+}
+
+
+@pytest.mark.parametrize("spoil", DAMAGE.values(), ids=DAMAGE)
 def test_damaged_files_are_compiled_again_and_replaced(place, spoil, capsys):
     assert draw() == 1
     for path in files_in(place):

@@ -1,4 +1,4 @@
-"""What the remedies of the rules need to run: names from the same start, new inputs for every round, what is compared."""
+"""What remedies need to run: names from the same start, new inputs for every round, and what is compared."""
 
 from __future__ import annotations
 

@@ -31,8 +31,9 @@ rest out of the processor's caches slows that down too. *Exact* remedies compute
 another order; those that *change learning* need their learning curve looked at. Findings are ranked by expected gain;
 where one takes its time inside another's, the more general counts only what the more particular leaves.
 
-Every piece of code below that is called exact is executed as it is printed, beside what it replaces, for fifty updates or
-env steps from the same start, and compared (`tests/doctor/test_remedies.py`). Lines above `# in the loop` stand outside it.
+Every piece of code below that is called exact is executed as it is printed, beside what it replaces, for fifty
+updates or env steps from the same start, and compared (`tests/doctor/test_remedies.py`). Lines above `# in the loop`
+stand outside it.
 """
 
 

@@ -64,7 +64,7 @@ LEAST_WARM_UP, MOST_WARM_UP = 0.1, 0.2
 """Of the time; and of the env steps: what goes on for longer is no warm-up."""
 
 REPORT = Remedy(
-    "Report every few hundred env steps: hotloop's journal writes one row per log interval, of the means since the last.",
+    "Report every few hundred env steps: hotloop's journal writes one row per log interval.",
     'print(f"step {step}: reward {reward}")',
     'if step % 1000 == 0:\n    print(f"step {step}: reward {reward}")',
 )

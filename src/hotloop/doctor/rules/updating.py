@@ -46,8 +46,8 @@ NATIVE = Remedy(
     "from hotloop.algos.dqn import DQNLearner\n"
     "from hotloop.core.settings import build\n"
     "from hotloop.core.types import ArraySpec\n\n"
-    'optimiser, target = {"lr": 1e-3, "max_gradient_norm": 0}, {"every": 20, "tau": 1}\n'
-    'tree = {"batch_size": 32, "loss": "huber", "network": {"hidden": [64, 64]}, "optimiser": optimiser, "target": target}\n'
+    'tree = {"batch_size": 32, "loss": "huber", "network": {"hidden": [64, 64]}}\n'
+    'tree |= {"optimiser": {"lr": 1e-3, "max_gradient_norm": 0}, "target": {"every": 20, "tau": 1}}\n'
     "learner = DQNLearner(build(DQNSettings, tree), ArraySpec((4,)), num_actions=2)\n"
     "learner.start_from(network)  # your weights, for target too; learner.network is an nn.Module\n"
     "# in the loop\n"
