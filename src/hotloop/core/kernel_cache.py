@@ -13,11 +13,12 @@ import hashlib
 import re
 import sys
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
+import numpy as np
 from numba.core import sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
@@ -85,7 +86,7 @@ def _direct_imports(path: Path) -> tuple[Path, ...]:
 @cache
 def source_hash(path: Path) -> str:
     """Of all sources that a file's kernels are compiled from, and of the compilers."""
-    digest = hashlib.sha256(" ".join(map(version, ("numba", "llvmlite", "numpy"))).encode())
+    digest = hashlib.sha256(" ".join(library.__version__ for library in (numba, llvmlite, np)).encode())
     for source in sorted(imported_files(path)):
         place = source.relative_to(PACKAGE).as_posix() if source.is_relative_to(PACKAGE) else source.name
         digest.update(place.encode() + b"\0" + _contents_hash(source))
