@@ -36,11 +36,17 @@ def build_graph_network(settings: PPOSettings, spec: GraphSpec, actions: GraphAc
 
 
 class GraphPPOLearner:
-    """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs."""
+    """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs.
 
-    def __init__(self, settings: PPOSettings, obs_spec: GraphSpec, action_spec: GraphActionSpec) -> None:
+    Counts its updates as `DQNLearner` does.
+    """
+
+    def __init__(
+        self, settings: PPOSettings, obs_spec: GraphSpec, action_spec: GraphActionSpec, counters: Counters | None = None
+    ) -> None:
         _require_possible(settings)
         self.settings = settings
+        self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update = settings.batch_size
         self.actions = GraphActionMap(action_spec)
         self.network = build_graph_network(settings, obs_spec, self.actions, derive_seed(settings.seed, "init"))
@@ -82,26 +88,29 @@ class GraphPPOLearner:
         else:
             rollout.advantage[:] = np.tensordot(np.array(parts.advantage_weights, np.float32), by_part, 1)
 
-    def update(self, rollout: GraphRollout, counters: Counters) -> PolicyStats:
-        settings = self.settings
+    def update(self, rollout: GraphRollout) -> PolicyStats:
+        settings, counters = self.settings, self.counters
         shuffle(self._shuffler, self._order)
         clip = settings.clip * settings.clip_schedule.now(counters)
-        rates = self.learning_rates(counters)
+        rates = self.learning_rates()
         stats = self.lane.update(rollout, self._order, rates, clip, counters.updates)
-        self._require_finite(rollout, clip, rates, counters, stats.made())
+        self._require_finite(rollout, clip, rates, stats.made())
         self.step_sizes.adapt(stats)
+        counters.updates += stats.made()
         return stats
 
-    def _require_finite(self, rollout: GraphRollout, clip: float, rates: Array, counters: Counters, made: int) -> None:
+    def _require_finite(self, rollout: GraphRollout, clip: float, rates: Array, made: int) -> None:
         """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
         if self.settings.device == "cpu" and not np.isfinite(self.lane.parameters()).all():
             chosen = self._order.reshape(-1)[(made - 1) * self.rows_per_update : made * self.rows_per_update]
             batch = graph_minibatch(rollout, chosen, clip)
-            failed = FailedUpdate(counters.updates + made + 1, float(rates[made - 1]), self.lane.state(), batch)
+            number = self.counters.updates + made + 1
+            failed = FailedUpdate(number, float(rates[made - 1]), self.lane.state(), batch)
             raise graph_failure(self.lane.spec, self.network, "float32", self._weights, failed)
 
-    def learning_rates(self, counters: Counters) -> Array:
-        return self.step_sizes.learning_rates(counters)
+    def learning_rates(self) -> Array:
+        """The learning rate of each of the next rollout's updates."""
+        return self.step_sizes.learning_rates(self.counters)
 
     def forget_episodes(self) -> None:
         for scaler in self._scalers:
@@ -120,12 +129,15 @@ class GraphPPOLearner:
             "shuffler": self._shuffler.copy(),
             "lr_scale": np.array(self.step_sizes.scale),
             "reward_scalers": {str(part): scaler.state() for part, scaler in enumerate(self._scalers)},
+            **(self.counters.state() if self._counts_alone else {}),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
         self._shuffler[:] = state["shuffler"]
         self.step_sizes.scale = float(state["lr_scale"])
+        if self._counts_alone:
+            self.counters.load_state(state)
         for part, scaler in enumerate(self._scalers):
             scaler.load_state(state["reward_scalers"][str(part)])
 

@@ -72,10 +72,16 @@ class StepSizes:
 
 
 class PPOLearner:
-    """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs."""
+    """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs.
 
-    def __init__(self, settings: PPOSettings, obs_spec: ObsSpec, actions: ActionSpec) -> None:
+    Counts its updates as `DQNLearner` does.
+    """
+
+    def __init__(
+        self, settings: PPOSettings, obs_spec: ObsSpec, actions: ActionSpec, counters: Counters | None = None
+    ) -> None:
         self.settings = settings
+        self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update = settings.batch_size
         self.actions = ActionMap(actions, settings.network.squashed)
         seed, layout = settings.seed, self.actions.layout
@@ -130,28 +136,31 @@ class PPOLearner:
         if settings.normalise_advantage == "rollout":
             normalise_advantages(rollout.advantage, rollout.weight)
 
-    def update(self, rollout: Rollout, counters: Counters) -> PolicyStats:
-        settings = self.settings
+    def update(self, rollout: Rollout) -> PolicyStats:
+        settings, counters = self.settings, self.counters
         shuffle(self._shuffler, self._order)
         clip = settings.clip * settings.clip_schedule.now(counters)
-        rates = self.learning_rates(counters)
+        rates = self.learning_rates()
         stats = self.lane.update(rollout, self._order, rates, clip, counters.updates)
-        self._require_finite(rollout, clip, rates, counters, stats.made())
+        self._require_finite(rollout, clip, rates, stats.made())
         self.step_sizes.adapt(stats)
+        counters.updates += stats.made()
         if self.obs_normaliser is not None:
             self.obs_normaliser.refresh()
         return stats
 
-    def _require_finite(self, rollout: Rollout, clip: float, rates: Array, counters: Counters, made: int) -> None:
+    def _require_finite(self, rollout: Rollout, clip: float, rates: Array, made: int) -> None:
         """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
         if self.settings.device == "cpu" and not np.isfinite(self.lane.parameters()).all():
             chosen = self._order.reshape(-1)[(made - 1) * self.rows_per_update : made * self.rows_per_update]
             batch = minibatch(rollout, chosen, self.lane.log_std(), clip)
-            failed = FailedUpdate(counters.updates + made + 1, float(rates[made - 1]), self.lane.state(), batch)
+            number = self.counters.updates + made + 1
+            failed = FailedUpdate(number, float(rates[made - 1]), self.lane.state(), batch)
             raise policy_failure(self.lane.spec, self.network, "float32", failed)
 
-    def learning_rates(self, counters: Counters) -> Array:
-        return self.step_sizes.learning_rates(counters)
+    def learning_rates(self) -> Array:
+        """The learning rate of each of the next rollout's updates."""
+        return self.step_sizes.learning_rates(self.counters)
 
     def forget_episodes(self) -> None:
         if self._scaler is not None:
@@ -175,12 +184,15 @@ class PPOLearner:
             "lr_scale": np.array(self.step_sizes.scale),
             "obs_normaliser": {} if self.obs_normaliser is None else self.obs_normaliser.state(),
             "reward_scaler": {} if self._scaler is None else self._scaler.state(),
+            **(self.counters.state() if self._counts_alone else {}),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
         self._shuffler[:] = state["shuffler"]
         self.step_sizes.scale = float(state["lr_scale"])
+        if self._counts_alone:
+            self.counters.load_state(state)
         if self.obs_normaliser is not None:
             self.obs_normaliser.load_state(state["obs_normaliser"])
         if self._scaler is not None:

@@ -34,12 +34,11 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
             with timer.phase("sample"):
                 batches = replay.sample(learner.rows_per_update, k, counters.env_steps, settings.updates_per_batch)
             with timer.phase("update"):
-                stats = learner.update(batches, counters)  # k sequential updates
+                stats = learner.update(batches)  # k sequential updates
                 if settings.replay.prioritised:  # the one thing that must be read after every update
                     replay.update_priorities(batches.index, stats.td_error_on_host())
             session.metrics.note_updates(stats)
-            counters.updates += k
-        learner.follow(before, counters)
+        learner.follow(before)
         counters.iterations += 1
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):

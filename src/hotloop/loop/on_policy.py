@@ -38,9 +38,8 @@ def run_loop(
         with timer.phase("advantage"):
             learner.finish(rollout.data, collector.obs, rollout.timeouts())  # one pass over [T, N]
         with timer.phase("update"):
-            stats = learner.update(rollout.data, counters)  # epochs x minibatches
+            stats = learner.update(rollout.data)  # epochs x minibatches
         session.metrics.note_updates(stats)
-        counters.updates += stats.made()
         counters.iterations += 1
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):

@@ -46,7 +46,7 @@ class OnPolicySession:
         return is_over(self.settings, self.counters)
 
     def facts(self) -> dict[str, float]:
-        return {"lr": float(self.learner.learning_rates(self.counters)[0])}
+        return {"lr": float(self.learner.learning_rates()[0])}
 
     def weights(self) -> Array:
         return self.learner.weights()
@@ -85,22 +85,22 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
         settings=settings,
         counters=counters,
         collector=Collector(envs, counters, metrics, timer),
-        **build(settings, envs),
+        **build(settings, envs, counters),
         metrics=metrics,
         best=Best(),
     )
 
 
-def build_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
+def build_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
     """What learns from observations that are arrays."""
-    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec)
+    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     shape, width = (settings.rollout_steps, envs.num_envs), envs.action_spec.mask_width
     rollout = RolloutBuffer(shape, envs.obs_spec, learner.actions.layout, width if envs.has_action_mask else None)
     policy = Sampling(learner, rollout.row, derive_seed(settings.seed, "policy"))
     return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": Likeliest(learner)}
 
 
-def build_graph_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
+def build_graph_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
     """What learns from observations that are graphs."""
     from hotloop.algos.graph_policies import GraphLikeliest, GraphSampling
     from hotloop.algos.graph_ppo import GraphPPOLearner
@@ -109,7 +109,7 @@ def build_graph_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
     parts = getattr(envs, "reward_parts", ("total",))
     settings.reward_parts.require_parts(parts)
     assert isinstance(envs.obs_spec, GraphSpec)
-    learner = GraphPPOLearner(settings, envs.obs_spec, envs.action_spec)
+    learner = GraphPPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     shape = (settings.rollout_steps, envs.num_envs)
     rollout = GraphRolloutBuffer(shape, learner.actions.num_numbers, len(parts))
     policy = GraphSampling(learner, rollout, derive_seed(settings.seed, "policy"))
