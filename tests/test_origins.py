@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "origins.md").read_text()
 MEASURED = [*sorted((ROOT / "docs" / "results").glob("*.md")), ROOT / "docs" / "peers.md"]
 COLUMNS = "| item | what it said | in hotloop | proof | figure | exact? |"
-KINDS = {"exact", "changes learning", "wrong as written", "not done", "-"}
+KINDS = {"exact", "changes learning", "wrong as written", "not done", "not run", "-"}
 DUROTAXIS_FAMILIES = {
     "leftmost",
     "durotaxis-step",
@@ -102,6 +102,18 @@ def test_every_row_says_what_kind_it_is() -> None:
     assert {row.kind for row in ROWS} <= KINDS
 
 
+def test_nothing_about_a_gpu_is_called_exact() -> None:
+    of_gpus = [row for row in ROWS if "GPU" in row.item or "GPU" in row.figure]
+    assert len(of_gpus) == 5
+    assert {row.kind for row in of_gpus} == {"not run"}
+
+
+def test_the_page_says_first_what_exact_means_and_each_section_what_its_document_left_out() -> None:
+    assert PAGE.index("Exact means equal to our own plain program") < PAGE.index("| exact? |")
+    for section in SECTIONS:
+        assert "**Behind the document.**" in section.text, section.name
+
+
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_cases_exist(row: Row) -> None:
     for name in cases_of(row):
@@ -130,7 +142,7 @@ def test_presets_exist() -> None:
     presets = {path.stem for path in (ROOT / "src" / "hotloop" / "presets").glob("*.toml")}
     named = {word for text in quoted(PAGE) for word in text.split() if re.fullmatch(PRESET, word)}
     assert named - set(FAMILIES) - presets == set()
-    assert {"snake-original-64", "sfc-original-fast", "topology-original"} <= named
+    assert {"snake-original-64", "sfc-like-fast", "topology-original", "durotaxis-like"} <= named
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if ratios_in(row.figure)], ids=name_of)

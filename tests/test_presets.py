@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 
 import pytest
 
 import hotloop
-from hotloop.core.errors import MissingExtraError
-from hotloop.presets import preset_names, preset_tree
+from hotloop.core.errors import MissingExtraError, SettingsError
+from hotloop.core.rng import derive_seed
+from hotloop.core.types import ArraySpec
+from hotloop.nets.build import build_q_network
+from hotloop.presets import RENAMED, preset_names, preset_tree
 
 SHORT = {
     "total_env_steps": 600,
@@ -66,3 +71,97 @@ def test_a_topology_preset_has_the_graph_of_its_table(name: str, nodes: int, edg
 
     graph = generate(hotloop.preset(name).network, 4, 2)
     assert (len(graph.nodes), graph.num_edges) == (nodes, edges)
+
+
+TOPOLOGY_AGENT = {
+    "batch_size": 32,
+    "loss": "mse",
+    "gamma": 0.99,
+    "updates_per_env_step": "1",
+    "warmup_env_steps": 1_000,
+    "timeouts_are_terminal": True,
+    "total_episodes": 500,
+    "n_step": 1,
+    "double": False,
+    "optimiser.lr": 1e-3,
+    "optimiser.epsilon": 1e-8,
+    "optimiser.max_gradient_norm": 0.0,
+    "replay.capacity": 10_000,
+    "replay.prioritised": False,
+    "exploration.start": 1.0,
+    "exploration.end": 0.01,
+    "exploration.factor": 0.995,
+    "exploration.every": 1,
+    "exploration.unit": "episodes",
+    "target.every": 10,
+    "target.unit": "episodes",
+    "target.tau": 1.0,
+    "env.id": "CartPole-v1",
+    "env.num_envs": 1,
+    "network.topology.learn_biases": False,
+}
+SNAKE_LOOP = {
+    "batch_size": 64,
+    "loss": "huber",
+    "gamma": 0.99,
+    "warmup_env_steps": 1_000,
+    "timeouts_are_terminal": True,
+    "n_step": 1,
+    "double": False,
+    "optimiser.lr": 1e-3,
+    "optimiser.epsilon": 1e-8,
+    "optimiser.max_gradient_norm": 1.0,
+    "replay.capacity": 100_000,
+    "replay.prioritised": False,
+    "exploration.start": 1.0,
+    "exploration.end": 0.01,
+    "exploration.factor": 0.995,
+    "exploration.unit": "episodes",
+    "target.unit": "env_steps",
+    "target.tau": 1.0,
+    "env.num_envs": 256,
+    "network.hidden": (128, 128),
+    "total_episodes": 5_000,
+}
+ORIGINALS = {
+    "topology-original": TOPOLOGY_AGENT,
+    "snake-original-64": SNAKE_LOOP | {"updates_per_env_step": "64/256", "target.every": 256_000},
+    "snake-original-8": SNAKE_LOOP | {"updates_per_env_step": "8/256", "target.every": 32_000},
+    "snake-original-1": SNAKE_LOOP | {"updates_per_env_step": "1/256", "target.every": 32_000},
+}
+
+
+@pytest.mark.parametrize("name", [name for name in preset_names() if "original" in name])
+def test_a_preset_called_original_has_the_originals_settings(name: str) -> None:
+    settings = hotloop.preset(name)
+    for path, value in ORIGINALS[name].items():
+        found = reduce(getattr, path.split("."), settings)
+        assert (Fraction(found) == Fraction(value)) if path == "updates_per_env_step" else found == value, path
+
+
+@pytest.mark.parametrize(("old", "new"), [(old, new) for old, (new, _) in RENAMED.items()])
+def test_a_preset_that_was_renamed_says_so(old: str, new: str) -> None:
+    with pytest.raises(SettingsError, match=f"is called `{new}`") as refused:
+        hotloop.preset(old)
+    page = RENAMED[old][1]
+    assert page in refused.value.hint
+    assert f"`{new}`" in (Path(__file__).parents[1] / page).read_text()
+
+
+def test_biases_that_do_not_learn_stay_as_they_were_drawn(tmp_path: Path) -> None:
+    import torch
+
+    short = SHORT | _short_warm_up("topology-original")
+    kept = hotloop.preset("topology-original", **short, run_dir=str(tmp_path / "a"))
+    agents = [hotloop.load(hotloop.train(kept)["run"])]
+    network = {"topology": {"learn_biases": True}}
+    learning = hotloop.preset("topology-original", **short, network=network, run_dir=str(tmp_path / "b"))
+    agents.append(hotloop.load(hotloop.train(learning)["run"]))
+    first = build_q_network(kept.network, ArraySpec((4,)), 2, derive_seed(kept.seed, "init"))
+    drawn = dict(first.named_parameters())
+    (bias,) = [name for name in drawn if name.endswith("bias")]
+    (weight,) = [name for name in drawn if name.endswith("weight")]
+    fixed, moved = (dict(agent.network.named_parameters()) for agent in agents)
+    assert torch.equal(fixed[bias], drawn[bias])
+    assert not torch.equal(moved[bias], drawn[bias])
+    assert not torch.equal(fixed[weight], drawn[weight])

@@ -16,6 +16,7 @@ from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
+from hotloop.core.types import Array, VecEnv
 from hotloop.envs.baselines import make_baseline
 from hotloop.envs.registry import is_file, make_envs, refuse_untrusted
 from hotloop.envs.settings import EnvSettings
@@ -24,7 +25,7 @@ from hotloop.loop import off_policy, on_policy
 from hotloop.loop.actor_agent import ActorAgent
 from hotloop.loop.agent import Agent, load_agent
 from hotloop.loop.contract import Progress
-from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, summarise
+from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
 from hotloop.loop.graph_agent import GraphAgent
 from hotloop.loop.journal import LANE
 from hotloop.presets import preset_tree
@@ -50,21 +51,27 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     settings = build(cls, merge(tree, overrides), source="the command line")
     if "id" not in overrides.get("env", {}) and not settings.trust:
         refuse_untrusted(settings.env.id)
-    return settings
+    return _with_whole_path(settings)
 
 
 def train(settings: RunSettings, *, label: str = "", progress: Progress | None = None) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints."""
     label = label or f"{settings.env.id}-{settings.algorithm}"
-    if is_file(settings.env.id):  # the run must find it again from any folder
-        path, _, name = settings.env.id.rpartition(":")
-        env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
-        settings = dataclasses.replace(settings, env=env)
+    settings = _with_whole_path(settings)
 
     def claim_run() -> Run:
         return Run.create(settings.run_dir or None, label, as_tree(settings))
 
     return _train(dataclasses.replace(settings, trust=True), claim_run, progress or _Quiet())
+
+
+def _with_whole_path(settings: RunSettings) -> RunSettings:
+    """An env's file is found again from any folder, and is the same env however its path was typed."""
+    if not is_file(settings.env.id):
+        return settings
+    path, _, name = settings.env.id.rpartition(":")
+    env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
+    return dataclasses.replace(settings, env=env)
 
 
 def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | None = None) -> dict[str, Any]:
@@ -115,9 +122,11 @@ def evaluate(
     trust: bool = False,
     policy: str = "",
     env: dict[str, Any] | None = None,
+    look_on: Callable[[Any, Array], VecEnv] | None = None,
 ) -> dict[str, Any]:
     """Fresh greedy episodes with a run's best agent, or with another `policy` of its env: `random`, or a rule that the
-    env brings along; then `source` may be a preset too. `env` changes settings of the env (`{"options": {...}}`)."""
+    env brings along; then `source` may be a preset too. `env` changes settings of the env (`{"options": {...}}`).
+    `look_on` is given the envs and how many episodes each plays, and returns the envs to play in."""
     if episodes < 1:
         raise SettingsError(f"`episodes` is {episodes}, expected at least 1")
     run = None if policy and not Path(source).is_dir() else Run.open(source)
@@ -126,12 +135,13 @@ def evaluate(
     num_envs = min(episodes, MAX_EVALUATION_ENVS)
     envs = make_envs(env_settings, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
     try:
+        played_in = envs if look_on is None else look_on(envs, quotas(episodes, num_envs))
         if policy:
             player = make_baseline(policy, envs, env_settings.id, derive_seed(seed, "policy"))
         else:
             assert run is not None
             player = load_agent(run, settings).as_policy()
-        return summarise(play_episodes(player, envs, episodes, settings.evaluation.max_episode_steps))
+        return summarise(play_episodes(player, played_in, episodes, settings.evaluation.max_episode_steps))
     finally:
         envs.close()
 

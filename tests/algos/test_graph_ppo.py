@@ -8,7 +8,6 @@ from tests.lanes.graph_rollouts import ENVS, PARTS, make_learner, make_rollout, 
 from tests.oracles.gae_oracle import gae_one_env
 
 from hotloop.core.errors import LaneError, SettingsError
-from hotloop.core.schedules import Counters
 from hotloop.core.types import NodeAction
 from hotloop.lanes.graph_objective import GraphOutputs
 
@@ -55,11 +54,11 @@ def test_a_time_out_is_valued_by_what_it_led_to() -> None:
 def test_a_learner_restored_goes_on_exactly() -> None:
     tree = {"normalise": {"reward": True}, "kl_target": 0.01}
     one, other = make_learner(**tree), make_learner(seed=5, **tree)
-    one.update(make_rollout(one), Counters())
+    one.update(make_rollout(one))
     other.load_state(one.state())
     results = []
     for learner in (one, other):
-        learner.update(make_rollout(learner, seed=1), Counters(updates=6))
+        learner.update(make_rollout(learner, seed=1))
         results.append(learner.weights())
     np.testing.assert_array_equal(*results)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, make_rollout
 
-from hotloop.core.schedules import Counters
 from hotloop.core.types import UpdateStats
 from hotloop.lanes.policy_objective import KL
 
@@ -46,7 +45,8 @@ def test_learning_rate_and_clip_follow_their_schedules(monkeypatch):
     learner = make_learner(clip=0.2, clip_schedule=half, optimiser={"lr": 0.1, "lr_schedule": half})
     rollout, clips = make_rollout(learner), []
     monkeypatch.setattr(learner.lane, "update", lambda *given: clips.append(given) or stats_with(0.0))
-    learner.update(rollout, Counters(env_steps=50))
+    learner.counters.env_steps = 50
+    learner.update(rollout)
     data, rates, _ = clips[0]
     assert data.clip == pytest.approx(0.1)
     assert rates == pytest.approx(np.full(8, 0.05))
@@ -55,22 +55,23 @@ def test_learning_rate_and_clip_follow_their_schedules(monkeypatch):
 def test_a_learning_rate_over_updates_changes_within_a_rollout():
     schedule = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 10, "unit": "updates"}
     learner = make_learner(optimiser={"lr": 1.0, "lr_schedule": schedule})
-    assert learner.learning_rates(Counters(updates=2))[:3] == pytest.approx([0.8, 0.7, 0.6])
+    learner.counters.updates = 2
+    assert learner.learning_rates()[:3] == pytest.approx([0.8, 0.7, 0.6])
 
 
 @pytest.mark.parametrize(("kl", "scale"), [(0.021, 1 / 1.5), (0.01, 1.0), (0.004, 1.5)])
 def test_the_learning_rate_adapts_to_how_far_the_policy_moved(monkeypatch, kl, scale):
     learner = make_learner(kl_target=0.01, optimiser={"lr": 0.1})
     monkeypatch.setattr(learner.lane, "update", lambda *given: stats_with(kl))
-    learner.update(make_rollout(learner), Counters())
-    assert learner.learning_rates(Counters())[0] == pytest.approx(0.1 * scale)
+    learner.update(make_rollout(learner))
+    assert learner.learning_rates()[0] == pytest.approx(0.1 * scale)
 
 
 def test_the_adaptation_has_bounds(monkeypatch):
     learner = make_learner(kl_target=0.01)
     monkeypatch.setattr(learner.lane, "update", lambda *given: stats_with(1.0))
     for _ in range(50):
-        learner.update(make_rollout(learner), Counters())
+        learner.update(make_rollout(learner))
     assert learner.step_sizes.scale == pytest.approx(0.01)
 
 
@@ -94,12 +95,13 @@ def test_a_restored_learner_continues_exactly():
         rollout.reward[:] = 1.0
         learner.obs_normaliser.absorb(rollout.obs[0])
         learner.finish(rollout, LAST, None)
-        learner.update(rollout, Counters(updates=count))
+        learner.update(rollout)
 
     go_on(one, 0)
     other.load_state(one.state())
     rollouts = [make_rollout(one, seed=9) for _ in range(2)]
     for learner, rollout in zip((one, other), rollouts, strict=True):
         learner.finish(rollout, LAST, None)
-        learner.update(rollout, Counters(updates=8))
+        learner.update(rollout)
+    assert one.counters.updates == other.counters.updates == 16
     np.testing.assert_equal(one.state(), other.state())

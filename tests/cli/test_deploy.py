@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 from hotloop import api
 from hotloop.cli.main import main
+from hotloop.cli.results import print_result
+from hotloop.envs.durotaxis.env import REWARD_TERMS
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
 
 TINY: dict[str, Any] = {
@@ -21,7 +24,7 @@ TINY: dict[str, Any] = {
     "evaluation": {"episodes": 2, "final_episodes": 2},
 }
 MEASURED = {"episodes", "mean_return", "std_return", "mean_length", "success_rate", "final_centroid"}
-MEASURED |= {"mean_colony_size", "max_colony_size"}
+MEASURED |= {"mean_colony_size", "max_colony_size", *REWARD_TERMS}
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,50 @@ def test_without_a_substrate_all_three_are_tried_and_told_in_a_table(
     assert [line.split()[:2] for line in lines[1:]] == [["linear", "2"], ["exponential", "2"], ["random", "2"]]
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_a_log_has_a_row_for_every_node_of_every_episode_that_is_counted(
+    ending: str, run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, path = [run, "--substrate", "linear", "--episodes", "35"], tmp_path / f"nodes.{ending}"
+    plain, logged = ask(capsys, *words), ask(capsys, *words, "--log", str(path))
+    rows = read_log(path)
+    assert logged.pop("log") == {"file": str(path), "rows": len(rows)}
+    assert logged == plain  # looking on changes nothing
+    assert list(rows[0]) == ["substrate", "episode", "step", "id", "x", "y", "intensity", "age", "action"]
+    assert {row["substrate"] for row in rows} == {"linear"}
+    assert {int(row["episode"]) for row in rows} == set(range(1, 36))
+    result = logged["substrates"]["linear"]
+    lengths = [max(int(row["step"]) for row in rows if int(row["episode"]) == i) for i in range(1, 36)]
+    assert sum(lengths) / 35 == pytest.approx(result["mean_length"])
+    last = [row for row in rows if row["action"] == ""]
+    assert len(last) / 35 == pytest.approx(result["mean_colony_size"])
+    for row in rows[:100]:
+        assert float(row["intensity"]) == pytest.approx(0.05 * float(row["x"]) + 1.0)
+
+
+def test_without_a_substrate_the_log_holds_all_three(
+    run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["deploy", run, "--episodes", "1", "--log", str(tmp_path / "nodes.csv")]) == 0
+    assert "rows in" in capsys.readouterr().err
+    assert {row["substrate"] for row in read_log(tmp_path / "nodes.csv")} == {"linear", "exponential", "random"}
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="") as file:
+        return [json.loads(line) for line in file] if path.suffix == ".jsonl" else list(csv.DictReader(file))
+
+
+def test_a_log_that_cannot_be_written_is_refused(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "end it in .jsonl or .csv" in fail(capsys, run, "--log", str(tmp_path / "nodes.txt"))
+    assert "cannot write" in fail(capsys, run, "--log", str(tmp_path / "nowhere" / "nodes.csv"))
+    kept = tmp_path / "kept.csv"
+    kept.write_text("mine")
+    assert "`episodes` is 0" in fail(capsys, run, "--episodes", "0", "--log", str(kept))
+    assert "is not a run directory" in fail(capsys, str(tmp_path / "no-run"), "--log", str(kept))
+    assert kept.read_text() == "mine"  # nothing is begun before everything fits
+
+
 def test_what_cannot_be_meant_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "want a substrate" in fail(capsys, run, "--m", "0.1")
     assert "want a substrate" in fail(capsys, run, "--substrate", "random", "--b", "2")
@@ -111,3 +158,13 @@ def test_a_run_of_another_env_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     said = fail(capsys, path)
     assert "was trained on `cartpole`, which has no substrate" in said
     assert "hotloop evaluate" in said
+
+
+def test_the_terms_of_the_reward_do_not_crowd_what_a_run_says_in_words(
+    run: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_result(json.loads((Path(run) / "result.json").read_text()))
+    assert "success rate" in (said := capsys.readouterr().out)
+    assert "reward" not in said
+    assert main(["evaluate", run, "--episodes", "1"]) == 0  # asked for alone, all of it is told
+    assert "reward_deletion_efficiency" in capsys.readouterr().out

@@ -1,11 +1,16 @@
 """`hotloop doctor` as a person types it: on a preset and on a script."""
 
 import json
+from contextlib import closing
 
 import pytest
 
-from hotloop.cli import doctor
+from hotloop import api
+from hotloop.cli import doctor, doctor_preset
 from hotloop.cli.main import main
+from hotloop.doctor.loops import Ratio
+from hotloop.loop.patient import NOT_TIMED, TrainingLoop
+from hotloop.prove.reference.snake_dqn import push_one_by_one
 
 PRESET = ["cartpole-dqn", "--seconds", "0.3", "--quick", "--quiet", "--warmup-env-steps", "200"]
 
@@ -74,6 +79,38 @@ def test_a_loop_that_became_slower_ends_with_3_and_the_table_says_where(report, 
     assert doctor.run([*PRESET, "--against", str(tmp_path / "old.json"), "--max-slowdown", "5"]) == 3
     assert "slower" in capsys.readouterr().out
     assert doctor.run([*PRESET, "--against", str(report), "--max-slowdown", "1000"]) == 0
+
+
+def test_the_plain_push_takes_the_place_of_ours_and_is_timed_alone(tmp_path):
+    settings = api.preset("snake-original-64", env={"num_envs": 8}, warmup_env_steps=100, replay={"capacity": 500})
+    with (
+        closing(doctor_preset._pushing_loop(settings, push_one_by_one, tmp_path / "plain")) as plain,
+        closing(TrainingLoop(settings, tmp_path / "ours")) as ours,
+    ):
+        stretch = plain.advance(800)
+        assert stretch.env_steps == ours.advance(800).env_steps
+        assert (plain.session.learner.lane.parameters() == ours.session.learner.lane.parameters()).all()
+        assert len(plain.session.replay.add._buffer) == 500
+        assert sum(stretch.phases.values()) == pytest.approx(stretch.seconds)
+        assert NOT_TIMED not in stretch.phases
+
+
+def test_pushes_are_compared_with_the_plain_push_not_with_the_loop_as_it_is(monkeypatch, tmp_path):
+    """Above 1 where ours is faster; the first loop of each pair is the one that pushes row by row."""
+    pairs = []
+
+    def note(first, second, seconds):
+        pairs.append([type(getattr(loop.session.replay, "add", None)).__name__ for loop in (first, second)])
+        return Ratio(1.0, 1.0, 1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(doctor_preset, "compare_loops", note)
+    monkeypatch.setattr(doctor_preset, "LANES", ("native",))
+    settings = api.preset("cartpole-dqn", total_env_steps=10**6)
+    plan = doctor_preset.PresetPlan(seconds=0.05)
+    trace = doctor_preset.record_preset(settings, "cartpole-dqn", plan, lambda text: None)
+    assert [one.name for one in trace.experiments[-2:]] == ["batched push", "one push"]
+    assert pairs[-2:] == [["_PlainStore", "_PlainStore"], ["_PlainStore", "method"]]
+    assert all(pair == ["method", "method"] for pair in pairs[:-2])
 
 
 def test_a_script_is_run_as_it_is_and_its_own_exit_code_is_reported(tmp_path, capsys):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -162,6 +164,27 @@ def test_tensorboard_shows_each_number_once_however_often_it_is_said(
     assert returns == [("evaluation/mean_return", 100, 2.0, 1011.0), ("evaluation/mean_return", 200, 4.0, 1021.0)]
     assert ("result/best/mean_return", 200, 5.0, 1022.0) in board
     assert len({(tag, step) for tag, step, *_ in board}) == len(board)
+
+
+def test_a_disk_that_fills_up_is_one_sentence_and_nothing_is_lost(run: Run) -> None:
+    """The library's own writer thread dies of it without a word, and its queue then waits for ever."""
+    pytest.importorskip("tensorboardX")
+    rows = [row("progress", 100 * number, float(number)) for number in range(1, 400)]
+    append(run, [*ROWS[:1], *rows]).close()
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))"  # a disk of 10 kB
+    program = f"import sys; from hotloop.cli.main import main; {full}; sys.exit(main(sys.argv[1:]))"
+    words = [sys.executable, "-c", program, "log", "mine", "--tensorboard", "board"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"error: cannot write board/events\.out\.tfevents\.\S+: File too large\n.*", done.stderr, re.S)
+    assert "Traceback" not in done.stderr
+    assert main(["log", "mine", "--tensorboard", "board"]) == 0
+    whole = max(Path("board").glob("events.out.tfevents.*"), key=lambda path: path.stat().st_size)
+    whole.rename(whole.parent / "whole")
+    for cut in Path("board").glob("events.out.tfevents.*"):
+        cut.unlink()
+    (whole.parent / "whole").rename(whole)
+    assert {entry[1] for entry in read_board(Path("board"))} == {100 * number for number in range(1, 400)}
 
 
 def test_a_folder_of_another_run_is_refused(run: Run, run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 from tests.compare.synthetic_runs import make_arm, write_run
 
+from hotloop.api import settings_from_words
 from hotloop.compare.arms import Arm, parse_arms
 from hotloop.compare.jobs import default_folder, plan_jobs
 from hotloop.core.errors import RunError
+from hotloop.core.settings import as_tree
 
 
 def test_new_runs_are_trained_seed_by_seed(tmp_path: Path) -> None:
@@ -45,6 +47,12 @@ def test_a_run_with_other_settings_is_refused_by_name(
     write_run(tmp_path / "a" / "seed-0", make_arm("a"), seed, [1.0])
     with pytest.raises(RunError, match=expected):
         plan_jobs([make_arm("a", **settings)], 1, tmp_path)
+
+
+def test_an_env_in_a_file_is_the_same_env_from_every_folder(run_folder: Path) -> None:
+    typed = [as_tree(settings_from_words("cartpole-dqn", ["--env.id", name])) for name in ("my.py:Env", "./my.py:Env")]
+    assert typed[0] == typed[1]
+    assert typed[0]["env"]["id"] == f"{run_folder.resolve()}/my.py:Env"
 
 
 def test_the_default_folder_follows_from_what_is_learned() -> None:

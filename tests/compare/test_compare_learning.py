@@ -35,6 +35,7 @@ def train_here(folder: str, lane: str, lr: float) -> None:
         hotloop.train(hotloop.preset("cartpole-dqn", **SHORT, **own, seed=seed))
 
 
+@pytest.mark.timeout(1_800)  # it trains: on one core among busy neighbours that takes its time
 def test_another_lane_shows_no_difference_and_a_spoilt_learning_rate_is_caught(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

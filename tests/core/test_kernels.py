@@ -1,15 +1,10 @@
-"""The generator inside kernels, and where compiled code is kept."""
-
-import os
-import stat
-import subprocess
-import sys
+"""The generator inside kernels."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.core.kernels import cache_folder, next_below, next_uint64, next_uniform
+from hotloop.core.kernels import next_below, next_uint64, next_uniform
 
 
 def splitmix64(seed: int, count: int) -> list[int]:
@@ -47,17 +42,3 @@ def test_bounded_draws_are_even():
     state = np.array([3], np.uint64)
     counts = np.bincount([next_below(state, 0, 5) for _ in range(20_000)], minlength=5)
     assert np.abs(counts - 4_000).max() < 4 * np.sqrt(20_000 * 0.2 * 0.8)
-
-
-def test_compiled_code_lies_in_a_folder_that_only_its_owner_may_enter(tmp_path):
-    program = "import hotloop.core.kernels, numba; print(numba.config.CACHE_DIR)"
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    folder = next((tmp_path / "hotloop").glob("kernels-*"))
-    assert done.stdout.strip() == str(folder)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-def test_the_cache_follows_the_users_choice(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "hotloop"

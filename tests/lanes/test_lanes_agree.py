@@ -10,7 +10,6 @@ import pytest
 import hotloop
 from hotloop.algos.dqn import DQNLearner
 from hotloop.core.errors import LaneError, NumbersError
-from hotloop.core.schedules import Counters
 from hotloop.core.types import ArraySpec, Batch
 
 NUM_ACTIONS, K, ROWS = 3, 6, 8
@@ -65,11 +64,9 @@ def batches(seed: int, masked: bool = False) -> Batch:
 
 
 def run(machine: DQNLearner, calls: int, masked: bool = False) -> tuple[dict[str, Any], Any, Any]:
-    counters = Counters()
     stats = None
     for seed in range(calls):
-        stats = machine.update(batches(seed, masked), counters)
-        counters.updates += K
+        stats = machine.update(batches(seed, masked))
     assert stats is not None
     return machine.state(), np.asarray(stats.td_error), np.asarray(stats.scalars)
 
@@ -110,7 +107,7 @@ def test_one_call_of_k_equals_k_calls_of_one() -> None:
         part = Batch(
             *(None if (field := getattr(whole, name)) is None else field[j : j + 1] for name in Batch.__slots__)
         )  # type: ignore[arg-type]
-        apart.update(part, Counters(updates=j))
+        apart.update(part)
     assert np.array_equal(together.lane.parameters(), apart.lane.parameters())
 
 
@@ -119,7 +116,7 @@ def test_a_restored_lane_goes_on_bit_identically() -> None:
     run(whole, 2)
     run(saved, 1)
     restored.load_state(saved.state())
-    restored.update(batches(1), Counters(updates=K))
+    restored.update(batches(1))
     assert np.array_equal(whole.lane.parameters(), restored.lane.parameters())
 
 
@@ -128,7 +125,7 @@ def test_the_native_lane_stops_before_an_update_that_would_spoil_the_weights() -
     spoiled = batches(0)
     spoiled.reward[2, 3] = np.nan
     with pytest.raises(NumbersError, match="update 3 "):
-        machine.update(spoiled, Counters())
+        machine.update(spoiled)
     assert np.isfinite(machine.lane.parameters()).all()
 
 

@@ -10,7 +10,6 @@ import torch
 from tests.lanes import graph_rollouts, policy_rollouts
 from tests.lanes.test_lanes_agree import batches, learner
 
-from hotloop.core.schedules import Counters
 from hotloop.core.types import Batch
 from hotloop.lanes.nonfinite import NotFiniteError
 from hotloop.lanes.optimiser import AdamStep, FlatAdam
@@ -56,7 +55,7 @@ def test_the_noise_of_an_update_is_kept_with_it() -> None:
     machine, batch = learner("eager", network={"noisy": True}), batches(0)
     batch.reward[0, 0] = np.nan
     with pytest.raises(NotFiniteError) as caught:
-        machine.update(batch, Counters())
+        machine.update(batch)
     noise = caught.value.failed.batch["noise"]
     assert noise.keys() == {"online", "target"}
     assert all(np.abs(values).sum() > 0 for values in noise["online"].values())

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hotloop
 from hotloop.core.values import exact_fraction
-from hotloop.loop.cadence import UpdatePlan, crossed
+from hotloop.loop.cadence import UpdatePlan, checkpoint_due, crossed
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,22 @@ from hotloop.loop.cadence import UpdatePlan, crossed
 )
 def test_a_multiple_is_crossed_when_it_is_reached(before, after, every, expected):
     assert crossed(before, after, every) is expected
+
+
+@pytest.mark.parametrize(
+    ("interval", "iteration", "expected"),
+    [
+        ({"total_env_steps": 100_000}, 100, [1_000, 10_000, 20_000, 30_000]),  # a tenth of the tenth, then each tenth
+        ({"total_env_steps": 100_000}, 7_000, [7_000, 14_000, 21_000, 35_000]),
+        ({"total_env_steps": 5_000, "env": {"num_envs": 3}}, 50, [300, 3_000]),
+        ({"total_env_steps": 100_000, "checkpoint": {"every": 10_000}}, 100, [10_000, 20_000, 30_000]),  # as was asked
+    ],
+)
+def test_the_first_checkpoint_comes_early_and_the_others_at_their_interval(interval, iteration, expected):
+    settings = hotloop.preset("cartpole-dqn", **({"env": {"num_envs": 1}} | interval))
+    last = min(35_000, settings.total_env_steps)
+    due = [now for now in range(iteration, last + 1, iteration) if checkpoint_due(settings, now - iteration, now)]
+    assert due == expected
 
 
 def total(plan: UpdatePlan, env_steps: int, chunk: int, start: int = 0) -> int:

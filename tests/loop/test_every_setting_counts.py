@@ -80,6 +80,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "network.topology.graph_seed": (3, GRAPH),
     "network.topology.activation": ("tanh", GRAPH),
     "network.topology.activate_outputs": (False, GRAPH),
+    "network.topology.learn_biases": (False, GRAPH),
     "network.branches.vector_hidden": ([9], BRANCHES),
     "network.branches.row_width": (5, BRANCHES),
     "network.branches.width": (9, BRANCHES),

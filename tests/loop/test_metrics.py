@@ -106,3 +106,18 @@ def test_the_state_of_an_empty_account_loads():
     metrics = Metrics(MEASURES)
     metrics.load_state(Metrics(MEASURES).state())
     assert metrics.row(Counters())["loss"] is None
+
+
+def test_terms_of_a_reward_are_means_over_whole_episodes_and_survive_a_checkpoint():
+    names = ("reward_a", "reward_b")
+    metrics, again = Metrics(terms=names), Metrics(terms=names)
+    ended = {"reward_a": np.array([1.0, 7.0, 3.0]), "reward_b": np.array([np.nan, 7.0, 4.0]), "other": np.zeros(3)}
+    metrics.note_terms(ended, np.array([True, False, True]))
+    again.load_state(metrics.state())
+    for each in (metrics, again):
+        row = each.row(Counters())
+        assert (row["reward_a"], row["reward_b"]) == (2.0, 4.0)  # NaN: of an episode that was not seen whole
+    assert Metrics(terms=names).row(Counters())["reward_a"] is None
+    older = {name: value for name, value in metrics.state().items() if name != "terms"}
+    again.load_state(older)
+    assert again.row(Counters())["reward_b"] is None

@@ -5,6 +5,8 @@ import contextlib
 import pytest
 
 from hotloop import api
+from hotloop.core.values import exact_fraction
+from hotloop.loop.cadence import UpdatePlan
 from hotloop.loop.patient import TrainingLoop
 from hotloop.loop.variations import training_alone, variations
 
@@ -65,6 +67,24 @@ def test_expensive_observations_are_taken_off_only_where_there_are_any():
     assert found["basic observation"].settings.env.options["observation"] == "basic"
     cartpole = training_alone(api.preset("cartpole-dqn"), "native")
     assert "basic observation" not in {one.name for one in variations(cartpole, "native", [], cores=1)}
+
+
+def test_snake_is_looked_into_with_the_arms_of_its_plan():
+    """64, 16 and 1 updates per vector step, 16 at every 4th; 32, 64 and 256 games."""
+    arms = {}
+    for name in ("snake-original-64", "snake-original-1", "snake-dqn"):
+        made = variations(training_alone(api.preset(name), "native"), "native", [], cores=1)
+        arms[name] = {one.name: one for one in made if "update" in one.name or "num_envs" in one.name}
+    sixteen = ["16 updates", "1 update", "16 updates, every 4th step", "num_envs 32", "num_envs 64"]
+    assert list(arms["snake-original-64"]) == ["no updates", *sixteen]  # 64 it makes already
+    many = ["64 updates", "16 updates", "16 updates, every 4th step"]
+    assert list(arms["snake-original-1"])[:4] == ["no updates", *many]
+    assert list(arms["snake-dqn"])[-2:] == ["num_envs 32", "num_envs 256"]
+    fourth = arms["snake-original-64"]["16 updates, every 4th step"].settings
+    plan = UpdatePlan(exact_fraction(fourth.updates_per_env_step), fourth.train_every, fourth.warmup_env_steps, 64)
+    due = [sum(plan.due(256 * step, 256 * step + 256)) for step in range(8, 16)]
+    assert due == [0, 0, 0, 16, 0, 0, 0, 16]
+    assert {one.kind for one in arms["snake-dqn"].values()} == {"changes-learning"}
 
 
 def test_rollouts_are_taken_as_whole_stretches_and_have_variations_of_their_own(tmp_path):

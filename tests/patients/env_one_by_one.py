@@ -7,10 +7,10 @@ from ward import Drift, arguments, train
 class Point:
     def __init__(self, rng):
         self.rng = rng
-        self.reset()
+        self.state = self.rng.normal(size=4).astype(np.float32)
 
     def reset(self):
-        self.state = self.rng.normal(size=4).astype(np.float32)
+        self.state = np.zeros(4, np.float32)
 
     def push(self, action):
         self.state = self.state * 0.98

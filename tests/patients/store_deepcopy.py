@@ -3,13 +3,17 @@
 import copy
 
 import numpy as np
-from ward import Drift, arguments, train
+from ward import OUTCOME, Drift, arguments, train
+
+
+def as_table(world):
+    return np.array([[*one["place"], one["age"], *one["links"]] for one in world.values()])
 
 
 class World(Drift):
     def reset(self):
         self.world = {f"cell {i}": {"place": [0.0, float(i)], "age": 0, "links": [1, 2, 3]} for i in range(20)}
-        self.table = np.zeros((20, 6))
+        self.table = as_table(self.world)
         return super().reset()
 
     def step(self, action):
@@ -28,4 +32,6 @@ class FlatWorld(World):
 
 
 options = arguments(env_calls=4000)
-train(options.env_calls, env=FlatWorld(count=8) if options.healthy else DeepWorld(count=8))
+env = FlatWorld(count=8) if options.healthy else DeepWorld(count=8)
+train(options.env_calls, env=env)
+OUTCOME["before"] = env.before if options.healthy else as_table(env.before)

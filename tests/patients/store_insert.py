@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from ward import Drift, Learner, Stopwatch, arguments
+from ward import OUTCOME, Drift, Learner, Stopwatch, arguments, parameters_of
 
 ROLLOUT = 256
 
@@ -44,3 +44,4 @@ for _ in range(options.env_calls // ROLLOUT):
     loss.backward()
     learner.optimiser.step()
 watch.say(options.env_calls)
+OUTCOME.update(advantages=advantages.numpy(), parameters=parameters_of(learner.net))

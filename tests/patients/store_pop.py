@@ -2,7 +2,8 @@
 
 from collections import deque
 
-from ward import Ring, arguments, train
+import numpy as np
+from ward import OUTCOME, Ring, arguments, train
 
 CAPACITY = 200_000
 
@@ -28,4 +29,6 @@ class Bounded(Remembering):
 
 options = arguments(env_calls=1000)
 full = [0.0] * CAPACITY
-train(options.env_calls, ring=Bounded(deque(full, maxlen=CAPACITY)) if options.healthy else Remembering(full))
+ring = Bounded(deque(full, maxlen=CAPACITY)) if options.healthy else Remembering(full)
+train(options.env_calls, ring=ring)
+OUTCOME["memory"] = np.array(ring.memory)

@@ -27,14 +27,20 @@ class Pushed(Ring):
 class Stored(Ring):
     def __init__(self):
         super().__init__()
-        self.replay = Replay(ReplaySettings(capacity=20_000), ArraySpec((4,)), 64, Returns(gamma=0.9), seed=0)
         self.never = np.zeros(64, bool)
-        self.add(
-            *np.zeros((4, 64, 4), np.float32)[:1], np.zeros(64, np.int64), np.zeros(64, np.float32), np.zeros((64, 4))
-        )
+        nothing = np.zeros((64, 4), np.float32)
+        self.replay = self.made()
+        self.store(nothing, np.zeros(64, np.int64), nothing[:, 0].copy(), nothing)  # compiled before the clock starts
+        self.replay = self.made()
+
+    def made(self):
+        return Replay(ReplaySettings(capacity=20_000), ArraySpec((4,)), 64, Returns(gamma=0.9), seed=0)
 
     def add(self, obs, action, reward, next_obs):
         super().add(obs, action, reward, next_obs)
+        self.store(obs, action, reward, next_obs)
+
+    def store(self, obs, action, reward, next_obs):
         self.replay.add(obs, action, EnvStep(next_obs, reward, self.never, self.never, next_obs))
 
 

@@ -32,5 +32,8 @@ class Named(nn.Module):
 
 
 options = arguments(env_calls=150)
-net = TopologyNetwork(graph, inputs=range(4), outputs=[24, 25]) if options.healthy else Named()
+net = named = Named()
+if options.healthy:
+    net = TopologyNetwork(graph, inputs=range(4), outputs=[24, 25])
+    net.load_named(named.state_dict())
 train(options.env_calls, learner=Learner(net), updates_every=2)

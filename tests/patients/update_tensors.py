@@ -24,7 +24,7 @@ class Scattered(nn.Module):
 class Together(Scattered):
     def __init__(self):
         super().__init__()
-        self.weights = nn.Parameter(torch.randn(COUNT))
+        self.weights = nn.Parameter(torch.stack([weight.detach() for weight in self.weights]))
 
     def vector(self):
         return self.weights

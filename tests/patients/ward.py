@@ -10,6 +10,9 @@ from torch import nn
 torch.set_num_threads(1)
 torch.manual_seed(0)
 
+OUTCOME = {}
+"""What a program computed, by name: the same with `--healthy` wherever the remedy is exact."""
+
 
 def arguments(env_calls):
     """`--healthy`: the same program after the remedy."""
@@ -112,6 +115,11 @@ def train(env_calls, *, env=None, ring=None, learner=None, updates_every=8, batc
         if after is not None:
             after(call)
     watch.say(env_steps)
+    OUTCOME.update(obs=obs, reward=reward, parameters=parameters_of(learner.net))
+
+
+def parameters_of(net):
+    return torch.cat([parameter.detach().reshape(-1) for parameter in net.parameters()]).numpy().copy()
 
 
 class Stopwatch:

@@ -148,7 +148,7 @@ def test_loading_a_hostile_run_executes_nothing_and_answers_with_a_sentence(fold
     answer = watched(folder)
     assert not list(folder.glob("ran_*"))
     assert answer["heard"] == []
-    compiled = os.environ.get("NUMBA_CACHE_DIR", "hotloop/kernels-")
+    compiled = os.environ.get("NUMBA_CACHE_DIR", "hotloop/kernels/")
     assert not [path for path in answer["written"] if not path.startswith(str(folder)) and compiled not in path]
     assert not (folder.parent / "elsewhere").exists()
     for name in ("env_in_a_file", "env_in_a_file_that_trusts_itself", "env_in_a_module"):

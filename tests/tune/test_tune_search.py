@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from hotloop import api
 from hotloop.cli import tune as verb
+from hotloop.cli.main import main
 from hotloop.compare.jobs import Job
 from hotloop.core.errors import HotloopError, MissingExtraError
+from hotloop.core.settings import as_tree
 from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog
 from hotloop.tune import trial as trial_module
@@ -32,7 +35,7 @@ def gamma_of(job: Job) -> float:
 
 def pretend(job: Job, watch: Watch, scores: Sequence[float]) -> None:
     """What a child would leave, watched after each evaluation."""
-    run = Run.create(job.path, "pretended", {"seed": job.seed})
+    run = Run.create(job.path, "pretended", {**job.arm.settings, "seed": job.seed})
     run.close()
     log = EventLog(run.events)
     phases = {"seconds": 1.0, "phases": {}, "env_steps_per_second": 1.0}
@@ -206,3 +209,55 @@ def test_trials_are_trained_as_runs_of_their_own_the_preset_first(
         run = Run.open(folder / f"trial-000{number}" / "seed-0")
         assert run.result()["env_steps"] == 400
         assert run.settings()["optimiser"]["lr"] == float(answer["trials"][number]["values"]["optimiser.lr"])
+
+
+def stranger(folder: Path) -> dict[str, Any]:
+    """Settings of a run whose env leaves a mark where it is imported, and pays well."""
+    (folder / "stranger.py").write_text(
+        "import gymnasium, pathlib\n"
+        "pathlib.Path(__file__).with_name('ran').touch()\n"
+        "class Env(gymnasium.Env):\n"
+        "    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (4,))\n"
+        "    action_space = gymnasium.spaces.Discrete(2)\n"
+        "    def reset(self, *, seed=None, options=None):\n"
+        "        return self.observation_space.sample(), {}\n"
+        "    def step(self, action):\n"
+        "        return self.observation_space.sample(), 1e6, False, True, {}\n"
+    )
+    words = ["--env.id", str(folder / "stranger.py:Env"), "--total-env-steps", "1000", "--warmup-env-steps", "100"]
+    return as_tree(api.settings_from_words("cartpole-dqn", words))
+
+
+def test_a_run_of_somebody_else_is_neither_resumed_nor_scored(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planted = Run.create("there/trial-0000/seed-0", "mine", stranger(run_folder))
+    planted.close()
+    assert main(["tune", *WORDS, "--trials", "1", "--quiet"]) == 2
+    said = capsys.readouterr()
+    assert "there/trial-0000/seed-0 was trained with other settings: env.id '" in said.err
+    assert not said.out
+    planted.write_json("result.json", {"env_steps": 1, "evaluation": {"mean_return": 1e6}})
+    assert main(["tune", *WORDS, "--trials", "1", "--quiet"]) == 2
+    assert not (run_folder / "ran").exists()
+
+
+def test_a_log_that_is_a_link_is_not_written_through(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("precious").write_text("mine")
+    Path("there/trial-0000").mkdir(parents=True)
+    Path("there/trial-0000/seed-0.log").symlink_to(Path("precious").absolute())
+    assert main(["tune", *WORDS, "--trials", "1", "--quiet"]) == 2
+    assert "seed-0.log" in capsys.readouterr().err
+    assert Path("precious").read_text() == "mine"
+
+
+def test_a_study_that_is_none_is_refused_in_a_sentence(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("there").mkdir()
+    for content in (b"no database, whatever its name says", b"SQLite format 3\0" + bytes(100)):
+        Path("there/study.db").write_bytes(content)
+        assert main(["tune", *WORDS, "--trials", "1"]) == 2
+        assert "error: there/study.db cannot be used as a study: " in capsys.readouterr().err
+    Path("there/study.db").rename("elsewhere.db")
+    Path("there/study.db").symlink_to("../elsewhere.db")
+    assert main(["tune", *WORDS, "--trials", "1"]) == 2
+    assert "is a symbolic link" in capsys.readouterr().err

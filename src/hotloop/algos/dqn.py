@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.core.errors import SettingsError
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats
@@ -40,10 +42,17 @@ def q_spec(settings: DQNSettings) -> QSpec:
 
 
 class DQNLearner:
-    """Learns: `update` makes k sequential optimiser steps, `follow` moves a target that counts other units."""
+    """Learns: `update` makes k sequential optimiser steps, `follow` moves a target that counts other units.
 
-    def __init__(self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int) -> None:
+    It counts its updates itself, in `counters`. A run gives it the counters that it shares and saves; by itself the
+    learner has counters of its own, saved with its state, whose env steps and episodes are the caller's to count.
+    """
+
+    def __init__(
+        self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int, counters: Counters | None = None
+    ) -> None:
         self.settings = settings
+        self.counters, self._counts_alone = counters or Counters(), counters is None
         self._constant_rates: dict[int, Array] = {}
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
         self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
@@ -67,14 +76,26 @@ class DQNLearner:
             untraceable=TOPOLOGY_UNTRACEABLE if settings.network.torso == "topology" else "",
         )
 
+    def start_from(self, network: nn.Module) -> None:
+        """Take over the parameters of a module with layers like ours, for the online and the target network."""
+        ours, theirs = ([tuple(one.shape) for one in module.parameters()] for module in (self.network, network))
+        if ours != theirs:
+            raise SettingsError(f"the network has parameters of shapes {theirs}, the settings' network {ours}")
+        self.lane.load_parameters(nn.utils.parameters_to_vector(network.parameters()).detach().cpu().numpy())
+        self.lane.move_target(1.0)
+
     def prepare(self, example: Batch, most_updates: int) -> None:
         """Let the lane compile what it will need for batches shaped like `example`."""
         self.lane.prepare(example, most_updates)
 
-    def update(self, batches: Batch, counters: Counters) -> UpdateStats:
-        return self.lane.update(batches, self.learning_rates(counters, len(batches.reward)), counters.updates)
+    def update(self, batches: Batch) -> UpdateStats:
+        """One optimiser step on each of the k batches [k, B, ...], in order."""
+        k = len(batches.reward)
+        stats = self.lane.update(batches, self.learning_rates(k), self.counters.updates)
+        self.counters.updates += k
+        return stats
 
-    def learning_rates(self, counters: Counters, k: int) -> Array:
+    def learning_rates(self, k: int) -> Array:
         """The learning rate of each of the next k updates."""
         optimiser, schedule = self.settings.optimiser, self.settings.optimiser.lr_schedule
         if schedule.kind == "constant":
@@ -83,19 +104,21 @@ class DQNLearner:
                 rates = self._constant_rates[k] = np.full(k, optimiser.lr * schedule.start)
             return rates
         if schedule.unit == "updates":
-            return np.array([optimiser.lr * schedule.at(counters.updates + j) for j in range(k)])
-        return np.full(k, optimiser.lr * schedule.now(counters))
+            return np.array([optimiser.lr * schedule.at(self.counters.updates + j) for j in range(k)])
+        return np.full(k, optimiser.lr * schedule.now(self.counters))
 
-    def follow(self, before: Counters, now: Counters) -> None:
+    def follow(self, before: Counters) -> None:
         """Move the target once for every multiple of `target.every` passed, where it counts env steps or episodes."""
-        target = self.settings.target
+        target, now = self.settings.target, self.counters
         if target.unit != "updates":
             passed = getattr(now, target.unit) // target.every - getattr(before, target.unit) // target.every
             for _ in range(passed):
                 self.lane.move_target(target.tau)
 
     def state(self) -> dict[str, Any]:
-        return self.lane.state()
+        return self.lane.state() | (self.counters.state() if self._counts_alone else {})
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
+        if self._counts_alone:
+            self.counters.load_state(state)

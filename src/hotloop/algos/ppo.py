@@ -91,10 +91,16 @@ def build_graph_network(settings: PPOSettings, spec: GraphSpec, actions: GraphAc
 
 
 class PPOLearner:
-    """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs."""
+    """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs.
 
-    def __init__(self, settings: PPOSettings, obs_spec: Any, action_spec: Any) -> None:
+    Counts its updates as `DQNLearner` does.
+    """
+
+    def __init__(
+        self, settings: PPOSettings, obs_spec: Any, action_spec: Any, counters: Counters | None = None
+    ) -> None:
         self.settings = settings
+        self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update = settings.batch_size
         self._of_graphs = isinstance(obs_spec, GraphSpec)
         init = derive_seed(settings.seed, "init")
@@ -191,28 +197,30 @@ class PPOLearner:
         else:
             advantage[:] = np.tensordot(np.array(parts.advantage_weights, np.float32), by_part, 1)
 
-    def update(self, rollout: Any, counters: Counters) -> UpdateStats:
-        settings = self.settings
+    def update(self, rollout: Any) -> UpdateStats:
+        settings, counters = self.settings, self.counters
         shuffle(self._shuffler, self._order)
         data = Minibatches(rollout, self._order, settings.clip * settings.clip_schedule.now(counters))
-        rates = self.learning_rates(counters)
+        rates = self.learning_rates()
         stats = self.lane.update(data, rates, counters.updates)
-        self._require_finite(data, rates, counters, stats.num_updates)
+        self._require_finite(data, rates, stats.num_updates)
         self.step_sizes.adapt(stats)
+        counters.updates += stats.num_updates
         if self.obs_normaliser is not None:
             self.obs_normaliser.refresh()
         return stats
 
-    def _require_finite(self, data: Minibatches, rates: Array, counters: Counters, made: int) -> None:
+    def _require_finite(self, data: Minibatches, rates: Array, made: int) -> None:
         """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
         if self.settings.device == "cpu" and not np.isfinite(self.lane.parameters()).all():
             acted = self.objective.shared(data, {ONLINE: Network(self.network, dict(self.network.named_parameters()))})
             batch = self.objective.kept(data, made - 1, acted)
-            failed = FailedUpdate(counters.updates + made + 1, float(rates[made - 1]), self.lane.state(), batch)
+            failed = FailedUpdate(self.counters.updates + made, float(rates[made - 1]), self.lane.state(), batch)
             raise explained(failed, self.objective.in_order(self.network, "float32", failed))
 
-    def learning_rates(self, counters: Counters) -> Array:
-        return self.step_sizes.learning_rates(counters)
+    def learning_rates(self) -> Array:
+        """The learning rate of each of the next rollout's updates."""
+        return self.step_sizes.learning_rates(self.counters)
 
     def forget_episodes(self) -> None:
         for scaler in self._scalers:
@@ -234,6 +242,7 @@ class PPOLearner:
             "weights": self.weights(),
             "shuffler": self._shuffler.copy(),
             "lr_scale": np.array(self.step_sizes.scale),
+            **(self.counters.state() if self._counts_alone else {}),
         }
         scalers = {str(part): scaler.state() for part, scaler in enumerate(self._scalers)}
         if self._of_graphs:
@@ -245,6 +254,8 @@ class PPOLearner:
         self.lane.load_state(state)
         self._shuffler[:] = state["shuffler"]
         self.step_sizes.scale = float(state["lr_scale"])
+        if self._counts_alone:
+            self.counters.load_state(state)
         if self.obs_normaliser is not None:
             self.obs_normaliser.load_state(state["obs_normaliser"])
         scalers = state["reward_scalers"] if self._of_graphs else {"0": state["reward_scaler"]}

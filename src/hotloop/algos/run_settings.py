@@ -29,7 +29,7 @@ class EvaluationSettings:
 class CheckpointSettings:
     every: Count = 0
     """Env steps between two checkpoints; 0: a tenth of the run, and at least 1,000 of each env, since envs that cannot
-    save their state are made anew at each."""
+    save their state are made anew at each; the first one then comes after a tenth of that."""
     keep: int = 2
     """How many of the newest are kept, at least 1."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.program import take_options
+from hotloop.core.terminal import print_line
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -23,11 +24,17 @@ class VerbParser(argparse.ArgumentParser):
             **options,
         )
         self.add_argument("--json", action="store_true", help="print the answer as JSON on stdout")
+        self.add_argument("--debug", action="store_true", help="show the whole traceback of an error")
+
+    def parse_known_args(self, *words: Any, **more: Any) -> Any:
+        arguments, rest = super().parse_known_args(*words, **more)
+        take_options(getattr(arguments, "json", False), getattr(arguments, "debug", False))
+        return arguments, rest
 
     def error(self, message: str) -> Any:
         raise SettingsError(message, f"`{self.prog} --help` explains")
 
 
 def print_json(data: Any) -> None:
-    json.dump(data, sys.stdout, indent=2)
-    print()
+    """Control characters in it are escaped, as JSON asks for."""
+    print_line(json.dumps(data, indent=2))

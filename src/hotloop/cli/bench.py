@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line
 
 if TYPE_CHECKING:
     from hotloop.prove.bench_rows import PeerRow
@@ -82,10 +83,10 @@ def _lanes(arguments: Namespace) -> int:
         return 0
     _print(draw_lanes(rows))
     for lane, reason in {pair for row in rows for pair in row.refused.items()}:
-        print(f"{lane} refuses: {reason}")
+        print_line(f"{lane} refuses: {reason}")
     wrong = sum(not verdict.agrees for row in rows for verdict in row.verdicts)
     asked = sum(len(row.verdicts) for row in rows)
-    print(f"`auto` agrees with {asked - wrong} of {asked} measurements; load average {_load()}")
+    print_line(f"`auto` agrees with {asked - wrong} of {asked} measurements; load average {_load()}")
     return 0
 
 
@@ -154,17 +155,17 @@ def _print_peers(rows: list[PeerRow], notes: list[str]) -> None:
 
     _print(draw_peers(rows))
     for note in notes:
-        print(note)
+        print_line(note)
     behind = losses(rows)
-    print(f"hotloop is ahead in {len(rows) - len(behind)} of {len(rows)}; load average {_load()}")
+    print_line(f"hotloop is ahead in {len(rows) - len(behind)} of {len(rows)}; load average {_load()}")
     for sentence in behind:
-        print(f"behind: {sentence}")
+        print_line(f"behind: {sentence}")
 
 
 def _print(table: Any) -> None:
-    from rich.console import Console
+    from hotloop.cli.console import answer_console
 
-    console = Console(highlight=False)
+    console = answer_console()
     console.width = max(console.width, WIDTH)  # a narrower terminal wraps; shortened numbers would mislead
     console.print(table)
 
@@ -175,11 +176,12 @@ def _load() -> list[float]:
 
 @contextmanager
 def _progress(total: int, quiet: bool) -> Iterator[Any]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    console = Console(stderr=True, quiet=quiet)
+    from hotloop.cli.console import display_console
+
+    about = TextColumn("{task.description}", markup=False)
+    columns, console = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), about), display_console(quiet)
     with Progress(*columns, console=console, auto_refresh=False) as progress:  # no thread beside what is timed
         task = progress.add_task("", total=total)
         yield lambda about, steps: progress.update(task, advance=steps, description=about, refresh=True)

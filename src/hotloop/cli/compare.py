@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shlex
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
     from hotloop.compare.arms import Arm
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hotloop.compare.report import Comparison
 
 _OPTIONS = ("--seeds", "--out", "--threshold", "--margin", "--measure", "--workers", "--html", "--markdown")
-_SWITCHES = ("--json", "--quiet")
+_SWITCHES = ("--json", "--quiet", "--debug")
 
 
 def run(words: list[str]) -> int:
@@ -34,7 +34,7 @@ def run(words: list[str]) -> int:
     workers = min(arguments.workers or _workers(arms, cores), len(jobs))
     if not _train(jobs, workers, folder, arguments):
         return 130
-    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in ("--json", "--quiet")]])
+    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in _SWITCHES]])
     seeds = arguments.seeds or max(len(arm.runs) for arm in arms)
     asked = arguments.measure, arguments.threshold, seeds, workers, cores, arguments.margin
     comparison = collect(Question(command, *asked), jobs)
@@ -125,24 +125,22 @@ def _workers(arms: Sequence[Arm], cores: int) -> int:
 
 def _train(jobs: Sequence[Job], workers: int, folder: Path, arguments: Namespace) -> bool:
     """False where it was interrupted."""
-    from rich.console import Console
-
+    from hotloop.cli.console import display_console
     from hotloop.compare.pool import run_jobs
     from hotloop.compare.progress import CompareProgress
 
-    console = Console(stderr=True, quiet=arguments.quiet)
+    console = display_console(arguments.quiet)
     there = sum(job.reused for job in jobs)
     console.print(
         f"{len(jobs)} runs in {folder}, {workers} at once" + (f"; {there} are finished already" if there else ""),
         style="dim",
-        highlight=False,
         soft_wrap=True,
     )
     try:
         with CompareProgress(jobs, arguments.measure, console) as progress:
             run_jobs(jobs, workers, progress.watch)
     except KeyboardInterrupt:
-        print(f"stopped; what was trained is in {folder}, and the same command continues it", file=sys.stderr)
+        say(f"stopped; what was trained is in {folder}, and the same command continues it")
         return False
     return True
 
@@ -173,13 +171,12 @@ def _print(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
 
         print_json(finite_or_null(comparison.as_data()) | {"folder": str(folder)})
         return
-    from rich.console import Console
-
+    from hotloop.cli.console import answer_console
     from hotloop.compare.report import notes
     from hotloop.compare.table import arm_rows, as_rich, pair_rows
     from hotloop.compare.words import details, sentence
 
-    console = Console(highlight=False)
+    console = answer_console()
     tables = [arm_rows(comparison.summaries, arguments.measure, comparison.threshold)]
     tables += [rows] if (rows := pair_rows(comparison.contrasts, comparison.threshold)) else []
     boundless = console.options.update(max_width=1_000)
@@ -187,10 +184,10 @@ def _print(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
         # wrapped by the terminal where it must be; a shortened number would mislead
         console.width = max(console.width, console.measure(table, options=boundless).maximum)
         console.print(table)
-        print()
+        print_line()
     for contrast in comparison.contrasts:
-        print("\n  ".join([sentence(contrast), *details(contrast, comparison.threshold)]) + "\n")
-    print("\n".join(notes(comparison)))
+        print_line("\n  ".join([sentence(contrast), *details(contrast, comparison.threshold)]) + "\n")
+    print_line("\n".join(notes(comparison)))
     for job in comparison.failed:
-        print(f"failed: {job.name}: {job.error}")
-    print(f"\n{folder}: table.md, compare.json, curve-env-steps and curve-seconds as .svg and .png")
+        print_line(f"failed: {job.name}: {job.error}")
+    print_line(f"\n{folder}: table.md, compare.json, curve-env-steps and curve-seconds as .svg and .png")

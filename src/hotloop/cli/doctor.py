@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import say
 
 if TYPE_CHECKING:
     from hotloop.doctor.finding import Finding
@@ -95,7 +95,7 @@ def _read_old(path: Path | None) -> dict[str, Any] | None:
 
 
 def _say(arguments: argparse.Namespace) -> Any:
-    return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr))
+    return (lambda text: None) if arguments.quiet else say
 
 
 def _record_preset(arguments: argparse.Namespace) -> Trace:
@@ -162,15 +162,14 @@ def _write_files(trace: Trace, found: list[Finding], report: dict[str, Any], arg
             partial = path.with_name(path.name + ".partial")
             partial.write_text(make())
             partial.replace(path)
-            print(f"wrote {path}", file=sys.stderr)
+            say(f"wrote {path}")
 
 
 def _print(trace: Trace, found: list[Finding], compared: Comparison | None) -> None:
-    from rich.console import Console
-
+    from hotloop.cli.console import answer_console
     from hotloop.doctor.views.text import render_text
 
-    console = Console(highlight=False)
+    console = answer_console()
     console.print(render_text(trace, found))
     if compared is not None:
         console.print(compared.table())
@@ -180,9 +179,9 @@ def _exceeded(trace: Trace, compared: Comparison | None, arguments: argparse.Nam
     """Whether the loop is slower than was allowed, said on stderr."""
     cost = 1e6 * trace.loop_seconds / max(1, trace.counts.env_steps)
     if arguments.budget is not None and cost > arguments.budget:
-        print(f"over budget: {cost:.3g} us per env step, {arguments.budget:g} allowed", file=sys.stderr)
+        say(f"over budget: {cost:.3g} us per env step, {arguments.budget:g} allowed")
         return True
     if compared is not None and compared.exceeds(arguments.max_slowdown or 1.2):
-        print("slower than the older report allows", file=sys.stderr)
+        say("slower than the older report allows")
         return True
     return False

@@ -22,7 +22,7 @@ from hotloop.doctor.trace import Experiment, Growth, Slice, Subject, Trace
 from hotloop.lanes.spec import LANES
 from hotloop.loop.patient import TrainingLoop
 from hotloop.loop.variations import EXACT, Variation, training_alone, variations
-from hotloop.prove.reference.snake_dqn import ReplayBuffer, push_one_by_one
+from hotloop.prove.reference.snake_dqn import ReplayBuffer, push_batch, push_one_by_one
 
 Say = Callable[[str], None]
 
@@ -90,37 +90,57 @@ Answer = tuple[tuple[Experiment, ...], tuple[Growth, ...], tuple[str, ...]]
 
 
 def _experiments(settings: RunSettings, lane: str, plan: PresetPlan, folder: Path, say: Say) -> Answer:
-    made: list[Experiment] = []
     notes: list[str] = []
-    costs: list[tuple[float, float]] = []
+    trials = _Trials(plan.experiment_seconds, folder, say, notes)
     with contextlib.closing(TrainingLoop(settings, folder / "as-it-is")) as as_it_is:
-        arms = _arms(settings, lane, as_it_is)
-        for index, (variation, make) in enumerate(arms):
-            say(f"experiment: {variation.name} ({variation.what})")
-            try:
-                with contextlib.closing(make(folder / f"arm-{index}")) as changed:
-                    found = compare_loops(as_it_is, changed, plan.experiment_seconds)
-            except HotloopError as error:
-                notes.append(f"`{variation.name}` was not tried: {str(error).partition(chr(10))[0]}")
-                continue
-            made.append(_experiment(variation, found))
-            if variation.name.startswith("num_envs"):
-                costs.append((float(variation.settings.env.num_envs), 1e6 * found.second_cost))
-                costs.append((float(settings.env.num_envs), 1e6 * found.first_cost))
-    return tuple(made), _growth_over_envs(costs), tuple(notes)
+        found = trials.of(_arms(settings, lane), as_it_is)
+        pushes_rows = not isinstance(as_it_is.session.collector.envs.obs_spec, dict)
+    if isinstance(settings, DQNSettings) and pushes_rows:
+        with contextlib.closing(_pushing_loop(settings, push_one_by_one, folder / "plain-push")) as plain:
+            found += trials.of(_push_arms(settings), plain)
+    made = tuple(_experiment(variation, ratio) for variation, ratio in found)
+    return made, _growth_over_envs(settings, found), tuple(notes)
 
 
 Make = Callable[[Path], Loop]
+Arms = Iterator[tuple[Variation, Make]]
+Found = list[tuple[Variation, Ratio]]
 
 
-def _arms(settings: RunSettings, lane: str, as_it_is: TrainingLoop) -> Iterator[tuple[Variation, Make]]:
-    lanes = list(LANES)
-    for variation in variations(settings, lane, lanes, usable_cores()):
+@dataclass
+class _Trials:
+    seconds: float
+    folder: Path
+    say: Say
+    notes: list[str]
+    count: int = 0
+
+    def of(self, arms: Arms, base: Loop) -> Found:
+        """Each arm by turns with `base`; what cannot be tried is noted."""
+        found: Found = []
+        for variation, make in arms:
+            self.count += 1
+            self.say(f"experiment: {variation.name} ({variation.what})")
+            try:
+                with contextlib.closing(make(self.folder / f"arm-{self.count}")) as changed:
+                    found.append((variation, compare_loops(base, changed, self.seconds)))
+            except HotloopError as error:
+                self.notes.append(f"`{variation.name}` was not tried: {str(error).partition(chr(10))[0]}")
+        return found
+
+
+def _arms(settings: RunSettings, lane: str) -> Arms:
+    for variation in variations(settings, lane, list(LANES), usable_cores()):
         yield variation, partial(TrainingLoop, variation.settings)
-    if not isinstance(settings, DQNSettings) or isinstance(as_it_is.session.collector.envs.obs_spec, dict):
-        return
-    single = Variation("single push", "rows stored one by one, as the plain program does", EXACT, settings)
-    yield single, partial(_single_push_loop, settings)
+
+
+def _push_arms(settings: DQNSettings) -> Arms:
+    """What storing gains, against a loop that stores as the plain program does: row by row, a host read per value."""
+    against = f"against {settings.env.num_envs} single pushes a vector step"
+    batched = Variation("batched push", f"each tensor read once, then row by row; {against}", EXACT, settings)
+    yield batched, partial(_pushing_loop, settings, push_batch)
+    ours = Variation("one push", f"one call for all rows, as the loop has it; {against}", EXACT, settings)
+    yield ours, partial(TrainingLoop, settings)
 
 
 def _experiment(variation: Variation, found: Ratio) -> Experiment:
@@ -134,27 +154,42 @@ def _experiment(variation: Variation, found: Ratio) -> Experiment:
     )
 
 
-def _growth_over_envs(costs: list[tuple[float, float]]) -> tuple[Growth, ...]:
-    points = tuple(sorted(dict(costs).items()))
+def _growth_over_envs(settings: RunSettings, found: Found) -> tuple[Growth, ...]:
+    costs: dict[float, float] = {}
+    for variation, ratio in found:
+        if variation.name.startswith("num_envs"):
+            costs[float(variation.settings.env.num_envs)] = 1e6 * ratio.second_cost
+            costs[float(settings.env.num_envs)] = 1e6 * ratio.first_cost
+    points = tuple(sorted(costs.items()))
     if len(points) < 2:
         return ()
     return (Growth(over="num_envs", what="env step", points=points, ratio=points[-1][1] / points[0][1]),)
 
 
-def _single_push_loop(settings: DQNSettings, folder: Path) -> TrainingLoop:
-    """The same loop, storing by the plain program's way as well: a host read per value, a deque of tuples."""
+Push = Callable[..., None]
+
+
+def _pushing_loop(settings: DQNSettings, push: Push, folder: Path) -> TrainingLoop:
+    """The same loop, storing in the plain program's way: into a deque of tuples."""
     loop = TrainingLoop(settings, folder)
-    replay = loop.session.replay
-    replay.add = _SinglePush(replay.add, settings.replay.capacity)
+    loop.session.replay.add = _PlainStore(loop, push, settings.replay.capacity)
     return loop
 
 
-class _SinglePush:
-    def __init__(self, add: Callable[..., int], capacity: int) -> None:
-        self._add, self._buffer = add, ReplayBuffer(capacity)
+class _PlainStore:
+    """Our replay, from which batches are still drawn, is filled beside the clock: one store is timed, not two."""
+
+    def __init__(self, loop: TrainingLoop, push: Push, capacity: int) -> None:
+        self._not_timed, self._push = loop.not_timed, push
+        self._add, self._buffer = loop.session.replay.add, ReplayBuffer(capacity)
 
     def __call__(self, obs: Array, action: Array, step: EnvStep) -> int:
-        done = step.terminated | step.truncated
-        arrays = (obs, action, step.reward, step.final_obs, done)
-        push_one_by_one(self._buffer, *(torch.from_numpy(array) for array in arrays))
-        return self._add(obs, action, step)
+        with self._not_timed:
+            tensors = [torch.from_numpy(array) for array in self._arrays(obs, action, step)]
+        self._push(self._buffer, *tensors)
+        with self._not_timed:
+            return self._add(obs, action, step)
+
+    @staticmethod
+    def _arrays(obs: Array, action: Array, step: EnvStep) -> tuple[Array, ...]:
+        return obs, action, step.reward, step.final_obs, step.terminated | step.truncated

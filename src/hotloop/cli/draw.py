@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
     from hotloop.core.types import Array
@@ -44,7 +44,7 @@ def run(words: list[str]) -> int:
         print_json({"picture": str(out), **measures.as_data()})
     else:
         _print(measures)
-    print(f"wrote {out}", file=sys.stderr)
+    say(f"wrote {out}")
     return 0
 
 
@@ -85,7 +85,7 @@ def _animate(what: Path, drawn: Drawn, out: Path) -> None:
     if what.suffix == ".json":
         raise SettingsError(f"{what} is one graph; only a run has weights over training", "`--out FILE.png`")
     shown = animate(Run.open(what), drawn.graph, out)
-    print(f"{shown} checkpoints", file=sys.stderr)
+    say(f"{shown} checkpoints")
 
 
 def _load(what: str) -> Drawn:
@@ -138,13 +138,13 @@ def _sigma(measures: Measures) -> str:
 
 
 def _print(measures: Measures) -> None:
-    print(f"nodes            {measures.nodes}, {measures.levels} levels, at most {measures.widest_level} in one")
-    print(f"edges            {measures.edges} ({measures.parameters} parameters with the biases)")
-    print(f"clustering       {measures.clustering:.3f} (random graphs: {measures.random_clustering:.3f})")
-    print(f"path length      {measures.path_length:.2f} (random graphs: {measures.random_path_length:.2f})")
+    print_line(f"nodes            {measures.nodes}, {measures.levels} levels, at most {measures.widest_level} in one")
+    print_line(f"edges            {measures.edges} ({measures.parameters} parameters with the biases)")
+    print_line(f"clustering       {measures.clustering:.3f} (random graphs: {measures.random_clustering:.3f})")
+    print_line(f"path length      {measures.path_length:.2f} (random graphs: {measures.random_path_length:.2f})")
     sigma = (
         "not defined for this graph"
         if measures.sigma is None
         else f"{measures.sigma:.2f} (sigma; above 1: small world)"
     )
-    print(f"small-worldness  {sigma}")
+    print_line(f"small-worldness  {sigma}")

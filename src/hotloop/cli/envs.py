@@ -6,6 +6,7 @@ import dataclasses
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line
 
 
 def run(words: list[str]) -> int:
@@ -35,7 +36,7 @@ def _list(as_json: bool) -> int:
         print_json([{"id": name, "kind": kind} for name, kind in rows])
     else:
         for name, kind in rows:
-            print(f"{name:32} {kind}")
+            print_line(f"{name:32} {kind}")
     return 0
 
 
@@ -53,5 +54,7 @@ def _check(arguments: object) -> int:
         print_json([dataclasses.asdict(result) for result in results])
     else:
         for result in results:
-            print(f"{'ok  ' if result.ok else 'FAIL'}  {result.name}{': ' + result.detail if result.detail else ''}")
+            print_line(
+                f"{'ok  ' if result.ok else 'FAIL'}  {result.name}{': ' + result.detail if result.detail else ''}"
+            )
     return 0 if all(result.ok for result in results) else 1

@@ -9,6 +9,7 @@ from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line
 
 _ENVS = 4
 
@@ -86,15 +87,15 @@ def _print(answer: dict[str, Any], notes: list[str]) -> None:
     if onnx := answer.get("onnx"):
         parity = onnx["parity"]
         inputs = ", ".join(f"{name} {entry['dtype']} {entry['shape']}" for name, entry in onnx["inputs"].items())
-        print(f"{onnx['file']}  {onnx['bytes'] / 1e3:,.1f} kB, opset {onnx['opset']}")
-        print(f"  inputs   {inputs.replace(chr(39), '')}")
-        print(f"  outputs  {', '.join(onnx['outputs'])}; action: {onnx['action_meaning']}")
+        print_line(f"{onnx['file']}  {onnx['bytes'] / 1e3:,.1f} kB, opset {onnx['opset']}")
+        print_line(f"  inputs   {inputs.replace(chr(39), '')}")
+        print_line(f"  outputs  {', '.join(onnx['outputs'])}; action: {onnx['action_meaning']}")
         played = "random and played" if parity["played"] else "random"
-        print(
+        print_line(
             f"  parity   largest difference from the agent {parity['largest']:.2g} on {parity['observations']} "
             f"{played} observations (at most {parity['tolerance']:g})"
         )
     if saved := answer.get("safetensors"):
-        print(f"{saved['file']}  {saved['bytes'] / 1e3:,.1f} kB, {saved['parameters']:,} parameters")
+        print_line(f"{saved['file']}  {saved['bytes'] / 1e3:,.1f} kB, {saved['parameters']:,} parameters")
     for note in notes:
-        print(f"note: {note}")
+        print_line(f"note: {note}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.core.terminal import print_line, say
 
 
 def run(words: list[str]) -> int:
@@ -28,7 +28,7 @@ def run(words: list[str]) -> int:
         print_json(answer)
     else:
         ending = "finished" if answer["finished"] else "not finished; the same command adds what comes"
-        print(f"{answer['rows']:,} rows, {answer['scalars']:,} numbers to {answer['to']}; the run is {ending}")
+        print_line(f"{answer['rows']:,} rows, {answer['scalars']:,} numbers to {answer['to']}; the run is {ending}")
     return code
 
 
@@ -46,7 +46,7 @@ def _log(arguments: Namespace) -> tuple[dict[str, Any], int]:
         if opened.finished:
             feed.take([result_row(opened.result())])
     except KeyboardInterrupt:
-        print("stopped; the same command adds what is missing", file=sys.stderr)
+        say("stopped; the same command adds what is missing")
         code = 130
     finally:
         logger.close()

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
 
 from hotloop.core.errors import HotloopError, SettingsError
+from hotloop.core.interrupts import own_interrupts
+from hotloop.core.program import is_debugging, program, take_options
 from hotloop.core.suggest import nearest
+from hotloop.core.terminal import (
+    AnswerLostError,
+    answer_stream,
+    drop_unwritten,
+    say,
+    show_tracebacks_and_warnings_printable,
+)
 from hotloop.runs.schema import hotloop_version
 
 VERBS = {
@@ -43,21 +53,35 @@ EXAMPLES = """examples:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; user mistakes end with a sentence, a hint and exit code 2."""
-    words = list(sys.argv[1:] if words is None else words)
-    try:
-        return _run(words)
-    except HotloopError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped at once; a run resumes from its last checkpoint", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    show_tracebacks_and_warnings_printable()
+    with program(whole=words is None), own_interrupts():
+        try:
+            try:
+                return _run(list(sys.argv[1:] if words is None else words))
+            finally:
+                answer_stream().flush()  # found out here, not when the interpreter ends
+        except HotloopError as error:
+            if is_debugging():
+                say("".join(traceback.format_exception(error)).rstrip("\n"))
+            say(f"error: {error}")
+            return 2
+        except KeyboardInterrupt as stop:
+            say(str(stop) or "stopped at once; a run resumes from its last checkpoint")
+            return 130
+        except AnswerLostError as lost:
+            if lost.reader_left:  # as `head` does: it has what it wanted
+                return 128 + signal.SIGPIPE
+            say(f"error: the answer could not be written to stdout: {lost}")
+            say("\nhint: write it where there is room; what was trained is in its run directory")
+            return 2
+        finally:
+            drop_unwritten()
 
 
 def _run(words: list[str]) -> int:
+    if words[:1] == ["--debug"]:
+        take_options(json=False, debug=True)
+        words = words[1:]
     if words and words[0] in VERBS:
         verb = importlib.import_module(f"hotloop.cli.{words[0]}")
         return int(verb.run(words[1:]))
@@ -78,5 +102,6 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="hotloop VERB ... (`hotloop VERB --help` explains each)",
     )
+    parser.add_argument("--debug", action="store_true", help="with any verb: show the whole traceback of an error")
     parser.add_argument("--version", action="version", version=hotloop_version())
     return parser

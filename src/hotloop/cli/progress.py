@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from hotloop.cli.console import display_console, lost_display
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.contract import TrainingSession
 
@@ -21,7 +21,7 @@ class TerminalProgress:
     """Redraws at most five times a second; asked at every iteration, so a refusal must cost next to nothing."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._console = Console(stderr=True, quiet=quiet)
+        self._console = display_console(quiet)
         self._live: Live | None = None
         self._every_ns = int((_TERMINAL_SECONDS if self._console.is_terminal else _PLAIN_SECONDS) * 1e9)
         self._next_ns = 0
@@ -38,8 +38,13 @@ class TerminalProgress:
         if self._live is not None:
             self._live.stop()
 
+    @property
+    def lost(self) -> str:
+        """Why the display ended before the run did; empty where it did not."""
+        return lost_display(self._console)
+
     def say(self, text: str) -> None:
-        self._console.print(text, style="dim", highlight=False, markup=False)
+        self._console.print(text, style="dim")
 
     def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         if row is not None:
@@ -54,7 +59,7 @@ class TerminalProgress:
         if self._live is not None:
             self._live.update(_drawn(session, facts, timer), refresh=True)
         else:
-            self._console.print(_plain(session, facts, timer), highlight=False, soft_wrap=True)
+            self._console.print(_plain(session, facts, timer), soft_wrap=True)
 
     def _facts(self, session: TrainingSession) -> dict[str, str]:
         seconds, made = time.monotonic() - self._since[0], session.counters.env_steps - self._since[1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line
 
 if TYPE_CHECKING:
     from hotloop.prove.case import Case
@@ -67,24 +68,25 @@ def _print_list(registry: Registry, cases: list[Case], as_json: bool) -> None:
     for family, (_, about) in FAMILIES.items():
         members = [case for case in cases if case.family == family]
         if members:
-            print(f"{family}: {about}")
+            print_line(f"{family}: {about}")
         for case in members:
-            print(f"  {'*' if case.is_default else ' '} {case.name}")
-    print("* in the set that runs when nothing is named")
+            print_line(f"  {'*' if case.is_default else ' '} {case.name}")
+    print_line("* in the set that runs when nothing is named")
     for lane, reason in registry.missing.items():
-        print(f"{lane} lane not available: {reason}")
+        print_line(f"{lane} lane not available: {reason}")
 
 
 def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> list[Row]:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.text import Text
 
+    from hotloop.cli.console import display_console
     from hotloop.prove.run import prove
 
-    console = Console(stderr=True, quiet=arguments.quiet)
+    console = display_console(arguments.quiet)
     for lane, reason in registry.missing.items():
-        console.print(f"{lane} lane not available: {reason}", highlight=False)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+        console.print(f"{lane} lane not available: {reason}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     rows = []
     with Progress(*columns, console=console, auto_refresh=False) as progress:  # no thread beside what is timed
         task = progress.add_task("", total=len(cases))
@@ -92,23 +94,23 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
             progress.update(task, description=case.name, refresh=True)
             rows.append(prove(case, arguments.seconds))
             if rows[-1].equal is False:
-                progress.console.print(f"[red]not equal[/red] {case.name}: {rows[-1].equality.where}", highlight=False)
+                where = f" {case.name}: {rows[-1].equality.where}"
+                progress.console.print(Text.assemble(("not equal", "red"), where))
             progress.update(task, advance=1, refresh=True)
     return rows
 
 
 def _report(rows: list[Row], as_json: bool) -> int:
-    from rich.console import Console
-
+    from hotloop.cli.console import answer_console
     from hotloop.prove.table import WIDTH, draw
 
     if as_json:
         print_json([row.as_data() for row in rows])
     else:
-        console = Console(highlight=False)
+        console = answer_console()
         console.width = max(console.width, WIDTH)  # a narrower terminal wraps; shortened numbers would mislead
         console.print(draw(rows))
         unequal = sum(row.equal is False for row in rows)
         promised = sum(row.equal is not None for row in rows)
-        print(f"\n{promised - unequal} of {promised} cases equal" + ("" if unequal == 0 else f", {unequal} NOT"))
+        print_line(f"\n{promised - unequal} of {promised} cases equal" + ("" if unequal == 0 else f", {unequal} NOT"))
     return 1 if any(row.equal is False for row in rows) else 0

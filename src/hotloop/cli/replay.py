@@ -28,21 +28,22 @@ def run(words: list[str]) -> int:
 
 
 def _show(answer: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console(highlight=False)
+    from hotloop.cli.console import answer_console
+
+    console = answer_console()
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("tensor")
     for title in ("numbers", "not finite", "largest"):
         table.add_column(title, justify="right")
     for row in answer["tensors"]:
         largest = "-" if row["largest"] is None else f"{row['largest']:.3g}"
-        table.add_row(escape(row["tensor"]), f"{row['numbers']:,}", f"{row['not_finite']:,}", largest)
-    console.print(f"{escape(answer['message'])} ({answer['lane']} lane)\n", soft_wrap=True)
+        table.add_row(row["tensor"], f"{row['numbers']:,}", f"{row['not_finite']:,}", largest)
+    console.print(f"{answer['message']} ({answer['lane']} lane)\n", soft_wrap=True)
     console.print(table)
     if not answer["batch_kept"]:
         console.print("\nits batch was not kept: on this device the numbers were read only later")
     first = answer["first"]
-    console.print(f"\n[bold]first[/bold]  {escape(first) if first else 'nothing: in plain PyTorch all is finite'}")
+    console.print(Text.assemble(("\nfirst", "bold"), f"  {first or 'nothing: in plain PyTorch all is finite'}"))

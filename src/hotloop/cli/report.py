@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.core.terminal import print_line, say
 
 USUAL_NAME = "report.html"
 
@@ -38,8 +38,8 @@ def run(words: list[str]) -> int:
     if arguments.json:
         print_json({"page": str(file), "bytes": len(content), **made.data})
     else:
-        print(made.sentence)
+        print_line(made.sentence)
     for note in made.data["notes"]:
-        print(note, file=sys.stderr)
-    print(f"wrote {file} ({len(content) / 1e3:,.0f} kB)", file=sys.stderr)
+        say(note)
+    say(f"wrote {file} ({len(content) / 1e3:,.0f} kB)")
     return 0

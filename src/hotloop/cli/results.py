@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from hotloop.cli.console import answer_console
 
 
 def print_result(result: dict[str, Any]) -> None:
-    console = Console(highlight=False)
+    console = answer_console()
     evaluation, last = result["evaluation"], result["final_evaluation"]
     console.print(
-        f"\n[bold]learned[/bold]  mean return {evaluation['mean_return']:.1f} ± {evaluation['std_return']:.1f} over "
-        f"{evaluation['episodes']} fresh episodes (best weights; the last ones: {last['mean_return']:.1f})"
+        Text("\nlearned", "bold"),
+        f" mean return {evaluation['mean_return']:.1f} ± {evaluation['std_return']:.1f} over "
+        f"{evaluation['episodes']} fresh episodes (best weights; the last ones: {last['mean_return']:.1f})",
     )
     if own := _own_measures(evaluation):
         console.print(f"         {own}")
     console.print(
-        f"[bold]made[/bold]     {result['env_steps']:,} env steps, {result['updates']:,} updates, "
+        Text("made", "bold"),
+        f"    {result['env_steps']:,} env steps, {result['updates']:,} updates, "
         f"{result['episodes']:,} episodes in {result['seconds']:.1f} s: "
-        f"{result['env_steps_per_second']:,.0f} env steps/s while training ({result['lane']} lane)"
+        f"{result['env_steps_per_second']:,.0f} env steps/s while training ({result['lane']} lane)",
     )
     console.print(_phase_table(result["phases"]))
-    console.print(f"[bold]run[/bold]      {escape(result['run'])}", soft_wrap=True)
+    console.print(Text("run", "bold"), f"     {result['run']}", soft_wrap=True)
 
 
 def _own_measures(evaluation: dict[str, Any]) -> str:
-    """What the workload measures beside the return: scores, rates."""
-    names = [name for name in evaluation if name not in ("episodes", "mean_return", "std_return", "mean_length")]
+    """What the workload measures beside the return: scores, rates; the terms of a reward are left to `result.json`."""
+    told = ("episodes", "mean_return", "std_return", "mean_length")
+    names = [name for name in evaluation if name not in told and not name.startswith("reward_")]
     measured = {name: evaluation[name] for name in names if evaluation[name] is not None}
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in measured.items())
 
@@ -46,7 +50,7 @@ def _phase_table(phases: dict[str, dict[str, float]]) -> Table:
 
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
-    console = Console(highlight=False)
+    console = answer_console()
     width = max(16, *map(len, evaluation))
     for name, value in evaluation.items():
         text = "-" if value is None else f"{value:,.2f}" if isinstance(value, float) else str(value)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.cli.console import answer_console
+from hotloop.core.terminal import print_line, printable
 from hotloop.runs.listing import RunSummary, list_runs
 
 
@@ -21,9 +21,9 @@ def run(words: list[str]) -> int:
     if arguments.json:
         print_json([{**dataclasses.asdict(summary), "path": str(summary.path)} for summary in summaries])
     elif not summaries:
-        print(f"no runs in {arguments.folder}; `hotloop train cartpole-dqn` makes one")
+        print_line(f"no runs in {arguments.folder}; `hotloop train cartpole-dqn` makes one")
     else:
-        Console(highlight=False).print(_table(summaries))
+        answer_console().print(_table(summaries))
     return 0
 
 
@@ -42,4 +42,4 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else escape(str(value))
+    return f"{value:,}" if isinstance(value, int) else printable(str(value))  # before it is measured

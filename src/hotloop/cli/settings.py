@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.core.terminal import print_line
 from hotloop.presets import preset_names, preset_text, preset_tree
 
 
@@ -25,7 +26,7 @@ def run(words: list[str]) -> int:
     elif arguments.json:
         print_json(preset_tree(arguments.name))
     else:
-        print(preset_text(arguments.name), end="")
+        print_line(preset_text(arguments.name), end="")
     return 0
 
 
@@ -39,4 +40,4 @@ def _print_algorithm(name: str, as_json: bool) -> None:
         return
     for row in rows:
         default = list(row.default) if isinstance(row.default, tuple) else row.default
-        print(f"--{row.path.replace('_', '-')}  [{json.dumps(default)}]\n    {row.meaning}")
+        print_line(f"--{row.path.replace('_', '-')}  [{json.dumps(default)}]\n    {row.meaning}")

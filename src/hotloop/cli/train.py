@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.core.terminal import print_line
 from hotloop.presets import preset_names
 
 
@@ -51,4 +52,6 @@ def with_progress(arguments: Any, train: Any) -> int:
         print_json(result)
     else:
         print_result(result)
+        if progress.lost:
+            print_line(f"the display on stderr was lost ({progress.lost}); training went on without it")
     return 0

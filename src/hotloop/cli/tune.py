@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
     from hotloop.tune.findings import Findings
@@ -52,7 +52,7 @@ def run(words: list[str]) -> int:
     else:
         _print(findings, plan.folder, files)
     if not ended:
-        print(f"stopped; what was trained is in {plan.folder}, and the same command continues it", file=sys.stderr)
+        say(f"stopped; what was trained is in {plan.folder}, and the same command continues it")
         return 130
     return 0 if findings.best else 1
 
@@ -127,23 +127,21 @@ def _search(study: Any, plan: Plan, arguments: Namespace) -> bool:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = min(arguments.jobs or max(1, cores // plan.settings["threads"]), arguments.trials)
 
-    def say(text: str) -> None:
-        if not arguments.quiet:
-            print(text, file=sys.stderr, flush=True)
-
-    say(f"{arguments.trials} trials in {plan.folder}, {workers} at once")
+    remark = (lambda text: None) if arguments.quiet else say
+    remark(f"{arguments.trials} trials in {plan.folder}, {workers} at once")
     try:
-        Search(study, plan, arguments.trials, _resolve, say).run(workers)
+        Search(study, plan, arguments.trials, _resolve, remark).run(workers)
     except KeyboardInterrupt:
         return False
     return True
 
 
 def _print(findings: Findings, folder: Path, files: Sequence[str]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console, plan = Console(highlight=False, soft_wrap=True), findings.plan
+    from hotloop.cli.console import answer_console
+
+    console, plan = answer_console(soft_wrap=True), findings.plan
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("trial", "", plan.measure.replace("_", " "), *[dimension.path for dimension in plan.dimensions]):
         table.add_column(heading, no_wrap=True)
@@ -156,16 +154,16 @@ def _print(findings: Findings, folder: Path, files: Sequence[str]) -> None:
     console.print(table)
     if findings.importance:
         parts = ", ".join(f"{name} {share:.0%}" for name, share in findings.importance.items())
-        print(f"\nwhat told good trials from the others: {parts}")
+        print_line(f"\nwhat told good trials from the others: {parts}")
     for row in findings.rows:
         if row.error:
-            print(f"failed: trial {row.number}: {row.error}")
+            print_line(f"failed: trial {row.number}: {row.error}")
     if findings.best is None:
-        print("\nno trial was finished")
+        print_line("\nno trial was finished")
     else:
-        print(
+        print_line(
             f"\nbest: trial {findings.best.number}, {plan.measure} {findings.best.value:.4g}\n{findings.train_command}"
         )
     if findings.compare_command:
-        print(f"\nThe best of many is partly luck; this tells how much:\n{findings.compare_command}")
-    print(f"\n{folder}: {', '.join(files)}, study.db, and the runs")
+        print_line(f"\nThe best of many is partly luck; this tells how much:\n{findings.compare_command}")
+    print_line(f"\n{folder}: {', '.join(files)}, study.db, and the runs")

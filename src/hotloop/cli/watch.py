@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
     from hotloop.algos.registry import RunSettings
@@ -78,7 +79,7 @@ def _watch(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
     if on_terminal and has_text(settings.env.id):
         return _play(agent, settings, arguments)
     if on_terminal:
-        print(f"`{settings.env.id}` has no picture for the terminal; `--video FILE.mp4` shows it", file=sys.stderr)
+        say(f"`{settings.env.id}` has no picture for the terminal; `--video FILE.mp4` shows it")
     return _tell(_moments(agent, settings, arguments, pictures=False), arguments)
 
 
@@ -122,9 +123,9 @@ def _record(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
         moments = recorder.take(_moments(agent, settings, arguments), arguments.max_frames)
         code = _tell(moments, arguments)
     for path in filter(None, (arguments.video, arguments.frames)):
-        print(f"wrote {path}: {recorder.frames:,} frames", file=sys.stderr)
+        say(f"wrote {path}: {recorder.frames:,} frames")
     if recorder.cut:
-        print(f"cut after {arguments.max_frames:,} frames; `--max-frames` allows more", file=sys.stderr)
+        say(f"cut after {arguments.max_frames:,} frames; `--max-frames` allows more")
     return code
 
 
@@ -134,7 +135,7 @@ def _write_page(agent: Policy, settings: RunSettings, arguments: Namespace) -> i
     require_page(settings.env.id)
     watched = Watched(agent)
     episode = write_page(_moments(watched, settings, arguments), watched, arguments.html)
-    print(f"wrote {arguments.html}", file=sys.stderr)
+    say(f"wrote {arguments.html}")
     if arguments.json:
         print_json([episode.as_data()])
     else:
@@ -164,4 +165,4 @@ def _tell(moments: Generator[Episode, None, None], arguments: Namespace) -> int:
 def _print_line(episode: Episode, arguments: Namespace) -> None:
     from hotloop.show.terminal import numbers_line
 
-    print(numbers_line(episode, arguments.episodes) + ("" if episode.end else "   (stopped)"), flush=True)
+    print_line(numbers_line(episode, arguments.episodes) + ("" if episode.end else "   (stopped)"), flush=True)

@@ -69,18 +69,21 @@ def _given(arm: Arm, path: Path) -> Job:
 
 
 def _plan(arm: Arm, seed: int, path: Path, elsewhere: Elsewhere) -> Job:
+    found = None if is_run(path) else elsewhere.find(arm.settings, seed)
+    return job_at(path, arm, seed) if found is None else Job(arm, seed, found, (), status="finished", reused=True)
+
+
+def job_at(path: Path, arm: Arm, seed: int) -> Job:
+    """Train at `path`, or continue or take the run that is there: RunError where it is not one of this arm and seed."""
     hotloop = (sys.executable, "-m", "hotloop")
     if not is_run(path):
-        found = elsewhere.find(arm.settings, seed)
-        if found is not None:
-            return Job(arm, seed, found, (), status="finished", reused=True)
         words = (arm.source, *arm.words, "--seed", str(seed), "--run-dir", str(path))
         return Job(arm, seed, path, (*hotloop, "train", *words, "--json", "--quiet"))
     run = Run.open(path)
     _require_same(run, arm, seed)
     if run.finished:
         return Job(arm, seed, path, (), status="finished", reused=True)
-    # the env was named or trusted in this very command, else the arm would not have been resolved
+    # its env is the arm's, which was named or trusted in this very command, else the arm would not have been resolved
     return Job(arm, seed, path, (*hotloop, "resume", str(path), "--trust", "--json", "--quiet"))
 
 
@@ -93,5 +96,5 @@ def _require_same(run: Run, arm: Arm, seed: int) -> None:
         other = [f"{name} {there.get(name)!r} there, {now.get(name)!r} now" for name in names]
         raise RunError(
             f"{run.path} was trained with other settings: {'; '.join(other[:3])}",
-            "choose another `--out`, another label, or remove that folder",
+            "choose another folder for this search or comparison, or remove that run",
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hotloop.compare.jobs import Job
 from hotloop.core.interrupts import terminate_as_interrupt
+from hotloop.core.keeper import Keeper
 from hotloop.runs.files import explained, make_folder
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -23,29 +24,38 @@ Watch = Callable[[], None]
 def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch) -> None:
     """Run all that wait; `watch` is called ten times a second. Jobs carry their status and error afterwards.
 
-    Ctrl-C or SIGTERM ends the children, which save a checkpoint first, and comes out as KeyboardInterrupt.
+    Ctrl-C or SIGTERM ends the children, which save a checkpoint first, and comes out as KeyboardInterrupt. They are
+    ended in the same way should this process be killed.
     """
     waiting = [job for job in jobs if job.status == "waiting"]
     running: dict[subprocess.Popen[bytes], Job] = {}
-    with terminate_as_interrupt():
+    if not waiting:
+        return
+    with terminate_as_interrupt(), Keeper() as keeper:
         try:
             while waiting or running:
                 while waiting and len(running) < workers:
                     job = waiting.pop(0)
-                    running[_start(job)] = job
+                    process = _start(job)
+                    running[process] = job
+                    keeper.watch(process.pid, signal.SIGTERM)
                 time.sleep(_POLL_SECONDS)
                 for process in [process for process in running if process.poll() is not None]:
+                    keeper.forget(process.pid)
                     _finish(running.pop(process), process.returncode)
                 watch()
         finally:
             _end(list(running))
+            for process in running:
+                keeper.forget(process.pid)
 
 
 def _start(job: Job) -> subprocess.Popen[bytes]:
     """A group of its own: Ctrl-C reaches the child once, through us, and not as the second one that stops at once."""
     make_folder(job.log.parent)
     environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
-    with explained("write", job.log), job.log.open("wb") as log:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a folder from elsewhere may hold links
+    with explained("write", job.log), open(os.open(job.log, flags, 0o666), "wb") as log:
         process = subprocess.Popen(
             job.command,
             stdin=subprocess.DEVNULL,

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
-from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from hotloop.compare.jobs import Job
 from hotloop.core.errors import HotloopError
+from hotloop.core.terminal import printable
 from hotloop.runs.directory import EVENTS
 from hotloop.runs.events import last_events
 
@@ -59,7 +60,7 @@ class CompareProgress:
         if self._live is not None:
             self._live.update(self._drawn(), refresh=True)
         else:
-            self._say(escape("; ".join(self._line(label) for label in self._labels())))
+            self._say("; ".join(self._line(label) for label in self._labels()))
 
     def _tell_endings(self) -> None:
         for job in self._jobs:
@@ -67,12 +68,13 @@ class CompareProgress:
                 self._told.add(id(job))
                 self._look(job)
                 if job.status == "failed":
-                    self._say(f"[red]failed[/red] {escape(job.name)}: {escape(job.error)}")
+                    self._say(f" {job.name}: {job.error}", ("failed", "red"))
                 elif self._live is None:
-                    self._say(f"finished {escape(job.name)} ({escape(self._line(job.arm.label))})")
+                    self._say(f"finished {job.name} ({self._line(job.arm.label)})")
 
-    def _say(self, text: str) -> None:
-        self._console.print(text, highlight=False, soft_wrap=True)
+    def _say(self, text: str, *before: tuple[str, str]) -> None:
+        """Labels and errors are text, whatever brackets are in them."""
+        self._console.print(Text.assemble(*before, printable(text)), highlight=False, soft_wrap=True)
 
     def _look(self, job: Job) -> None:
         """Env steps so far and the best evaluation; what cannot be read stays as it was."""
@@ -109,11 +111,11 @@ class CompareProgress:
             jobs, share, best = self._of(label)
             counts = {status: sum(job.status == status for job in jobs) for status in ("finished", "running", "failed")}
             table.add_row(
-                escape(label),
+                Text(printable(label)),
                 ProgressBar(total=1.0, completed=share, width=30),
                 f"{counts['finished']}/{len(jobs)} runs",
                 f"{counts['running']} running",
-                f"[red]{counts['failed']} failed[/red]" if counts["failed"] else "",
+                Text(f"{counts['failed']} failed", "red") if counts["failed"] else "",
                 f"best {best}",
             )
         table.add_row(f"{self._clock() - self._began:,.0f} s")

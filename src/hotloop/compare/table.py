@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from hotloop.compare.numbers import number, percent, times, with_interval
 from hotloop.compare.summary import ArmSummary
 from hotloop.compare.ticks import short_number
 from hotloop.compare.verdict import Contrast
+from hotloop.core.terminal import printable
 
 Cells = list[str]
 Rows = list[Cells]
@@ -75,14 +77,10 @@ def as_markdown(rows: Rows) -> str:
 def as_rich(rows: Rows) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for place, heading in enumerate(rows[0]):
-        table.add_column(_literal(heading), justify="right" if place else "left", no_wrap=True)
+        table.add_column(Text(printable(heading)), justify="right" if place else "left", no_wrap=True)
     for row in rows[1:]:
-        table.add_row(*[_literal(cell) for cell in row])
+        table.add_row(*[Text(printable(cell)) for cell in row])
     return table
-
-
-def _literal(cell: str) -> str:
-    return cell.replace("[", r"\[")
 
 
 def plain(cell: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import Count, require_finite
@@ -23,6 +24,13 @@ class Counters:
     def copy(self) -> Counters:
         """Ten times cheaper than `copy.copy`, which the loop would feel."""
         return Counters(self.env_steps, self.updates, self.episodes, self.iterations)
+
+    def state(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in Counters.__slots__}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        for name in Counters.__slots__:
+            setattr(self, name, int(state[name]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ Gymnasium's own SyncVectorEnv costs about 10 microseconds per call; this adapter
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from hotloop.envs.foreign import (
     LARGEST_REWARD,
     BadValueError,
     Witness,
+    close_all,
     complain_about_obs,
     complain_about_step,
     unpack_reset,
@@ -36,6 +36,7 @@ class GymnasiumEnvs:
         self.num_envs = len(envs)
         self._envs = envs
         self._witness = Witness(env_id)
+        self._own_process = self._witness.process.own
         self._encoder = encoder_for(env_id, envs[0].observation_space, dict_obs)
         self.obs_spec = self._encoder.spec
         self.action_spec, self._first_action = actions_for(env_id, envs[0].action_space)
@@ -69,6 +70,8 @@ class GymnasiumEnvs:
                 mask[index] = self._read_mask(index, info, terminated)
             if done:
                 restarts.append(self._restart(index, None))
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         self._witness.steps += 1
         self._require_finite(obs)
         if not restarts:
@@ -83,8 +86,8 @@ class GymnasiumEnvs:
         answer: Any
         try:
             answer = self._steps[index](action)
-        except Exception as error:
-            raise self._witness.raised(index, "step", error) from error
+        except BaseException as error:  # also `sys.exit`: no way out of an env may look like a finished run
+            raise self._witness.raised(index, "step", error, action) from error
         try:
             raw, gain, terminated, truncated, info = answer
             self._write(obs, index, raw)
@@ -95,8 +98,9 @@ class GymnasiumEnvs:
             reward[index] = gain
             flags[0, index] = terminated
             flags[1, index] = truncated
-        except Exception as error:
-            raise self._witness.error(index, complain_about_step(answer, self._encoder)) from error
+        except BaseException as error:
+            complain = lambda: complain_about_step(answer, self._encoder)  # noqa: E731
+            raise self._witness.refused(index, "step", error, complain) from error
         return terminated, terminated or truncated, info
 
     def get_state(self) -> dict[str, Array]:
@@ -106,15 +110,13 @@ class GymnasiumEnvs:
         raise EnvError(f"`{self._witness.env_id}` cannot restore a state", "make the envs anew, with new seeds")
 
     def close(self) -> None:
-        for env in self._envs:
-            with contextlib.suppress(Exception):  # an env that cannot even close must not hide why we are closing
-                env.close()
-        self._envs = []
+        envs, self._envs = self._envs, []
+        close_all(self._witness.env_id, envs)
 
     def _restart(self, index: int, seed: int | None) -> Restart:
         try:
             answer = self._envs[index].reset(seed=seed)
-        except Exception as error:
+        except BaseException as error:
             raise self._witness.raised(index, "reset", error) from error
         try:
             raw, info = unpack_reset(answer)
@@ -123,14 +125,17 @@ class GymnasiumEnvs:
         first = self._encoder.empty(1)  # copied at once: the env may reuse its array
         try:
             self._write(first, 0, raw)
-        except Exception as error:
-            raise self._witness.error(index, complain_about_obs(raw, self._encoder)) from error
+        except BaseException as error:
+            complain = lambda: complain_about_obs(raw, self._encoder)  # noqa: E731
+            raise self._witness.refused(index, "reset", error, complain) from error
         return index, first, info
 
     def _start_all(self, restarts: list[Restart]) -> tuple[Obs, Array | None]:
         obs = self._encoder.empty(self.num_envs)
         mask = np.empty((self.num_envs, self.action_spec.mask_width), np.bool_) if self.has_action_mask else None
         self._fill(obs, mask, restarts)
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         return obs, mask
 
     def _with_restarts(self, obs: Obs, mask: Array | None, restarts: list[Restart]) -> tuple[Obs, Array | None]:
@@ -152,7 +157,7 @@ class GymnasiumEnvs:
             return self._masks.read(index, info, terminated)
         except BadValueError as error:
             raise self._witness.error(index, str(error)) from error
-        except Exception as error:
+        except BaseException as error:
             raise self._witness.raised(index, "action_masks", error) from error
 
     def _require_finite(self, obs: Obs) -> None:

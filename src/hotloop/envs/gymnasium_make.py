@@ -13,12 +13,15 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from hotloop.core.errors import EnvError, HotloopError, MissingExtraError
+from hotloop.core.errors import EnvError, MissingExtraError
 from hotloop.core.types import Array, VecEnv
+from hotloop.envs.foreign import HINT, close_all, env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_vector import GymnasiumVector
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_class
+
+OPTIONS_HINT = "check `options` and `max_episode_steps` against the arguments of its constructor"
 
 
 def make_from_id(settings: EnvSettings, gymnasium_id: str, num_envs: int, seeds: Array) -> VecEnv:
@@ -53,14 +56,13 @@ def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv
 
 def import_module(env_id: str, name: str) -> None:
     """Import the module of `module:Id-v0`, which registers the id."""
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise EnvError(
-            f"there is no module `{error.name}` to import for `{env_id}`", "install it, or mend its name"
-        ) from error
-    except Exception as error:
-        raise EnvError(f"importing `{name}` for `{env_id}` raised {type(error).__name__}: {error}") from error
+    with env_code(env_id, f"cannot be made, since importing `{name}` failed", HINT):
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            raise EnvError(
+                f"there is no module `{error.name}` to import for `{env_id}`", "install it, or mend its name"
+            ) from error
 
 
 def _make_vector(gymnasium_id: str, num_envs: int, options: dict[str, Any]) -> VectorEnv:
@@ -83,9 +85,9 @@ def _adapt_single(settings: EnvSettings, num_envs: int, seeds: Array, make: Call
         with _made(settings.id):
             for _ in range(num_envs):
                 envs.append(make())
-        return GymnasiumEnvs(settings.id, envs, seeds, settings.dict_obs)
+            return GymnasiumEnvs(settings.id, envs, seeds, settings.dict_obs)
     except BaseException:
-        _close(envs)
+        close_all(settings.id, envs)
         raise
 
 
@@ -97,37 +99,26 @@ def _adapt_vector(settings: EnvSettings, seeds: Array, make: Callable[[], Vector
             raise EnvError(
                 f"`{settings.id}` made {envs.num_envs} envs where {len(seeds)} were asked for", "mind `num_envs`"
             )
-        return GymnasiumVector(settings.id, envs, seeds, settings.dict_obs)
+        with _made(settings.id):
+            return GymnasiumVector(settings.id, envs, seeds, settings.dict_obs)
     except BaseException:
-        _close([envs])
+        close_all(settings.id, [envs])
         raise
-
-
-def _close(envs: list[Any]) -> None:
-    for env in envs:
-        with contextlib.suppress(Exception):
-            env.close()
 
 
 @contextlib.contextmanager
 def _made(env_id: str) -> Iterator[None]:
     """Translate what constructors raise. Gymnasium's own log lines at this point (an old version, a missing field
     that we check ourselves) are warnings to whoever registered the env; all of them start with `WARN:`."""
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=r".*WARN: ")
+    hint = f"{OPTIONS_HINT}; `--debug` shows the whole traceback"
+    with env_code(env_id, "could not be made", hint), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*WARN: ")
+        try:
             yield
-    except HotloopError:
-        raise
-    except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
-        raise MissingExtraError(
-            f"`{env_id}` needs what is not installed: {error}", _install_hint(str(error))
-        ) from error
-    except Exception as error:
-        raise EnvError(
-            f"`{env_id}` could not be made: {type(error).__name__}: {error}",
-            "check `options` and `max_episode_steps` against the arguments of its constructor",
-        ) from error
+        except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
+            raise MissingExtraError(
+                f"`{env_id}` needs what is not installed: {error}", _install_hint(str(error))
+            ) from error
 
 
 def _install_hint(message: str) -> str:

@@ -8,7 +8,6 @@ Masks are read from `info["action_mask"]` alone, because a method could not tell
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +18,7 @@ from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
 from hotloop.envs.action_masks import MASK_KEY, checked_mask
 from hotloop.envs.finite_kernels import count_not_finite
-from hotloop.envs.foreign import BadValueError, Witness, unpack_reset
+from hotloop.envs.foreign import BadValueError, Witness, close_all, unpack_reset
 from hotloop.envs.gymnasium_envs import gymnasium_seeds
 from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite
 
@@ -31,6 +30,7 @@ class GymnasiumVector:
         self.num_envs = envs.num_envs
         self._envs = envs
         self._witness = Witness(env_id)
+        self._own_process = self._witness.process.own
         self._mode = autoreset_mode(env_id, envs)
         self._encoder = encoder_for(env_id, envs.single_observation_space, dict_obs)
         self.obs_spec = self._encoder.spec
@@ -56,8 +56,10 @@ class GymnasiumVector:
     def step(self, action: Array) -> EnvStep:
         try:
             answer = self._envs.step(action + self._first_action)
-        except Exception as error:
-            raise self._witness.raised(None, "step", error) from error
+        except BaseException as error:  # also `sys.exit`: no way out of an env may look like a finished run
+            raise self._witness.raised(None, "step", error, action) from error
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         try:
             raw, *columns, info = answer
             reward, terminated, truncated = self._columns(*columns)
@@ -81,8 +83,7 @@ class GymnasiumVector:
         raise EnvError(f"`{self._witness.env_id}` cannot restore a state", "make the envs anew, with new seeds")
 
     def close(self) -> None:
-        with contextlib.suppress(Exception):  # an env that cannot even close must not hide why we are closing
-            self._envs.close()
+        close_all(self._witness.env_id, [self._envs])
 
     def _finish_next_step(self, result: EnvStep, info: dict[str, Any]) -> None:
         if self._ignored.any():
@@ -138,8 +139,10 @@ class GymnasiumVector:
     def _call_reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         try:
             answer = self._envs.reset(**arguments)
-        except Exception as error:
+        except BaseException as error:
             raise self._witness.raised(None, "reset", error) from error
+        if not self._own_process[0]:
+            self._witness.process.require_own(self._witness.env_id)
         try:
             return unpack_reset(answer)
         except BadValueError as error:

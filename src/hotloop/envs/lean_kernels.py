@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 from numba.core.options import DefaultOptions
+
+from hotloop.core.kernels import compiled
 
 # Numba's own name for it has an underscore: a version that drops it compiles the same code, with counts.
 _WITHOUT_COUNTS: dict[str, Any] = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
@@ -19,4 +20,4 @@ _WITHOUT_COUNTS: dict[str, Any] = {"_nrt": False} if hasattr(DefaultOptions, "_n
 
 def lean_kernel(function: Callable[..., Any]) -> Any:
     """As `hotloop.core.kernels.kernel`, for functions that allocate nothing."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", **_WITHOUT_COUNTS)(function)
+    return compiled(function, **_WITHOUT_COUNTS)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hotloop.core.errors import EnvError
+from hotloop.envs.foreign import env_code
 
 
 def load_class(env_id: str) -> type:
@@ -39,12 +40,11 @@ def _load_module(env_id: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     sys.path.insert(0, str(path.parent))  # as when the file is run: it may import its neighbours
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        with env_code(env_id, "cannot be loaded", f"run `python {path}`"):
+            spec.loader.exec_module(module)
+    except BaseException:
         del sys.modules[name]
-        raise EnvError(
-            f"`{env_id}` cannot be loaded: {type(error).__name__}: {error}", f"run `python {path}`"
-        ) from error
+        raise
     finally:
         sys.path.remove(str(path.parent))
     return module

@@ -1,10 +1,15 @@
-"""Event rows for TensorBoard."""
+"""Event rows for TensorBoard, through the writer of records that tensorboardX has inside.
+
+Its `SummaryWriter` hands everything to a thread that dies where the disk is full, without a word, and then waits for it
+for ever. The writer inside writes in this thread, and what it raises arrives here.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,7 @@ from hotloop.core.errors import RunError
 from hotloop.export.extras import need
 from hotloop.export.follow import Once
 from hotloop.runs.directory import SETTINGS, Run
-from hotloop.runs.files import make_folder, write_file
+from hotloop.runs.files import explained, make_folder, write_file
 from hotloop.runs.plain import read_json_table
 
 STATE = "hotloop.json"
@@ -23,14 +28,13 @@ class TensorBoard:
     """Writes into `folder`; where it holds rows of this run already, only what came after them."""
 
     def __init__(self, run: Run, folder: Path) -> None:
-        (library,) = need("tensorboard", "logging to TensorBoard", "tensorboardX")
+        self._library = _Library(*need("tensorboard", "logging to TensorBoard", *_Library.MODULES)[1:])
         about = run.read_json("run.json")
         self._identity = {"label": about.get("label"), "started": about.get("started")}
         self._state = folder / STATE
         self.once = Once(self._reached())
         make_folder(folder)
-        # the library names its files by the second: without a suffix, two of one second would be one
-        self._open = lambda: library.SummaryWriter(str(folder), filename_suffix=f".{os.urandom(4).hex()}")
+        self._folder = folder
         self._writer: Any = None  # none until there is something to write: each makes a file
         self._settings = "" if self.once.reached else (run.path / SETTINGS).read_text()
 
@@ -45,21 +49,44 @@ class TensorBoard:
         return {str(kind): int(env_steps) for kind, env_steps in state.get("reached", {}).items()}
 
     def write(self, scalars: Mapping[str, float], env_steps: int, wall_time: float) -> None:
-        if self._writer is None:
-            self._writer = self._open()
-            if self._settings:
-                text = "    " + self._settings.replace("\n", "\n    ")  # indented: shown as code
-                self._writer.add_text("settings", text, 0, wall_time)
-        for name, value in scalars.items():
-            self._writer.add_scalar(name, value, env_steps, wall_time)
+        library = self._library
+        with self._explained():
+            if self._writer is None:
+                self._writer = library.open(self._folder)
+                if self._settings:
+                    text = "    " + self._settings.replace("\n", "\n    ")  # indented: shown as code
+                    self._writer.write_event(library.event(library.summary.text("settings", text), 0, wall_time))
+            for name, value in scalars.items():
+                self._writer.write_event(library.event(library.summary.scalar(name, value), env_steps, wall_time))
 
     def flush(self) -> None:
         """The rows first: a crash between the two shows some twice, never loses one."""
         if self._writer is None:
             return
-        self._writer.flush()
+        with self._explained():
+            self._writer.flush()
         write_file(self._state, json.dumps({"run": self._identity, "reached": self.once.reached}).encode())
 
     def close(self) -> None:
         if self._writer is not None:
-            self._writer.close()
+            with self._explained():
+                self._writer.close()
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return explained("write", self._folder if self._writer is None else Path(self._writer._file_name))
+
+
+class _Library:
+    """What is used of tensorboardX."""
+
+    MODULES = ("tensorboardX", "tensorboardX.event_file_writer", "tensorboardX.summary", "tensorboardX.proto.event_pb2")
+
+    def __init__(self, files: Any, summary: Any, events: Any) -> None:
+        self._files, self.summary, self._events = files, summary, events
+
+    def open(self, folder: Path) -> Any:
+        # files are named by the second: without a suffix, two of one second would be one
+        return self._files.EventsWriter(str(folder / "events"), f".{os.urandom(4).hex()}")
+
+    def event(self, summary: Any, env_steps: int, wall_time: float) -> Any:
+        return self._events.Event(summary=summary, step=env_steps, wall_time=wall_time)

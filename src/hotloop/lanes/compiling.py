@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from hotloop.core.errors import LaneError
-from hotloop.core.kernels import cache_folder
+from hotloop.core.own_folders import NoFolder, cache_base, own_folder
 
 EAGER_HINT = "use `--learner.lane eager`, which runs any module"
 Compiled = Callable[..., Sequence[Tensor]]
@@ -94,13 +94,10 @@ def _cached_on_disk() -> Iterator[None]:
 
 @cache
 def _private_folder() -> str:
-    folder = cache_folder() / "inductor"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.chmod(0o700)
-    except OSError:
-        return tempfile.mkdtemp(prefix="hotloop-")  # a read-only home: compiled again by every process
-    return str(folder)
+        return str(own_folder(cache_base() / "hotloop" / "inductor"))
+    except NoFolder:
+        return tempfile.mkdtemp(prefix="hotloop-")  # compiled again by every process
 
 
 @contextmanager

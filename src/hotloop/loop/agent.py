@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.core.graphs import GraphSpec
+from hotloop.core.terminal import say
 from hotloop.core.types import Array, Obs, ObsSpec, map_obs
 from hotloop.loop.actor_agent import ActorAgent
 from hotloop.loop.agent_obs import as_batch
@@ -59,7 +59,7 @@ class Agent:
 
 def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
     """The best weights by periodic evaluation up to the newest good checkpoint."""
-    found = checkpoint.newest(run.checkpoints, warn=lambda text: print(text, file=sys.stderr))
+    found = checkpoint.newest(run.checkpoints, warn=say)
     if found is None:
         raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
     _, state, meta = found

@@ -8,10 +8,21 @@ from typing import Any
 
 from hotloop.core.schedules import Counters
 
+EARLY = 10
+"""The first checkpoint comes after this part of the interval."""
+
 
 def crossed(before: int, after: int, every: int) -> bool:
     """Whether a multiple of `every` lies in (before, after]."""
     return after // every > before // every
+
+
+def checkpoint_due(settings: Any, before: int, after: int) -> bool:
+    """At every multiple of the interval; where that is ours to choose, also once after a tenth of it, so that a run
+    that is stopped early has something to resume from."""
+    every = settings.checkpoint_every
+    first = every if settings.checkpoint.every else max(1, every // EARLY)
+    return crossed(before, after, every) or before < first <= after
 
 
 def is_over(settings: Any, counters: Counters) -> bool:

@@ -74,6 +74,7 @@ class Collector:
         self._counters.env_steps += len(step.reward)
         if num_ended:
             self._note_episodes(*(each[:num_ended] for each in self._ended))
+            self._metrics.note_terms(step.episode_stats, step.terminated | step.truncated)
 
     def _account_valid(self, step: EnvStep, valid: Array) -> None:
         """Rows in which a vector env only reset itself are no env steps."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from numba.core import event
 
+from hotloop.core.kernel_cache import kernels_are_kept
 from hotloop.doctor.timer import PhaseTimer
 
 
@@ -22,7 +23,8 @@ class _CompileListener(event.Listener):
     def on_start(self, event: Any) -> None:
         if not self._told:
             self._told = True
-            self._say("compiling machine-code kernels: once per machine, later runs load them")
+            later = ": once per machine, later runs load them" if kernels_are_kept() else ""
+            self._say(f"compiling machine-code kernels{later}")
         self._phase.__enter__()
 
     def on_end(self, event: Any) -> None:

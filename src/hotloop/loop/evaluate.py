@@ -25,8 +25,7 @@ def play_episodes(
     Each env plays a quota fixed in advance: taking the first episodes to finish would favour short ones. An episode
     that does not end is cut off and counts as far as it came. `check` is called at every step and may raise.
     """
-    quota = np.full(envs.num_envs, episodes // envs.num_envs)
-    quota[: episodes % envs.num_envs] += 1
+    quota = quotas(episodes, envs.num_envs)
     totals, lengths = np.zeros(envs.num_envs), np.zeros(envs.num_envs, dtype=np.int64)
     finished: dict[str, list[Any]] = {"return": [], "length": []}
     obs, action_mask = envs.reset()
@@ -46,6 +45,13 @@ def play_episodes(
             totals[i], lengths[i] = 0.0, 0
         obs, action_mask = step.obs, step.action_mask
     return {name: np.array(values) for name, values in finished.items()}
+
+
+def quotas(episodes: int, num_envs: int) -> Array:
+    """How many of the episodes each env plays, [N]."""
+    quota = np.full(num_envs, episodes // num_envs)
+    quota[: episodes % num_envs] += 1
+    return quota
 
 
 def _note(finished: dict[str, list[Any]], episode: dict[str, Any]) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from hotloop.core.errors import NumbersError, RunError
 from hotloop.core.rng import derive_seed
-from hotloop.core.schedules import Counters
 from hotloop.core.settings import as_tree
 from hotloop.lanes.nonfinite import FailedUpdate, NotFiniteError
 from hotloop.loop.contract import TrainingSession
@@ -76,7 +75,7 @@ def save_failure(error: NumbersError, run: Run, session: TrainingSession) -> Pat
         "first": error.first if isinstance(error, NotFiniteError) else "",
         "update": failed.update,
         "lr": failed.lr,
-        "counters": {name: getattr(counters, name) for name in Counters.__slots__},
+        "counters": counters.state(),
         "rollbacks": session.rollbacks,
         "lane": session.learner.lane.name,
         "settings": as_tree(session.settings),

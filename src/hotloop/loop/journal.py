@@ -46,6 +46,8 @@ class Journal:
         if found is None:
             choice = self._session.learner.choice
             self._run.write_json(LANE, {"lane": choice.name, "reason": choice.reason})
+            if self._events.offset:
+                self._warn("the run had saved nothing yet: it begins anew, with the same seed")
             self._events.truncate(0)
             self._events.append({"event": "start", "schema": SCHEMA, "time": time.time(), "machine": machine_facts()})
             if self._session.settings.on_nan == "rollback":
@@ -63,6 +65,7 @@ class Journal:
                 "its settings.toml or its files were changed by hand; `hotloop train` begins anew",
             ) from error
         self.saved_env_steps = self._session.counters.env_steps
+        self._warn(f"continues from {self.saved_env_steps:,} env steps")
 
     def rewind(self, change: Callable[[State], None]) -> None:
         """Everything as the newest checkpoint has it, or as the run began, once `change` has had its say; what was

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ _COMPACT_AT = 1_000
 class Metrics:
     """Update statistics stay where they were computed until `row` takes their mean: one host read per log interval."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], terms: tuple[str, ...] = ()) -> None:
         self._names = names  # of the S scalars of an update
+        self._term_names = terms  # of an env's rewards, among its episodes' statistics
         self._scalars: list[Any] = []  # of [S, k]
         self._returns: deque[float] = deque(maxlen=WINDOW_EPISODES)
         self._lengths: deque[int] = deque(maxlen=WINDOW_EPISODES)
+        self._terms: deque[list[float]] = deque(maxlen=WINDOW_EPISODES)  # a row for each episode
 
     def note_updates(self, stats: UpdateStats) -> None:
         self._scalars.append(stats.scalars)
@@ -33,6 +36,12 @@ class Metrics:
     def note_episodes(self, returns: Array, lengths: Array) -> None:
         self._returns.extend(returns.tolist())
         self._lengths.extend(lengths.tolist())
+
+    def note_terms(self, stats: dict[str, Array], ended: Array) -> None:
+        """What each term of the reward came to in the episodes that `ended`."""
+        if self._term_names:
+            rows = np.stack([stats[name][ended] for name in self._term_names], axis=1)
+            self._terms.extend(rows.tolist())
 
     def row(self, counters: Counters) -> dict[str, Any]:
         """Counters, means over the last 100 episodes, and the means of what updates measured since the last row."""
@@ -44,7 +53,15 @@ class Metrics:
             "mean_length": _mean(self._lengths),
         }
         self.require_finite(counters)
-        return row | self._take_means()
+        return row | self._take_means() | self._term_means()
+
+    def _term_means(self) -> dict[str, float | None]:
+        """Of the last 100 episodes; NaN is of an episode that was not seen whole."""
+        if not self._term_names:
+            return {}
+        rows = np.array(self._terms).reshape(-1, len(self._term_names))
+        columns = (column[~np.isnan(column)] for column in rows.T)
+        return {name: _mean(column) for name, column in zip(self._term_names, columns, strict=True)}
 
     def require_finite(self, counters: Counters) -> None:
         """Stop where a loss or gradient since the last row is not a number; asked before anything is saved."""
@@ -73,12 +90,15 @@ class Metrics:
 
     def state(self) -> dict[str, Any]:
         lengths = np.array(self._lengths, dtype=np.int64)
-        return {"returns": np.array(self._returns), "lengths": lengths, "pending": self._pending()}
+        terms = {"terms": np.array(self._terms).reshape(-1, len(self._term_names))} if self._term_names else {}
+        return {"returns": np.array(self._returns), "lengths": lengths, "pending": self._pending(), **terms}
 
     def load_state(self, state: dict[str, Any]) -> None:
         self._returns = deque(state["returns"].tolist(), maxlen=WINDOW_EPISODES)
         self._lengths = deque(state["lengths"].tolist(), maxlen=WINDOW_EPISODES)
         self._scalars = [state["pending"]] if state["pending"].shape[1] else []
+        terms = state["terms"].tolist() if "terms" in state else []  # not in runs begun before there were any
+        self._terms = deque(terms, maxlen=WINDOW_EPISODES)
 
 
 def _join(scalars: list[Any]) -> Any:
@@ -92,5 +112,5 @@ def _to_host(scalars: Any) -> Array:
     return scalars.cpu().numpy() if isinstance(scalars, torch.Tensor) else scalars
 
 
-def _mean(values: deque[Any]) -> float | None:
-    return float(np.mean(values)) if values else None
+def _mean(values: Collection[Any]) -> float | None:
+    return float(np.mean(values)) if len(values) else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.cadence import crossed
+from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress
 from hotloop.loop.journal import Journal
 from hotloop.loop.running import checkpoint, evaluate, log, train_with
@@ -34,12 +34,11 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
             with timer.phase("sample"):
                 batches = replay.sample(learner.rows_per_update, k, counters.env_steps, settings.updates_per_batch)
             with timer.phase("update"):
-                stats = learner.update(batches, counters)  # k sequential updates
+                stats = learner.update(batches)  # k sequential updates
                 if settings.replay.prioritised:  # the one thing that must be read after every update
                     replay.update_priorities(batches.index, stats.td_error_on_host())
             session.metrics.note_updates(stats)
-            counters.updates += k
-        learner.follow(before, counters)
+        learner.follow(before)
         counters.iterations += 1
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):
@@ -48,7 +47,7 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
         if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
             with timer.phase("evaluate"):
                 evaluate(session, journal, stop)
-        if crossed(before.env_steps, counters.env_steps, settings.checkpoint_every) and not session.finished:
+        if checkpoint_due(settings, before.env_steps, counters.env_steps) and not session.finished:
             with timer.phase("checkpoint"):
                 checkpoint(session, journal)
         progress.show(session, timer)

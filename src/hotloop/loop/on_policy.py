@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.cadence import crossed
+from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress
 from hotloop.loop.journal import Journal
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
@@ -38,9 +38,8 @@ def run_loop(
         with timer.phase("advantage"):
             learner.finish(rollout.data, collector.obs, rollout.timeouts())  # one pass over [T, N]
         with timer.phase("update"):
-            stats = learner.update(rollout.data, counters)  # epochs x minibatches
+            stats = learner.update(rollout.data)  # epochs x minibatches
         session.metrics.note_updates(stats)
-        counters.updates += stats.num_updates
         counters.iterations += 1
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):
@@ -49,7 +48,7 @@ def run_loop(
         if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
             with timer.phase("evaluate"):
                 evaluate(session, journal, stop)
-        if crossed(before.env_steps, counters.env_steps, settings.checkpoint_every) and not session.finished:
+        if checkpoint_due(settings, before.env_steps, counters.env_steps) and not session.finished:
             with timer.phase("checkpoint"):
                 checkpoint(session, journal)
         progress.show(session, timer)

@@ -45,7 +45,7 @@ class OnPolicySession:
         return is_over(self.settings, self.counters)
 
     def facts(self) -> dict[str, float]:
-        return {"lr": float(self.learner.learning_rates(self.counters)[0])}
+        return {"lr": float(self.learner.learning_rates()[0])}
 
     def weights(self) -> Array:
         return self.learner.weights()
@@ -77,11 +77,10 @@ class OnPolicySession:
 def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolicySession:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
-    counters = Counters()
-    envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
+    counters, envs = Counters(), make_run_envs(settings, settings.env.num_envs, "env", 0)
     build = build_graph_parts if isinstance(envs.obs_spec, GraphSpec) else build_parts
-    parts = build(settings, envs)
-    metrics = Metrics(parts["learner"].measures)
+    parts = build(settings, envs, counters)
+    metrics = Metrics(parts["learner"].measures, terms=getattr(envs, "reward_terms", ()))
     return OnPolicySession(
         settings=settings,
         counters=counters,
@@ -92,23 +91,23 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
     )
 
 
-def build_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
+def build_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
     """What learns from observations that are arrays."""
-    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec)
+    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     shape, width = (settings.rollout_steps, envs.num_envs), envs.action_spec.mask_width
     rollout = RolloutBuffer(shape, envs.obs_spec, learner.actions.layout, width if envs.has_action_mask else None)
     policy = Sampling(learner, rollout.row, derive_seed(settings.seed, "policy"))
     return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": Likeliest(learner)}
 
 
-def build_graph_parts(settings: PPOSettings, envs: VecEnv) -> dict[str, Any]:
+def build_graph_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
     """What learns from observations that are graphs."""
     from hotloop.algos.graph_policies import GraphLikeliest, GraphSampling
     from hotloop.loop.graph_rollout import GraphRolloutBuffer
 
     parts = getattr(envs, "reward_parts", ("total",))
     settings.reward_parts.require_parts(parts)
-    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec)
+    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     shape = (settings.rollout_steps, envs.num_envs)
     rollout = GraphRolloutBuffer(shape, learner.actions.num_numbers, len(parts))
     policy = GraphSampling(learner, rollout, derive_seed(settings.seed, "policy"))

@@ -22,6 +22,9 @@ from hotloop.loop.on_policy_session import build_on_policy_session
 from hotloop.loop.session import build_session
 from hotloop.runs.directory import Run
 
+NOT_TIMED = "not timed"
+"""The phase of what an experiment does beside the loop; no stretch counts it."""
+
 
 class TrainingLoop:
     """The loop of `hotloop train` in a run directory of its own, going on for as long as it is asked to."""
@@ -40,6 +43,7 @@ class TrainingLoop:
             self._journal = Journal(run, self.session, self._timer, warn=_say_nothing)
             self._cleanup.callback(self._journal.close)
             self._journal.begin()
+        self.not_timed = self._timer.phase(NOT_TIMED)
         self.start_up_seconds = sum(self._timer.totals_ns().values()) / 1e9
 
     def advance(self, env_steps: int) -> Stretch:
@@ -49,6 +53,7 @@ class TrainingLoop:
         with machine_for(self._settings.threads), compile_phase(self._timer, _say_nothing):
             self._run_loop(self.session, self._journal, self._timer, stop, _Silent())
         phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
+        phases.pop(NOT_TIMED, None)
         self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
         return Stretch(
             seconds=sum(phases.values()),

@@ -7,8 +7,10 @@ from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from hotloop.core.errors import HotloopError, NumbersError
+from hotloop.core.interrupts import Interrupt
 from hotloop.core.types import Array
 from hotloop.doctor.timer import PhaseTimer
+from hotloop.envs.registry import NATIVE
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
 from hotloop.loop.compile_phase import compile_phase
 from hotloop.loop.contract import Progress, TrainingSession
@@ -16,6 +18,7 @@ from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import machine_for
 from hotloop.loop.stopping import Overdue, StopSignals
+from hotloop.loop.watchdog import Watchdog
 from hotloop.runs.directory import Run
 
 Built = TypeVar("Built", bound=TrainingSession)
@@ -27,9 +30,19 @@ class RunStopped(HotloopError):
     """Training was asked to stop by a signal."""
 
     def __init__(self, run: Run, signal_number: int, env_steps: int, saved_env_steps: int) -> None:
-        saved = f"saved at {saved_env_steps:,}" if saved_env_steps else "nothing saved yet"
-        super().__init__(f"stopped at {env_steps:,} env steps, {saved}", f"`hotloop resume '{run.path}'` continues")
+        super().__init__(f"stopped at {env_steps:,} env steps", resume_hint(run, env_steps, saved_env_steps))
         self.run, self.signal_number, self.env_steps = run, signal_number, env_steps
+
+
+def resume_hint(run: Run, env_steps: int, saved_env_steps: int) -> str:
+    """What `hotloop resume` will really do."""
+    resume = f"`hotloop resume '{run.path}'`"
+    if not saved_env_steps:
+        return f"nothing was saved yet: {resume} begins anew, with the same seed"
+    if saved_env_steps == env_steps:
+        return f"all of it was saved: {resume} continues there"
+    again = env_steps - saved_env_steps
+    return f"saved at {saved_env_steps:,}: {resume} continues there, and makes the {again:,} since then again"
 
 
 def train_with(
@@ -42,6 +55,8 @@ def train_with(
     """
     timer = PhaseTimer()
     with ExitStack() as cleanup, compile_phase(timer, progress.say):
+        if settings.env.id not in NATIVE:  # ours come back
+            cleanup.enter_context(Watchdog(settings.env.id))
         cleanup.enter_context(machine_for(settings.threads))
         with timer.phase("start-up"):
             session = build(settings, timer)
@@ -60,8 +75,12 @@ def train_with(
                 _save_on_stop(session, journal, timer)
                 break
             except Overdue:
-                progress.say("the evaluation under way was given up; the run resumes from its last checkpoint")
+                progress.say("the evaluation under way was given up")
                 break
+            except Interrupt:
+                env_steps = session.counters.env_steps
+                hint = resume_hint(run, env_steps, journal.saved_env_steps)
+                raise Interrupt(f"stopped at once at {env_steps:,} env steps; {hint}") from None
             except NumbersError as error:
                 go_back_or_raise(error, run, session, journal, progress.say)
         raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)

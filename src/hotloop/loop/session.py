@@ -84,7 +84,7 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     counters = Counters()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
     num_actions = require_discrete(settings.env.id, envs.action_spec).count
-    learner = DQNLearner(settings, envs.obs_spec, num_actions)
+    learner = DQNLearner(settings, envs.obs_spec, num_actions, counters)
     metrics = Metrics(learner.measures)
     returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
     replay = Replay(

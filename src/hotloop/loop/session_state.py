@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hotloop.core.schedules import Counters
 from hotloop.loop.run_envs import load_envs
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ PARTS = ("policy", "metrics", "best")
 def state_of(session: TrainingSession) -> State:
     envs, counters = session.collector.envs, session.counters
     return {
-        "counters": {name: getattr(counters, name) for name in Counters.__slots__} | _rollbacks(session),
+        "counters": counters.state() | _rollbacks(session),
         "learner": session.learner.state(),
         "collector": session.collector.state(),
         "envs": envs.get_state() if envs.saves_state else {},
@@ -30,8 +29,7 @@ def _rollbacks(session: TrainingSession) -> dict[str, int]:
 
 
 def load_state_of(session: TrainingSession, state: State) -> None:
-    for name in Counters.__slots__:
-        setattr(session.counters, name, state["counters"][name])
+    session.counters.load_state(state["counters"])
     session.rollbacks = state["counters"].get("rollbacks", 0)
     session.learner.load_state(state["learner"])
     load_envs(session, state)  # may make them anew, which wants the counters

@@ -8,8 +8,12 @@ import time
 from types import FrameType, TracebackType
 from typing import Any
 
+from hotloop.core.interrupts import Interrupt, raises_interrupt, stop_within
+
 GRACE_SECONDS = 10.0
 """How long an evaluation under way may still take after a signal."""
+WORKER_SECONDS = 15.0
+"""How long a worker process may still take; where this process itself hangs, the watchdog ends it."""
 
 
 class Overdue(Exception):
@@ -35,12 +39,15 @@ class StopSignals:
     ) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
+        stop_within(float("inf"))
 
+    @raises_interrupt
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.requested and number == signal.SIGINT:
-            raise KeyboardInterrupt
+            raise Interrupt
         self.requested = number
         self._deadline = time.monotonic() + GRACE_SECONDS
+        stop_within(WORKER_SECONDS)
 
     def check(self) -> None:
         """Called at every step of long work: raises once its grace is over."""

@@ -17,6 +17,10 @@ EXACT, CHANGES_LEARNING = "exact", "changes-learning"
 NEVER = 10**15
 MOST_WARM_UP = 2_000
 """Env steps an experiment waits for its first update: enough to draw batches from."""
+SNAKE_UPDATES = ((64, 1), (16, 1), (1, 1), (16, 4))
+"""Updates, and every how manieth vector step: the arms of the plan by which Snake's loop was once looked into."""
+SNAKE_GAMES = (32, 64, 256)
+"""Games at once, likewise."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterat
     """Each against `settings`, which run on `lane`; of the `lanes` that can do the job, the others are tried."""
     yield Variation("control", "the same again: how far to trust the others", EXACT, settings)
     yield from _less_learning(settings) if isinstance(settings, DQNSettings) else _fewer_epochs(settings)
-    for num_envs in _sweep(settings.env.num_envs):
+    for num_envs in _sweep(settings):
         what = "updates per env step unchanged"
         yield Variation(f"num_envs {num_envs}", what, CHANGES_LEARNING, _with_envs(settings, num_envs))
     yield Variation("logging off", "no log rows", EXACT, replace(settings, log_every=NEVER))
@@ -67,9 +71,25 @@ def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterat
 
 def _less_learning(settings: DQNSettings) -> Iterator[Variation]:
     yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, warmup_env_steps=NEVER))
+    if settings.env.id == "snake":
+        yield from _updates_of_the_plan(settings)
+        return
     for divisor in (4, 16):
         fewer = _updates_divided(settings, divisor)
         yield Variation(f"updates x1/{divisor}", f"{fewer.updates_per_env_step} per env step", CHANGES_LEARNING, fewer)
+
+
+def _updates_of_the_plan(settings: DQNSettings) -> Iterator[Variation]:
+    """So many updates for each vector step, or for each fourth; what the settings do already is left out."""
+    games, as_it_is = settings.env.num_envs, exact_fraction(settings.updates_per_env_step)
+    for updates, every in SNAKE_UPDATES:
+        ratio = Fraction(updates, every * games)
+        if (ratio, every) == (as_it_is, 1) and settings.train_every <= games:
+            continue
+        changed = replace(settings, updates_per_env_step=str(ratio), train_every=every * games)
+        name = f"{updates} update{'s' if updates > 1 else ''}" + (f", every {every}th step" if every > 1 else "")
+        what = f"per vector step of {games} games, instead of {as_it_is * games}"
+        yield Variation(name, what, CHANGES_LEARNING, changed)
 
 
 def _fewer_epochs(settings: PPOSettings) -> Iterator[Variation]:
@@ -95,8 +115,10 @@ def _updates_divided(settings: DQNSettings, divisor: int) -> DQNSettings:
     return replace(settings, updates_per_env_step=str(Fraction(ratio)), train_every=every)
 
 
-def _sweep(num_envs: int) -> list[int]:
-    return [count for count in (max(1, num_envs // 8), num_envs * 8) if count != num_envs]
+def _sweep(settings: Any) -> list[int]:
+    num_envs = settings.env.num_envs
+    counts = SNAKE_GAMES if settings.env.id == "snake" else (max(1, num_envs // 8), num_envs * 8)
+    return [count for count in counts if count != num_envs]
 
 
 def _cheaper_observation(settings: RunSettings) -> RunSettings | None:

@@ -31,6 +31,8 @@ class TopologySettings:
     """Of every node but the inputs: `leaky_relu` (slope 0.1) or `tanh`."""
     activate_outputs: bool = True
     """Whether the outputs have that activation too; with `tanh` they then stay between -1 and 1."""
+    learn_biases: bool = True
+    """Whether biases learn; if not, they stay as they were drawn."""
 
     def __post_init__(self) -> None:
         require_finite(self, "network.topology.")

@@ -9,6 +9,13 @@ from typing import Any
 from hotloop.core.errors import SettingsError
 from hotloop.core.suggest import nearest
 
+RENAMED = {
+    "sfc-original": ("sfc-like", "docs/sfc.md"),
+    "sfc-original-fast": ("sfc-like-fast", "docs/sfc.md"),
+    "durotaxis-original": ("durotaxis-like", "docs/durotaxis.md"),
+}
+"""Presets that promised more likeness than there is: what they are called now, and where the differences stand."""
+
 
 def preset_names() -> list[str]:
     files = resources.files(__package__).iterdir()
@@ -17,6 +24,12 @@ def preset_names() -> list[str]:
 
 def preset_text(name: str) -> str:
     """The TOML of a preset, comments included."""
+    if name in RENAMED:
+        now, page = RENAMED[name]
+        raise SettingsError(
+            f"the preset `{name}` is called `{now}`: it is not the original in everything",
+            f"`{now}` has its settings; {page} lists what differs",
+        )
     if name not in preset_names():
         near = nearest(name, preset_names())
         known = ", ".join(preset_names())

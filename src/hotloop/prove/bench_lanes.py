@@ -21,7 +21,6 @@ import torch
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings
 from hotloop.core.errors import LaneError
-from hotloop.core.schedules import Counters
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.compiling import compile_function, require_compiler
 from hotloop.nets.settings import NetworkSettings
@@ -88,11 +87,9 @@ def make_batches(work: LaneWork, k: int, seed: int = 0) -> Batch:
 def update_call(learner: DQNLearner, work: LaneWork, k: int) -> Callable[[], Any]:
     """k updates on batches that take turns."""
     batches = itertools.cycle([make_batches(work, k, seed) for seed in range(DIFFERENT_BATCHES)])
-    counters = Counters()
 
     def call() -> None:
-        learner.update(next(batches), counters)
-        counters.updates += k
+        learner.update(next(batches))
 
     return call
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from hotloop.core.keeper import Keeper
 from hotloop.core.medians import median_interval
 from hotloop.prove import peers
 from hotloop.prove.bench_rows import PeerRow
@@ -80,7 +82,8 @@ def run_script(python: str, script: str, training: Training) -> dict[str, Any]:
     """Run one script of `peers/` by path; what its JSON line says."""
     words = [python, str(FOLDER / script), *training.words]
     pipe, variables = subprocess.PIPE, {**os.environ, **ONE_THREAD}
-    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=variables) as process:
+    with Keeper() as keeper, subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=variables) as process:
+        keeper.watch(process.pid, signal.SIGKILL)
         _keep_on_one_core(process.pid)
         try:
             output, errors = process.communicate(timeout=TIMEOUT_SECONDS)
@@ -88,6 +91,8 @@ def run_script(python: str, script: str, training: Training) -> dict[str, Any]:
             raise ScriptFailedError(f"not finished after {TIMEOUT_SECONDS} s") from None
         finally:
             process.kill()
+            process.wait()
+            keeper.forget(process.pid)
     if process.returncode or not output.strip():
         raise ScriptFailedError((errors.strip() or "it said nothing").splitlines()[-1])
     return dict(json.loads(output.strip().splitlines()[-1]))

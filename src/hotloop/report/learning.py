@@ -26,6 +26,25 @@ MEANINGS = {
     "mean_length": "of the last 100 training episodes, in env steps",
 }
 """Of what progress rows hold; others are drawn without words."""
+TERM = "reward_"
+"""What the names of an env's reward terms begin with."""
+TERM_MEANINGS = {
+    "total": "what the policy is paid",
+    "graph": "colony size, centroid, spawn, delete, efficiency and edge together",
+    "spawn": "children on ground enough stiffer than their parents'",
+    "delete": "marked nodes that went, less those that stayed and others that went",
+    "deletion_efficiency": "old nodes deleted",
+    "edge": "edges that lead right",
+    "centroid": "5 x how far the centroid came",
+    "milestone": "quarters of the way",
+    "total_node": "what the nodes' places are worth, summed",
+    "survival": "steps lived through",
+    "empty_graph_recovery_penalty": "colonies that had to start again",
+    "termination": "how the episode ended",
+    "num_nodes": "nodes of the colony, mean over its steps",
+    "node_rewards": "what one node's place is worth, mean over steps and nodes",
+}
+"""Of durotaxis; sums over an episode but for the last two."""
 
 
 def curves(facts: RunFacts) -> Html:
@@ -127,7 +146,7 @@ def evaluation(facts: RunFacts) -> Html:
         columns.append((f"latest in training, at {count(number_in(rows[-1], 'env_steps'))} env steps", rows[-1]))
     if not columns:
         return section("Evaluation", element("p", "Nothing was evaluated yet.", class_="missing"))
-    own = [name for name in names_of(rows, (*COUNTERS, *RETURNS)) if len(series(rows, name)) > 1]
+    own = [name for name in names_of(rows, (*COUNTERS, *RETURNS)) if len(series(rows, name)) > 1 and not _is_term(name)]
     plots = small_plots([small_plot(series(rows, name), "in evaluations") for name in own])
     note = "Greedily, on envs of its own. Fresh episodes are ones that had no part in choosing the weights."
     return section("Evaluation", _fields(columns), plots, note=note)
@@ -140,9 +159,25 @@ def _fields(columns: list[tuple[str, dict[str, Any]]]) -> Html:
     return element("div", table(["", *(words for words, _ in columns)], rows, class_="fields"), class_="wide")
 
 
+def reward_terms(facts: RunFacts) -> Html:
+    """Each term of a reward that comes in parts, over training; nothing for other envs."""
+    rows = facts.rows_of("progress")
+    names = [name for name in names_of(rows, COUNTERS) if _is_term(name)]
+    if not names:
+        return Html("")
+    words = [TERM_MEANINGS.get(name.removeprefix(TERM), "") for name in names]
+    plots = small_plots([small_plot(series(rows, name), text) for name, text in zip(names, words, strict=True)])
+    note = "Of an episode, mean of the last 100 training episodes; evaluations have theirs in the table above."
+    return section("Rewards, term by term", plots, note=note)
+
+
+def _is_term(name: str) -> bool:
+    return name.startswith(TERM)
+
+
 def statistics(facts: RunFacts) -> Html:
     rows = facts.rows_of("progress")
-    names = names_of(rows, (*COUNTERS, "mean_return"))
+    names = [name for name in names_of(rows, (*COUNTERS, "mean_return")) if not _is_term(name)]
     ordered = sorted(names, key=lambda name: list(MEANINGS).index(name) if name in MEANINGS else len(MEANINGS))
     plots = small_plots([small_plot(series(rows, name), MEANINGS.get(name, "")) for name in ordered])
     missing = element("p", "No row of the log has any yet.", class_="missing")

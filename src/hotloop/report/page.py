@@ -12,7 +12,7 @@ from hotloop.report.agent import AgentView
 from hotloop.report.agent_section import agent_section, network_section
 from hotloop.report.diagnosis import Diagnosis, diagnosis_section
 from hotloop.report.facts import RunFacts
-from hotloop.report.learning import curves, evaluation, statistics
+from hotloop.report.learning import curves, evaluation, reward_terms, statistics
 from hotloop.report.numbers import shortened, shown
 from hotloop.report.page_script import SCRIPT
 from hotloop.report.page_style import style
@@ -27,6 +27,7 @@ def page(facts: RunFacts, view: AgentView, diagnosis: Diagnosis | None, notes: S
         _notes(notes),
         curves(facts),
         evaluation(facts),
+        reward_terms(facts),
         agent_section(view, facts),
         network_section(view.drawing),
         statistics(facts),

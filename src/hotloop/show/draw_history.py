@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hotloop.core.errors import CheckpointError, RunError
+from hotloop.core.terminal import say
 from hotloop.core.types import Array
 from hotloop.nets.topology.graph import Topology
 from hotloop.runs import checkpoint
@@ -36,7 +36,7 @@ def snapshots(run: Run, graph: Topology) -> list[Snapshot]:
         try:
             state, _ = checkpoint.load(path)
         except CheckpointError as error:
-            print(f"left out: {error}", file=sys.stderr)
+            say(f"left out: {error}")
             continue
         values = np.asarray(state["learner"]["online"])
         split = len(graph.edges())  # the module's parameters: `weight` [E], then `bias` [V - I]

@@ -13,6 +13,7 @@ from gymnasium.vector import VectorEnv
 
 from hotloop.core.errors import EnvError, HotloopError, MissingExtraError
 from hotloop.core.types import Array, EnvStep
+from hotloop.envs.foreign import env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_make import import_module
 from hotloop.envs.registry import is_file, refuse_untrusted
@@ -21,6 +22,7 @@ from hotloop.envs.user_files import load_class
 from hotloop.show.drawers import Measures
 
 USUAL_FPS = 30.0
+RENDER_HINT = "its constructor must take `render_mode`, its `render` must know `rgb_array`"
 
 
 class Rendered:
@@ -87,14 +89,12 @@ def make_rendered(settings: EnvSettings, seed: int, trust: bool) -> Rendered:
     if not trust:
         refuse_untrusted(settings.id)
     _hush_pygame()
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=r".*WARN: ")
+    with env_code(settings.id, "cannot be drawn", RENDER_HINT), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*WARN: ")
+        try:
             env = _make(settings, {**settings.options, "render_mode": "rgb_array"})
-    except HotloopError:
-        raise
-    except Exception as error:
-        raise _translated(settings.id, error) from error
+        except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
+            raise _translated(settings.id, error) from error
     return Rendered(settings.id, Camera(env), seed, settings.dict_obs)
 
 
@@ -127,5 +127,5 @@ def _translated(env_id: str, error: Exception) -> HotloopError:
         return MissingExtraError(f"drawing `{env_id}` needs what is not installed: {error}", hint)
     return EnvError(
         f"`{env_id}` cannot be drawn: {type(error).__name__}: {error}",
-        "its constructor must take `render_mode`, its `render` must know `rgb_array`",
+        RENDER_HINT,
     )

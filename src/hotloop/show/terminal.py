@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Protocol
 
+from hotloop.core.terminal import printable
 from hotloop.show.ansi import Colours, fitted, size_of
 from hotloop.show.pace import HELP, Key, Pace
 from hotloop.show.play import Episode
@@ -86,14 +87,15 @@ class Player:
         height += len(under) + 1
         if width > columns or height > rows:
             picture = f"the picture needs {width} x {height} characters,\nthe terminal has {columns} x {rows}"
-        self._screen.draw("\n".join([picture, *(line[: columns - 1] for line in under)]))
+        self._screen.draw("\n".join([picture, *(printable(line)[: columns - 1] for line in under)]))
         self._drawn = self._now()
 
 
 def numbers_line(episode: Episode, of: int) -> str:
     """`episode 1/3   return 12.50   length 40   score 2   death_wall`: flags are named where they are true."""
     words = [f"episode {episode.number}/{of}"]
-    words += [said for name, value in episode.numbers().items() if (said := _said(name, value))]
+    numbers = {name: value for name, value in episode.numbers().items() if not name.startswith("reward_")}
+    words += [said for name, value in numbers.items() if (said := _said(name, value))]
     return "   ".join([*words, *([] if episode.end != "truncated" else ["truncated"])])
 
 

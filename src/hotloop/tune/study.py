@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,14 @@ class Plan:
 
 
 def open_study(plan: Plan) -> Any:
-    """Made, or found and continued. Its first trial is the preset as it is, where the search contains it."""
+    """Made, or found and continued. Its first trial is the preset as it is, where the search contains it.
+
+    The database may come from elsewhere. Tables hold numbers and JSON; the only things that optuna unpickles are
+    snapshots of its journal storage and states of its CMA-ES sampler, and neither is used here.
+    """
     (optuna,) = need("tune", "searching", "optuna")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with warnings.catch_warnings():
+    with _readable(plan.folder / DATABASE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # features that may still change
         storage = optuna.storages.RDBStorage(
             f"sqlite:///{plan.folder / DATABASE}", engine_kwargs={"connect_args": {"timeout": 60}}
@@ -63,6 +68,19 @@ def open_study(plan: Plan) -> Any:
     study.pruner = pruner if plan.prune else optuna.pruners.NopPruner()
     _require_same(study, plan)
     return study
+
+
+@contextlib.contextmanager
+def _readable(database: Path) -> Iterator[None]:
+    """A file that is no study of optuna's is refused in a sentence, and one elsewhere is not written to."""
+    (optuna, sqlalchemy) = need("tune", "searching", "optuna", "sqlalchemy")
+    if database.is_symlink():
+        raise RunError(f"{database} is a symbolic link, expected a file", "choose another `--storage`")
+    try:
+        yield
+    except (optuna.exceptions.StorageInternalError, sqlalchemy.exc.DatabaseError) as error:
+        reason = str(getattr(error.__cause__ or error, "orig", None) or error).splitlines()[0]
+        raise RunError(f"{database} cannot be used as a study: {reason}", "choose another `--storage`") from None
 
 
 def _require_same(study: Any, plan: Plan) -> None:

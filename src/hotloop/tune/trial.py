@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -11,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.compare.arms import Arm
-from hotloop.compare.jobs import Job
+from hotloop.compare.jobs import Job, job_at
 from hotloop.compare.pool import run_jobs
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.export.follow import Once, Tail
 from hotloop.runs import lock
-from hotloop.runs.directory import LOCK, Run, is_run
+from hotloop.runs.directory import LOCK, Run
 from hotloop.tune.study import Plan
 
 LOOK_SECONDS = 0.3
@@ -91,17 +90,11 @@ class TrialRun:
                 raise Pruned
 
     def _job(self, seed: int) -> Job:
-        arm, path = self._arm, self._plan.run_path(self._trial.number, seed)
-        hotloop = (sys.executable, "-m", "hotloop")
-        if not is_run(path):
-            words = (arm.source, *arm.words, "--seed", str(seed), "--run-dir", str(path))
-            return Job(arm, seed, path, (*hotloop, "train", *words, "--json", "--quiet"))
-        if Run.open(path).finished:
-            return Job(arm, seed, path, (), status="finished", reused=True)
-        if lock.is_held(path / LOCK):
-            raise RunError(f"{path} is still being trained by another process", "wait until it is done, or stop it")
-        # the env was named or trusted in this very command, else its settings would not have been resolved
-        return Job(arm, seed, path, (*hotloop, "resume", str(path), "--trust", "--json", "--quiet"))
+        """A folder that came from elsewhere may hold a run of somebody else's env: it must be the run of this trial."""
+        job = job_at(self._plan.run_path(self._trial.number, seed), self._arm, seed)
+        if job.status != "finished" and lock.is_held(job.path / LOCK):
+            raise RunError(f"{job.path} is still being trained by another process", "wait until it is done, or stop it")
+        return job
 
 
 class _Watcher:

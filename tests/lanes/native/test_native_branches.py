@@ -8,7 +8,6 @@ import pytest
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import LaneError, NumbersError
-from hotloop.core.schedules import Counters
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.sfc.env import PARTS
@@ -83,11 +82,9 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_updates_equal_the_eager_lane(variant):
     eager, native = (learner(lane, ODD, **VARIANTS[variant]) for lane in ("eager", "native"))
-    counters = Counters()
     for seed in range(4):
         batch = batches(ODD, seed, k=2, masked=seed % 2 == 0)
-        told, said = eager.update(batch, counters), native.update(batch, counters)
-        counters.updates += 2
+        told, said = eager.update(batch), native.update(batch)
         np.testing.assert_allclose(said.td_error, told.td_error.numpy(), rtol=2e-3, atol=1e-4)
         np.testing.assert_allclose(said.scalars, told.scalars.numpy(), rtol=2e-3, atol=1e-4)
         assert_same(eager, native)
@@ -96,12 +93,10 @@ def test_updates_equal_the_eager_lane(variant):
 def test_the_specified_network_equals_the_eager_lane():
     published = {"branches": BranchSettings(), "hidden": (256, 128, 64), "loss": "mse"}
     eager, native = (learner(lane, dict(PARTS), **published) for lane in ("eager", "native"))
-    counters = Counters()
     for seed in range(3):
         batch = batches(dict(PARTS), seed)
-        eager.update(batch, counters)
-        native.update(batch, counters)
-        counters.updates += 1
+        eager.update(batch)
+        native.update(batch)
     assert_same(eager, native)
 
 
@@ -130,10 +125,10 @@ def test_the_rule_takes_it_for_branches_and_another_lane_for_noise_or_bytes():
 
 def test_a_restored_lane_continues_bit_identically():
     one, other = learner("native", ODD), learner("native", ODD)
-    one.update(batches(ODD, 0), Counters())
+    one.update(batches(ODD, 0))
     other.load_state(one.state())
     for each in (one, other):
-        each.update(batches(ODD, 1), Counters(updates=1))
+        each.update(batches(ODD, 1))
     np.testing.assert_array_equal(one.lane.parameters(), other.lane.parameters())
 
 
@@ -142,7 +137,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_parameters_see_it():
     before, batch = native.lane.parameters(), batches(ODD, 0)
     batch.reward[0, 3] = np.nan
     with pytest.raises(NumbersError, match="update 1 is NaN"):
-        native.update(batch, Counters())
+        native.update(batch)
     np.testing.assert_array_equal(native.lane.parameters(), before)
 
 
@@ -150,7 +145,7 @@ def test_batches_of_other_sizes_are_refused():
     native, batch = learner("native", ODD), batches(ODD, 0)
     few = {name: part[:, :3] for name, part in batch.obs.items()}
     with pytest.raises(ValueError, match="does not fit"):
-        native.update(replace(batch, obs=few), Counters())
+        native.update(replace(batch, obs=few))
     batch.action[0, 0] = ACTIONS
     with pytest.raises(ValueError, match="outside"):
-        native.update(batch, Counters())
+        native.update(batch)

@@ -32,29 +32,34 @@ WRAPPER_SPEEDUP = 4.0
 RENDERS_PER_CALL = 0.1
 
 BATCHED = Remedy(
-    "Step all envs at once on arrays [N]. hotloop has `cartpole` and `snake` so, and runs any Gymnasium id "
-    "with its own batched implementation.",
-    "for i, env in enumerate(self.envs):\n    obs[i], reward[i], ... = env.step(action[i])",
+    "Step all envs at once on arrays [N]. hotloop has `cartpole` and `snake` so, with the rules of the originals and "
+    "starts that it draws itself, and runs any Gymnasium id with its own batched implementation.",
+    "for i, env in enumerate(envs):\n    obs[i], reward[i], terminated[i], truncated[i], _ = env.step(action[i])",
     "import numpy as np\n"
     "from hotloop.envs.registry import make_envs\n"
     "from hotloop.envs.settings import EnvSettings\n\n"
     'envs = make_envs(EnvSettings(id="cartpole", num_envs=64), 64, np.arange(64, dtype=np.uint64))\n'
     "obs, _ = envs.reset()\n"
-    "step = envs.step(np.zeros(64, dtype=np.int64))",
+    "# in the loop\n"
+    "step = envs.step(action)  # step.obs, step.reward, step.terminated, step.truncated; ended games begin anew",
 )
 WRAPPERS = Remedy(
     "Fold the wrappers into one, or into the env's own step: every layer costs a call, its arguments and its `info`.",
-    "env = Scale(Clip(Count(Cast(env))))",
+    "env = Scale(Clip(env))",
     "import gymnasium\n\n\n"
     "class Prepared(gymnasium.Wrapper):\n"
+    "    def reset(self, **options):\n"
+    "        obs, info = self.env.reset(**options)\n"
+    "        return obs / 255, info\n\n"
     "    def step(self, action):\n"
     "        obs, reward, terminated, truncated, info = self.env.step(action)\n"
-    "        return obs / 255, max(-1.0, min(1.0, reward)), terminated, truncated, info",
+    "        return obs / 255, max(-1.0, min(1.0, reward)), terminated, truncated, info\n\n\n"
+    "env = Prepared(env)",
 )
 RENDER = Remedy(
     "Draw a separate env now and then, not the ones that train: `hotloop watch` plays a run's agent while it trains.",
-    'env = gymnasium.make("CartPole-v1", render_mode="rgb_array")\nframe = env.render()',
-    'import gymnasium\n\nenv = gymnasium.make("CartPole-v1")  # and no render() in the loop',
+    'env = gymnasium.make("CartPole-v1", render_mode="rgb_array")\n# in the loop\nframe = env.render()',
+    'import gymnasium\n\nenv = gymnasium.make("CartPole-v1")\n# in the loop: no render()',
 )
 
 

@@ -35,37 +35,37 @@ TARGET_GRAD_SPEEDUP = 1.35
 NETWORK = Remedy(
     "Keep all weights in one tensor and compute the graph as one operation: hotloop's `TopologyNetwork` takes the same "
     "graph, and the numbers of the old network by name.",
-    'total = total + activations[n] * self.weights[f"{n}_to_{node}"]',
-    "import networkx\n"
-    "import torch\n"
+    "values = {node: obs[:, i] for i, node in enumerate(inputs)}\n"
+    "for node in order:\n"
+    "    total = biases[str(node)].expand(len(obs))\n"
+    "    for n in graph.predecessors(node):\n"
+    '        total = total + values[n] * weights[f"{n}_to_{node}"]\n'
+    "    values[node] = torch.nn.functional.leaky_relu(total, 0.1)\n"
+    "q = torch.stack([values[node] for node in outputs], dim=1)",
     "from hotloop.nets import TopologyNetwork\n\n"
-    "graph = networkx.DiGraph([(0, 2), (1, 2), (2, 3), (0, 3)])\n"
-    "network = TopologyNetwork(graph, inputs=[0, 1], outputs=[3])  # an ordinary nn.Module\n"
-    "network(torch.zeros(32, 2))",
+    "network = TopologyNetwork(graph, inputs=inputs, outputs=outputs)  # an ordinary nn.Module\n"
+    "network.load_named({**weights, **biases})\n"
+    "# in the loop\n"
+    "q = network(obs)",
 )
 NAMES = Remedy(
     "Look parameters up once, in the constructor, and keep them in a list in the order the forward needs them.",
-    'x = x * self.scales[f"layer_{i}"]',
-    "import torch\n\n"
-    "scales = torch.nn.ParameterList([torch.ones(8) for _ in range(4)])\n"
-    "x = torch.zeros(32, 8)\n"
-    "for scale in scales:\n"
+    'for i in range(4):\n    x = x * scales[f"layer_{i}"]',
+    'in_order = [scales[f"layer_{i}"] for i in range(4)]  # the same parameters\n'
+    "# in the loop\n"
+    "for scale in in_order:\n"
     "    x = x * scale",
 )
 ROWS = Remedy(
     "Stack the rows of a batch and make one forward; graphs of any size go into one batch with an index per node.",
-    "loss = sum(loss_of(network(row), y) for row, y in zip(rows, ys))",
-    "import torch\n\n"
-    "network, rows, ys = torch.nn.Linear(4, 1), [torch.zeros(4)] * 32, torch.zeros(32)\n"
-    "loss = torch.nn.functional.mse_loss(network(torch.stack(rows)).squeeze(1), ys)",
+    "losses = [torch.nn.functional.mse_loss(network(row), y) for row, y in zip(rows, ys)]\n"
+    "loss = sum(losses) / len(losses)",
+    "import torch\n\nloss = torch.nn.functional.mse_loss(network(torch.stack(rows)), torch.stack(ys))",
 )
 TARGET = Remedy(
     "Compute targets under `torch.no_grad()`.",
     "target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
-    "import torch\n\n"
-    "target_network, next_obs, reward, gamma = torch.nn.Linear(4, 2), torch.zeros(32, 4), torch.zeros(32), 0.99\n"
-    "with torch.no_grad():\n"
-    "    target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
+    "import torch\n\nwith torch.no_grad():\n    target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
 )
 
 

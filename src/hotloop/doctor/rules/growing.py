@@ -17,13 +17,10 @@ LARGE_CONTAINER = 500
 GROWING_CALLS = ("list.append", "list.insert", "list.pop", "list.extend", "deque.append", "random.sample")
 
 BOUND = Remedy(
-    "Bound what grows: `deque(maxlen=...)` for the last returns, running sums instead of sums over everything, "
-    "a ring for replay (hotloop's `Replay` costs the same full as empty).",
+    "Keep running sums instead of sums over everything, and a ring for replay (hotloop's `Replay` costs the same full "
+    "as empty). The mean of the last hundred, of a `deque(maxlen=100)`, is as cheap, and another number.",
     "returns.append(r)\nmean = np.mean(returns)",
-    "from collections import deque\n\n"
-    "returns = deque(maxlen=100)\n"
-    "returns.append(1.0)\n"
-    "mean = sum(returns) / len(returns)",
+    "total, count = 0.0, 0\n# in the loop\ntotal, count = total + r, count + 1\nmean = total / count",
 )
 
 

@@ -31,26 +31,31 @@ COPIES_PER_CALL = 0.05
 
 ADVANTAGES = Remedy(
     "Compute what does not depend on the order over the whole array, then fill a preallocated array from the back.",
-    "for t in reversed(range(len(rewards))):\n    gae = ...\n    advantages.insert(0, gae)",
+    "advantages, gae = [], 0.0\n"
+    "for t in reversed(range(len(rewards))):\n"
+    "    delta = rewards[t] + 0.99 * values[t + 1] * (1 - dones[t]) - values[t]\n"
+    "    gae = delta + 0.99 * 0.95 * (1 - dones[t]) * gae\n"
+    "    advantages.insert(0, gae)",
     "import numpy as np\n\n"
-    "reward, value, discount = np.ones(4), np.zeros(5), np.full(4, 0.99)\n"
-    "delta = (reward + discount * value[1:] - value[:-1]).tolist()\n"
+    "value, discount = np.asarray(values), 0.99 * (1 - np.asarray(dones))\n"
+    "delta = (np.asarray(rewards) + discount * value[1:] - value[:-1]).tolist()\n"
     "decay = (0.95 * discount).tolist()\n"
-    "advantage, running = np.empty(4), 0.0\n"
-    "for t in range(3, -1, -1):\n"
-    "    advantage[t] = running = delta[t] + decay[t] * running",
+    "advantages, gae = np.empty(len(delta)), 0.0\n"
+    "for t in range(len(delta) - 1, -1, -1):\n"
+    "    advantages[t] = gae = delta[t] + decay[t] * gae",
 )
 RING = Remedy(
     "Use a ring: `collections.deque(maxlen=...)` drops the oldest by itself, hotloop's `Replay` also samples fast.",
-    "if len(memory) > capacity:\n    memory.pop(0)",
+    "memory.append(one)\nif len(memory) > capacity:\n    memory.pop(0)",
     "from collections import deque\n\n"
-    "memory = deque(maxlen=10_000)\n"
-    "memory.append((0.0, 1))  # the oldest leaves by itself",
+    "memory = deque(maxlen=capacity)\n"
+    "# in the loop\n"
+    "memory.append(one)  # the oldest leaves by itself",
 )
 COPY = Remedy(
     "Copy what changes: an array with `.copy()`, a network with `load_state_dict`; `deepcopy` walks every object.",
-    "next_state = copy.deepcopy(self.state)",
-    "import numpy as np\n\nstate = np.zeros(16)\nnext_state = state.copy()",
+    "before = copy.deepcopy(state)",
+    "before = state.copy()  # an array of numbers",
 )
 
 

@@ -42,12 +42,13 @@ WAITING_RELIEF = 0.8
 """A loop that sleeps wakes with cold caches: acting took 1.8 times as long between two waits as without them."""
 
 THREADS = Remedy(
-    "Set the number of threads before the first tensor; small networks are fastest with one.",
+    "Set the number of threads before the first tensor; small networks are fastest with one. Sums that threads shared "
+    "are then added in another order: the same up to rounding.",
     "import torch",
     "import torch\n\ntorch.set_num_threads(1)",
 )
 DENORMALS = Remedy(
-    "Flush them to zero, per thread; hotloop does so in its own loops.",
+    "Flush them to zero, per thread: they are too small to move a parameter. hotloop does so in its own loops.",
     "import torch",
     "import torch\n\ntorch.set_flush_denormal(True)",
 )
@@ -55,14 +56,12 @@ WORKERS = Remedy(
     "Step cheap envs in this process: a message to a worker and back costs 50 to 100 microseconds. Keep workers for "
     "envs that cost more than that, and let each step several.",
     "envs = gymnasium.vector.AsyncVectorEnv(makers)",
-    "import gymnasium\n\n"
-    'envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1") for _ in range(8)])\n'
-    "envs.close()",
+    "import gymnasium\n\nenvs = gymnasium.vector.SyncVectorEnv(makers)",
 )
 COLLECT = Remedy(
-    "Leave collection to Python, or freeze what is there after set-up and raise the threshold.",
+    "Leave collection to Python, or freeze what is there after set-up.",
     "gc.collect()",
-    "import gc\n\ngc.collect()\ngc.freeze()  # once, after set-up; unfreeze() undoes it\ngc.unfreeze()",
+    "import gc\n\ngc.collect()\ngc.freeze()  # what is there by now is not looked at again\n# in the loop: nothing",
 )
 SLEEP = Remedy("Take the pause out of training; keep it where someone watches.", "time.sleep(0.01)", "")
 

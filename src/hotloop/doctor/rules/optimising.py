@@ -32,32 +32,28 @@ TENSOR_SPEEDUP = 4.0
 FUSED = Remedy(
     "Ask for the fused optimiser: one call for all parameters.",
     "optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)",
-    "import torch\n\n"
-    "network = torch.nn.Linear(4, 2)\n"
-    "optimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)",
+    "import torch\n\noptimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)",
 )
 FLAT = Remedy(
     "Keep parameters in a few large tensors, and index into them: the optimiser pays per tensor, not per number.",
-    "self.weights = nn.ParameterList([nn.Parameter(torch.randn(())) for _ in range(300)])",
-    "import torch\n\nweights = torch.nn.Parameter(torch.randn(300))  # weights[17] instead of 300 parameters",
+    "weights = torch.nn.ParameterList(numbers)  # 300 tensors of one number",
+    "import torch\n\nweights = torch.nn.Parameter(torch.stack(list(numbers)))  # weights[17] as before",
 )
 READS = Remedy(
     "Read once per update: keep losses and errors in tensors and copy them to the host together.",
     "for i in range(batch_size):\n    priorities[i] = error[i].item()",
-    "import torch\n\nerror = torch.zeros(32)\npriorities = error.numpy()  # one read, shared memory on a CPU",
+    "priorities[:] = error.detach().cpu().numpy()  # one read",
 )
 FLOAT32 = Remedy(
     "Compute in float32: half the memory traffic and twice the numbers per instruction.",
-    "network = network.double()",
-    "import torch\n\nnetwork = torch.nn.Linear(4, 2).float()\nobs = torch.zeros(32, 4, dtype=torch.float32)",
+    "network = network.double()\nq = network(obs.double())",
+    "network = network.float()\nq = network(obs.float())",
 )
 SMALL = Remedy(
     "Keep what the envs return in arrays and make one tensor of it per step, or per update: `torch.from_numpy` of an "
-    "array shares its memory.",
-    "state, reward, done = torch.tensor(state), torch.tensor(reward), torch.tensor(done)",
-    "import numpy as np\nimport torch\n\n"
-    "obs = np.zeros((256, 11), np.float32)\n"
-    "states = torch.from_numpy(obs)  # no copy",
+    "array shares its memory (add `.clone()` where the envs will write into it again).",
+    "states = torch.stack([torch.tensor(row) for row in obs])",
+    "import torch\n\nstates = torch.from_numpy(obs)  # no copy",
 )
 
 

@@ -44,20 +44,38 @@ ENTRY_POINTS = ("step", "reset", "<module>", "main", "train", "")
 SEARCH = Remedy(
     "Search with machine code over arrays (a numba kernel), or for many boards at once. hotloop's batched `Snake` "
     "fills boards bit-parallel, every game in one call.",
-    "while queue:\n    x, y = queue.popleft()",
-    "import numpy as np\n"
-    "from hotloop.envs.snake.env import Snake\n\n"
-    'env = Snake(num_envs=256, seeds=np.arange(256, dtype=np.uint64), observation="flood_fill")\n'
-    "obs, _ = env.reset()\n"
-    "step = env.step(np.zeros(256, dtype=np.int64))  # step.obs, step.reward, step.terminated, ...",
+    "queue, seen = deque([start]), {start}\n"
+    "while queue:\n"
+    "    x, y = queue.popleft()\n"
+    "    for cell in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):\n"
+    "        if free[cell] and cell not in seen:\n"
+    "            seen.add(cell)\n"
+    "            queue.append(cell)\n"
+    "room = len(seen)",
+    "import numba\n"
+    "import numpy as np\n\n\n"
+    "@numba.njit\n"
+    "def fill(free, x, y):  # free [H, W] bool, walls all around\n"
+    "    seen, queue, first, last = np.zeros_like(free), np.empty((free.size, 2), np.int64), 0, 1\n"
+    "    queue[0, 0], queue[0, 1], seen[x, y] = x, y, True\n"
+    "    while first < last:\n"
+    "        for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):\n"
+    "            x, y = queue[first, 0] + dx, queue[first, 1] + dy\n"
+    "            if free[x, y] and not seen[x, y]:\n"
+    "                queue[last, 0], queue[last, 1], seen[x, y], last = x, y, True, last + 1\n"
+    "        first += 1\n"
+    "    return last\n\n\n"
+    "# in the loop\n"
+    "room = fill(free, *start)",
 )
 PATHS = Remedy(
-    "Ask for the one path that is wanted, not for all: Dijkstra once per graph, kept until the graph changes.",
-    "min(networkx.all_simple_paths(graph, a, b), key=length)",
+    "Ask for the one path that is wanted, not for all: Dijkstra once per graph, kept until the graph changes. Of paths "
+    "that are equally short it may take another.",
+    "path = min(networkx.all_simple_paths(graph, a, b), key=length)",
     "import networkx\n\n"
-    'graph = networkx.Graph([("a", "b", {"km": 3}), ("b", "c", {"km": 4})])\n'
-    'shortest = dict(networkx.all_pairs_dijkstra_path(graph, weight="km"))  # once\n'
-    'shortest["a"]["c"]  # in the loop',
+    'shortest = dict(networkx.all_pairs_dijkstra_path(graph, weight="km"))\n'
+    "# in the loop\n"
+    "path = shortest[a][b]",
 )
 
 

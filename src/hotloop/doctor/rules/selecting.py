@@ -25,22 +25,21 @@ SORT_SPEEDUP = 8.0
 SORTED_THEN_CUT = re.compile(r"sorted\(.*\)\s*\[\s*:?[\w.]+\s*\]|sorted\(.*\)\s*\[\s*:")
 
 GRAPH = Remedy(
-    "Read the graph into arrays or lists once, outside the loop; ask the arrays inside it.",
-    "for neighbour in graph.neighbors(node):",
-    "import networkx\n\n"
-    "graph = networkx.path_graph(4)\n"
-    "neighbours = {node: list(graph.neighbors(node)) for node in graph}  # once\n"
-    "for neighbour in neighbours[2]:\n"
-    "    pass",
+    "Read the graph into arrays or lists once, outside the loop, and again when it changes; ask those inside it.",
+    "for neighbour in graph.neighbors(node):\n    visit(neighbour)",
+    "neighbours = {node: list(graph.neighbors(node)) for node in graph}\n"
+    "# in the loop\n"
+    "for neighbour in neighbours[node]:\n"
+    "    visit(neighbour)",
 )
 SORT = Remedy(
     "Select instead of sorting: `numpy.argpartition` finds the k smallest in one pass, `min` the smallest. Among equal "
     "ones it takes any; where the earlier must win, `hotloop.envs.durotaxis.selection.leftmost` does what a stable "
     "sort does.",
-    "sorted(nodes, key=position)[:k]",
+    "few = sorted(range(len(x)), key=lambda node: x[node])[:k]",
     "import numpy as np\n\n"
-    "position = np.array([4.0, 1.0, 3.0, 2.0])\n"
-    "smallest = np.argpartition(position, 2)[:2]  # indices of the two smallest, in any order",
+    "few = np.argpartition(x, k - 1)[:k]  # in any order, which is often enough\n"
+    "few = few[np.argsort(x[few])].tolist()",
 )
 
 

@@ -45,18 +45,30 @@ REPLAY = (
     "from hotloop.replay.n_step import Returns\n"
     "from hotloop.replay.settings import ReplaySettings\n\n"
     "replay = Replay(ReplaySettings(capacity=100_000), ArraySpec((11,)), 256, Returns(gamma=0.99), seed=0)\n"
-    "replay.add(obs, action, EnvStep(next_obs, reward, terminated, truncated, final_obs))  # arrays [256, ...]\n"
-    "batch = replay.sample(batch_size=64, k=1, env_steps=0)  # batch.obs[0], batch.action[0], batch.reward[0], ...\n"
+    "# in the loop\n"
+    "after = EnvStep(*(part.cpu().numpy() for part in (next_obs, reward, terminated, truncated, final_obs)))\n"
+    "replay.add(obs.cpu().numpy(), action.cpu().numpy(), after)  # all 256 envs\n"
+    "batch = replay.sample(batch_size=64, k=1, env_steps=0)  # batch.obs[0], batch.action[0], batch.reward[0], ..."
 )
 PUSH = Remedy(
-    "Store all envs with one call of hotloop's `Replay`; where tensors must leave a device, each leaves it once.",
-    "for i in range(num_envs):\n    buffer.push(states[i].cpu().numpy(), actions[i].item(), rewards[i].item())",
+    "Store all envs with one call of hotloop's `Replay`; where tensors must leave a device, each leaves it once. It "
+    "keeps the same transitions, and batches are draws of its own: other rows of them, each as likely.",
+    "for i in range(num_envs):\n"
+    "    row = obs[i].cpu().numpy(), action[i].item(), reward[i].item(), final_obs[i].cpu().numpy()\n"
+    "    buffer.append((*row, terminated[i].item()))",
     REPLAY,
 )
 BATCH = Remedy(
-    "Keep transitions in arrays and gather a batch with one call: hotloop's `Replay`, sampling k batches at once too.",
+    "Keep every field in an array and gather a batch with one call each: the same rows are drawn. hotloop's `Replay` "
+    "does so in machine code, k batches at once, with draws of its own.",
     "rows = random.sample(buffer, batch_size)\nstates = torch.tensor(np.array([row[0] for row in rows]))",
-    REPLAY,
+    "import random\n\n"
+    "import numpy as np\n"
+    "import torch\n\n"
+    "obs = np.zeros((100_000, 11), np.float32)  # filled as a ring: obs[added % 100_000] = row; one array per field\n"
+    "# in the loop\n"
+    "index = random.sample(range(min(added, 100_000)), batch_size)\n"
+    "states = torch.from_numpy(obs[index])",
 )
 
 

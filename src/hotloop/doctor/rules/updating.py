@@ -31,14 +31,27 @@ RATIO = Remedy(
 )
 NATIVE = Remedy(
     "Let machine code do the whole update in one call: hotloop's native lane computes both forwards, backward, "
-    "clipping, Adam and target of a multilayer Q-network, equal to PyTorch's.",
-    "loss.backward()\noptimizer.step()",
+    "clipping, Adam and target of a multilayer Q-network, equal to PyTorch's. It counts its updates and moves the "
+    "target by itself; state every setting as your program has it.",
+    "with torch.no_grad():\n"
+    "    y = reward + discount * target_network(next_obs).max(dim=1)[0]\n"
+    "q = network(obs).gather(1, action[:, None])[:, 0]\n"
+    "optimizer.zero_grad()\n"
+    "torch.nn.functional.smooth_l1_loss(q, y).backward()\n"
+    "optimizer.step()\n"
+    "updates += 1\n"
+    "if updates % 20 == 0:\n"
+    "    target_network.load_state_dict(network.state_dict())",
     "from hotloop import DQNSettings\n"
     "from hotloop.algos.dqn import DQNLearner\n"
-    "from hotloop.core.schedules import Counters\n"
+    "from hotloop.core.settings import build\n"
     "from hotloop.core.types import ArraySpec\n\n"
-    "learner = DQNLearner(DQNSettings(batch_size=32), ArraySpec((4,)), num_actions=2)\n"
-    "stats = learner.update(batch, Counters())  # a batch of hotloop's Replay; learner.network is an nn.Module",
+    'tree = {"batch_size": 32, "loss": "huber", "network": {"hidden": [64, 64]}}\n'
+    'tree |= {"optimiser": {"lr": 1e-3, "max_gradient_norm": 0}, "target": {"every": 20, "tau": 1}}\n'
+    "learner = DQNLearner(build(DQNSettings, tree), ArraySpec((4,)), num_actions=2)\n"
+    "learner.start_from(network)  # your weights, for target too; learner.network is an nn.Module\n"
+    "# in the loop\n"
+    "stats = learner.update(batch)  # of hotloop's Replay: batch.obs [1, 32, 4], batch.discount [1, 32], ...",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.keeper import Keeper
 from hotloop.doctor.growth import growth_over_run
 from hotloop.doctor.script.plan import COUNTING, OPERATORS, THREADS, TIMING, Order, ScriptPlan
 from hotloop.doctor.trace import UPDATE, Subject, Trace, read_trace
@@ -119,7 +121,15 @@ def env_steps_before_learning(trace: Trace) -> int:
 
 def _wait(command: list[str]) -> int:
     """The script prints to the doctor's stderr; an interrupt reaches both, and the child is given time to save."""
-    child = subprocess.Popen(command, stdout=STDERR, env=os.environ)
+    with Keeper() as keeper, subprocess.Popen(command, stdout=STDERR, env=os.environ) as child:
+        keeper.watch(child.pid, signal.SIGKILL)
+        try:
+            return _waited(child)
+        finally:
+            keeper.forget(child.pid)
+
+
+def _waited(child: subprocess.Popen[bytes]) -> int:
     for last in (False, True):
         try:
             return child.wait(timeout=20.0 if last else None)

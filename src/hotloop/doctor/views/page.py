@@ -93,7 +93,10 @@ def _growth(growths: Sequence[Growth]) -> Html:
 
 
 def _experiments(trace: Trace) -> Html:
-    note = "The same loop with one thing changed, run in turns with the unchanged one; right of the line is faster."
+    note = (
+        "The same loop with one thing changed, run in turns with the unchanged one, or with what it names; "
+        "right of the line is faster."
+    )
     return section("Experiments", whiskers(trace.experiments), note=note)
 
 

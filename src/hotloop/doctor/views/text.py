@@ -125,7 +125,7 @@ def _experiments(trace: Trace) -> list[RenderableType]:
         ratio = Text(times(one.ratio), style)
         kind = KINDS.get(one.kind, one.kind)
         table.add_row(Text(one.name), ratio, Text(interval(one.low, one.high)), kind, Text(one.what))
-    return _section("experiments (against the loop as it is)", [table])
+    return _section("experiments (against the loop as it is, or what they name)", [table])
 
 
 def _findings(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:

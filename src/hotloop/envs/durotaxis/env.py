@@ -33,12 +33,14 @@ from hotloop.envs.durotaxis.observation_kernels import (
     copy_others,
     observe_all,
 )
-from hotloop.envs.durotaxis.reward_kernels import ENTRIES, NUM_NODES, PARTS
+from hotloop.envs.durotaxis.reward_kernels import ENTRIES, NUM_NODES, PARTS, TOTAL_NODE
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
 from hotloop.envs.durotaxis.snapshot import snapshot
 from hotloop.envs.durotaxis.step_kernels import NOT_A_CHOICE, NOT_A_NUMBER, restart_all, step_all
 
 NO_CHOICES = np.empty(0, np.int64)
+REWARD_TERMS = tuple(f"reward_{name}" for name in (*ENTRIES, "node_rewards"))
+"""The fourteen entries of the reward record as measures of an episode."""
 
 
 class Durotaxis:
@@ -47,6 +49,7 @@ class Durotaxis:
     settings_type: ClassVar[type] = DurotaxisSettings
     baselines: ClassVar[dict[str, Any]] = BASELINES
     reward_parts: ClassVar[tuple[str, ...]] = PARTS
+    reward_terms: ClassVar[tuple[str, ...]] = REWARD_TERMS
     saves_state = True
 
     def __init__(self, num_envs: int, seeds: Array, *, max_episode_steps: int = 0, **options: Any) -> None:
@@ -58,6 +61,7 @@ class Durotaxis:
         self._colonies = empty_colonies(self.settings, num_envs, seeds)
         self._passed = self._colonies, empty_scratch(self.settings), rules_of(self.settings, max_episode_steps)
         self._rewards = np.zeros((num_envs, len(ENTRIES)))
+        self._sums = np.zeros((num_envs, len(ENTRIES)))  # of the rewards, over the episode so far
         self._everybody = np.ones(num_envs, np.bool_)
         self._no_mask = np.empty((0, NUM_NUMBERS), np.bool_)
         self._no_stats = self._stats()
@@ -66,6 +70,7 @@ class Durotaxis:
     def reset(self) -> tuple[Graphs, Array | None]:
         offsets = np.empty((2, self.num_envs + 1), np.int64)
         restart_all(*self._passed, self._everybody, offsets)
+        self._sums[:] = 0.0
         counts = np.arange(NUM_NUMBERS) == RATIO
         learned = self._colonies[0]["total_steps"] >= self.settings.curriculum_steps
         return self._observe(offsets, self._everybody), counts | learned[:, None] if self.has_action_mask else None
@@ -81,16 +86,27 @@ class Durotaxis:
         done = step_all(*self._passed, numbers, choices, self._rewards, reward, parts, flags, passed_mask, offsets)
         if done < 0:
             raise self._fault(done, choices)
+        self._sums += self._rewards
         seen = final = self._observe(offsets, self._everybody)
         stats = self._no_stats
         if done:
             stats = self._stats()
-            seen = self._restarted(final, flags[0] | flags[1]) if self._restarts else final
+            seen = self.restarted(final, flags[0] | flags[1]) if self._restarts else final
         return EnvStep(seen, reward, flags[0], flags[1], final, mask, mask, stats, reward_parts=parts)
 
     def hold_finished(self) -> None:
-        """From now on leave a finished episode as it ended, for whoever shows it and starts the next with `reset`."""
+        """From now on leave a finished episode as it ended, for whoever shows it and starts the next with `reset` or
+        `restarted`."""
         self._restarts = False
+
+    def restarted(self, final: Graphs, done: Array) -> Graphs:
+        """Begin the next episode where `done`: `final` with its first observation there."""
+        offsets = np.empty((2, self.num_envs + 1), np.int64)
+        restart_all(*self._passed, done, offsets)
+        self._sums[done] = 0.0
+        seen = self._observe(offsets, done)
+        copy_others(done, *final.arrays().values(), *seen.arrays().values())
+        return seen
 
     @property
     def record(self) -> dict[str, Any]:
@@ -104,10 +120,12 @@ class Durotaxis:
         return snapshot(self.get_state(), index)
 
     def get_state(self) -> dict[str, Array]:
-        return saved.pack(self._colonies, self._passed[2])
+        return saved.pack(self._colonies, self._passed[2]) | {saved.SUMS: self._sums.copy()}
 
     def set_state(self, state: Mapping[str, Array]) -> None:
+        sums = saved.reward_sums(state, self._sums.shape)
         saved.unpack(state, *self._passed)
+        self._sums[:] = sums
 
     def close(self) -> None:
         """Nothing is held."""
@@ -142,21 +160,21 @@ class Durotaxis:
         observe_all(*self._passed, wanted, offsets, nodes, edges, edge_features, graph)
         return Graphs(nodes, edges, edge_features, graph, offsets[0], offsets[1])
 
-    def _restarted(self, final: Graphs, done: Array) -> Graphs:
-        """`final` with the first observation of the next episode where `done`."""
-        offsets = np.empty((2, self.num_envs + 1), np.int64)
-        restart_all(*self._passed, done, offsets)
-        seen = self._observe(offsets, done)
-        copy_others(done, *final.arrays().values(), *seen.arrays().values())
-        return seen
-
     def _stats(self) -> dict[str, Array]:
         records = self._colonies[0]
         return {
             "success": records["outcome"] == SUCCEEDED,
             "final_centroid": records["centroid"][:, 0].copy(),
             "colony_size": records["num_nodes"].copy(),
+            **self._terms(),
         }
+
+    def _terms(self) -> dict[str, Array]:
+        """Sums over the episode so far; `num_nodes` is a mean over steps, `node_rewards` one over steps and nodes."""
+        sums, steps = self._sums, np.maximum(self._colonies[0]["steps"], 1)
+        terms = {f"reward_{name}": sums[:, column].copy() for column, name in enumerate(ENTRIES)}
+        terms["reward_num_nodes"] = sums[:, NUM_NODES] / steps
+        return terms | {"reward_node_rewards": sums[:, TOTAL_NODE] / np.maximum(sums[:, NUM_NODES], 1)}
 
 
 def _actions(settings: DurotaxisSettings) -> BoxActions | NodeActions:

@@ -2,7 +2,8 @@
 
     gymnasium.make("hotloop.envs.durotaxis.gymnasium_env:hotloop/Durotaxis-v0", substrate="exponential")
 
-An observation is a graph of node and edge features; `info["graph"]` holds the 19 features of the whole graph, and
+An observation is a graph of node and edge features; `info["graph"]` holds the 19 features of the whole graph,
+`info["rewards"]` after every step the fourteen entries of the reward record by name (`node_rewards` a list), and
 `info["action_mask"]` of a curriculum which numbers count. Where nodes choose (`action="per_node"`), an action has as
 many choices as a colony may have nodes, of which those of the nodes there are count.
 """
@@ -57,6 +58,7 @@ class DurotaxisEnv(gymnasium.Env[GraphInstance, Any]):
             raise EnvError(f"action {action!r} is not in {self.action_space}", "`action_space.sample()` gives one")
         step = self._durotaxis.step(self._translated(action))
         obs, info = self._seen(step.obs, step.action_mask)
+        info["rewards"] = {name: values[0].tolist() for name, values in self._durotaxis.record.items()}
         terminated, truncated = bool(step.terminated[0]), bool(step.truncated[0])
         if terminated or truncated:
             info |= {name: values[0].item() for name, values in step.episode_stats.items()}

@@ -13,6 +13,7 @@ from hotloop.envs.durotaxis.layout_kernels import RECORD
 from hotloop.envs.durotaxis.state_kernels import pack_all, unpack_all
 
 NAMES = RECORD.names or ()
+SUMS = "reward_sums"
 HINT = "restore into as many envs with the same `max_nodes` as were saved"
 
 
@@ -39,6 +40,15 @@ def unpack(state: Mapping[str, Array], colonies: tuple[Array, ...], scratch: tup
         records[name] = state[name]
     rows = (np.ascontiguousarray(state[name]) for name in ("positions", "ages", "edges"))
     unpack_all(colonies, scratch, rules, *rows)
+
+
+def reward_sums(state: Mapping[str, Array], shape: tuple[int, ...]) -> Array:
+    """What each entry of the reward record came to in the episodes under way. States saved before there were such sums
+    have none: not known, NaN, and so left out of every mean."""
+    if SUMS not in state:
+        return np.full(shape, np.nan)
+    _require_like(SUMS, state[SUMS], np.dtype(np.float64), shape)
+    return state[SUMS]
 
 
 def _check_nodes(state: Mapping[str, Array], max_nodes: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import asdict, replace
 from typing import Any
 
 from hotloop.core.errors import EnvError, HotloopError
+from hotloop.core.interrupts import is_overdue
 from hotloop.core.rng import derive_seed
+from hotloop.core.terminal import say
 from hotloop.core.types import Array
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages, sources
@@ -185,12 +186,14 @@ class Crew:
     def _report(self, group: Group, loss: Loss) -> None:
         incident = incident_of(self._settings.id, group.rows, self.steps, loss)
         self.incidents.append(incident)
+        if is_overdue():
+            raise incident.as_error("the run stops without it")
         allowed = self._settings.worker_restarts
         if len(self.incidents) > allowed:
             raise incident.as_error(f"all {allowed} restarts of `env.worker_restarts` are used up")
         group.restarts += 1
         done = f"started again, its episodes truncated (restart {len(self.incidents)} of {allowed})"
-        print(f"{incident}; {done}{incident.indented_stack}", file=sys.stderr, flush=True)
+        say(f"{incident}; {done}{incident.indented_stack}")
 
     def _patience(self, extra: float = 0.0) -> Patience:
         return Patience(self._settings.worker_timeout_seconds + extra)

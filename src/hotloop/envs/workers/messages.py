@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -42,15 +43,19 @@ def read_message(receive: Callable[[int], bytes]) -> Any:
     return json.loads(receive(length))
 
 
-def error_as_data(error: Exception) -> dict[str, str]:
+def error_as_data(error: BaseException) -> dict[str, str]:
+    kind = type(error).__name__
+    words = {"error": "EnvError", "message": f"a worker failed: {kind}: {error}", "hint": ""}
     if isinstance(error, HotloopError):
-        kind = type(error).__name__
-        return {"error": kind if kind in _ERRORS else "EnvError", "message": error.message, "hint": error.hint}
-    return {"error": "EnvError", "message": f"a worker failed: {type(error).__name__}: {error}", "hint": ""}
+        words = {"error": kind if kind in _ERRORS else "EnvError", "message": error.message, "hint": error.hint}
+    return words | {"traceback": "".join(traceback.format_exception(error))}
 
 
 def error_from_data(data: dict[str, str]) -> HotloopError:
-    return _ERRORS[data["error"]](data["message"], data["hint"])
+    """The worker's own traceback is a note, which only a printed traceback shows."""
+    error = _ERRORS[data["error"]](data["message"], data["hint"])
+    error.add_note(f"\nin the worker process:\n{data['traceback']}")
+    return error
 
 
 def plan_as_data(plan: Plan) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hotloop.core.errors import EnvError
+from hotloop.core.interrupts import is_overdue
 from hotloop.envs.workers import messages
 from hotloop.envs.workers.memory import Plan, anonymous_file
 
@@ -56,7 +57,7 @@ class Patience:
         now = time.monotonic()
         self._left -= min(now - self._last, 2 * self.tick)
         self._last = now
-        return self._left <= 0
+        return self._left <= 0 or is_overdue()
 
 
 class WorkerProcess:
@@ -173,7 +174,8 @@ class WorkerProcess:
         time.sleep(0.02)  # the stack is written line by line
         stack = self._stack()
         self.kill()
-        self._loss = Loss(f"did not answer within {seconds:g} s (`env.worker_timeout_seconds`)", stack)
+        within = f"within {seconds:g} s (`env.worker_timeout_seconds`)"
+        self._loss = Loss(f"did not answer {'when the run was asked to stop' if is_overdue() else within}", stack)
         return LostError(self._loss)
 
     def _stack(self) -> str:

@@ -22,6 +22,7 @@ import gymnasium
 import numpy as np
 
 from hotloop.core.errors import EnvError, HotloopError
+from hotloop.core.interrupts import raises_interrupt
 from hotloop.core.types import EnvStep, map_obs
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.registry import make_envs
@@ -35,7 +36,7 @@ STACK_SIGNAL = signal.SIGUSR1
 def main(line_number: int, lifeline: int, notes: int) -> None:
     """Serve on descriptors that the pool passed on: the line, a pipe that closes when the pool ends, and the notes."""
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes of a run: the pool's decides, and ends us
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which the env's own children would inherit
+        signal.signal(number, _take_no_notice)  # not SIG_IGN, which the env's own children would inherit
     for descriptor in (line_number, lifeline, notes):
         os.set_inheritable(descriptor, False)  # the env's own children must not keep the line open
     _end_with(lifeline)
@@ -48,6 +49,11 @@ def main(line_number: int, lifeline: int, notes: int) -> None:
     sys.stderr.flush()
     atexit._run_exitfuncs()  # what the env's libraries want to tidy up; taking the interpreter down costs 0.1 s more
     os._exit(0)
+
+
+@raises_interrupt
+def _take_no_notice(*_: object) -> None:
+    """Never raises: a KeyboardInterrupt in a worker is the env's own."""
 
 
 def _end_with(lifeline: int) -> None:
@@ -70,7 +76,7 @@ class _Server:
     def run(self) -> None:
         try:
             envs = self._make()
-        except Exception as error:
+        except BaseException as error:
             self._send_error(error)
             return
         try:
@@ -119,13 +125,13 @@ class _Server:
         while (order := receive(1)) in actions:
             try:
                 answer = actions[order]()
-            except Exception as error:
+            except BaseException as error:
                 send(messages.FAILED)
                 self._send_error(error)
             else:
                 send(answer)
 
-    def _send_error(self, error: Exception) -> None:
+    def _send_error(self, error: BaseException) -> None:
         data = messages.error_as_data(error)
         if isinstance(error, HotloopError):
             data["message"] = _renumbered(data["message"], self._request["settings"]["id"], self._request["first"])

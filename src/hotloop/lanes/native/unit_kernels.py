@@ -12,11 +12,13 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-import numba
 from llvmlite import binding, ir
 from numba import extending, types
-from numba.core import cgutils, imputils
+from numba.core import cgutils, imputils, sigutils
+from numba.core.ccallback import CFunc
 from numba.np import arrayobj
+
+from hotloop.core.kernel_cache import KernelCache
 
 _waiting: list[tuple[str, Any, Callable[..., Any]]] = []
 _held: list[Any] = []
@@ -95,6 +97,8 @@ def prepare_units() -> None:
     """Compile, or load from the cache, every unit known so far: seconds once, then milliseconds."""
     while _waiting:
         name, signature, function = _waiting.pop(0)
-        compiled = numba.cfunc(signature, cache=True, error_model="numpy")(function)
+        compiled = CFunc(function, sigutils.normalize_signature(signature), {}, {"error_model": "numpy"})
+        compiled._cache = KernelCache(function)
+        compiled.compile()
         binding.add_symbol(name, compiled.address)
         _held.append(compiled)  # its code goes with it

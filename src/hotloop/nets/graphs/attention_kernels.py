@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core.options import DefaultOptions
 
+from hotloop.core.kernels import compiled
 from hotloop.core.types import Array
 
 # Numba's own name for it has an underscore: a version that drops it compiles the same code, with counts.
@@ -26,7 +26,7 @@ _WITHOUT_COUNTS: dict[str, Any] = {"_nrt": False} if hasattr(DefaultOptions, "_n
 
 def _attention_kernel(function: Callable[..., Any]) -> Any:
     options = {"fastmath": {"reassoc", "contract", "nsz"}, **_WITHOUT_COUNTS}
-    return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    return compiled(function, **options)
 
 
 @_attention_kernel

@@ -29,7 +29,7 @@ class TopologyNetwork(nn.Module):
     `graph` is a NetworkX DiGraph, or a `Topology` from our generators. Columns of the input and the output stand in the
     order of `inputs` and `outputs`; without them, nodes without predecessors and without successors, ascending.
     Weights and biases that the graph's edges and nodes carry (`weight`, `bias`) are taken, the others drawn from
-    Normal(0, 0.1).
+    Normal(0, 0.1). Without `learn_biases`, biases get no gradient.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class TopologyNetwork(nn.Module):
         *,
         activation: Activation = "leaky_relu",
         activate_outputs: bool = True,
+        learn_biases: bool = True,
         fused: bool = True,
     ) -> None:
         super().__init__()
@@ -53,6 +54,7 @@ class TopologyNetwork(nn.Module):
         self.graph = graph
         self.activation: Activation = activation
         self.activate_outputs = activate_outputs
+        self.learn_biases = learn_biases
         self.fused = fused
         self.weight = nn.Parameter(torch.empty(graph.num_edges).normal_(0.0, INITIAL_SPREAD))
         self.bias = nn.Parameter(torch.empty(len(graph.computed)).normal_(0.0, INITIAL_SPREAD))
@@ -66,7 +68,7 @@ class TopologyNetwork(nn.Module):
         self.biases.update(given[1])
 
     def forward(self, obs: Tensor) -> Tensor:
-        weight, bias = self.weight, self.bias
+        weight, bias = self.weight, self.bias if self.learn_biases else self.bias.detach()
         if obs.dim() != 2:
             return self._forward_any(obs)
         if self._uses_machine_code(obs, weight):

@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 from numba.core.options import DefaultOptions
 
+from hotloop.core.kernels import compiled
 from hotloop.core.types import Array
 
 LINEAR, LEAKY_RELU, TANH = range(3)
@@ -27,7 +27,7 @@ _WITHOUT_COUNTS: dict[str, Any] = {"_nrt": False} if hasattr(DefaultOptions, "_n
 
 def _graph_kernel(function: Callable[..., Any]) -> Any:
     options = {"fastmath": {"reassoc", "contract", "nsz"}, **_WITHOUT_COUNTS}
-    return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    return compiled(function, **options)
 
 
 @_graph_kernel

@@ -22,6 +22,7 @@ class TopologyTorso(nn.Module):
             generate(settings, num_in, num_out),
             activation=topology.activation,
             activate_outputs=topology.activate_outputs,
+            learn_biases=topology.learn_biases,
         )
 
     def forward(self, obs: Tensor | dict[str, Tensor]) -> Tensor:

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from hotloop.algos.dqn import DQNLearner
-from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Batch
 from hotloop.envs.sfc.env import PARTS
 from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS
@@ -94,10 +93,9 @@ def _build_forward(lane: str) -> Built:
 def _build_backward(lane: str) -> Built:
     pair = _Pair(lane)
     batch, rows = make_batch(0)
-    counters = Counters()
 
     def fast() -> object:
-        return pair.learner.update(batch, counters)
+        return pair.learner.update(batch)
 
     return Built(partial(_check_updates, lane), partial(pair.plain.learn, Rows(rows)), fast)
 
@@ -136,12 +134,11 @@ def make_batch(seed: int) -> tuple[Batch, list[tuple[object, ...]]]:
 
 
 def _check_updates(lane: str) -> Equality:
-    pair, counters = _Pair(lane), Counters()
+    pair = _Pair(lane)
     data = [make_batch(seed) for seed in range(COMPARED)]
 
     def fast(j: int) -> Snapshot:
-        stats = pair.learner.update(data[j - 1][0], counters)
-        counters.updates += 1
+        stats = pair.learner.update(data[j - 1][0])
         return {"parameters": pair.learner.lane.parameters(), "loss": np.asarray(stats.scalars)[0, 0]}
 
     def plain(j: int) -> Snapshot:

@@ -238,7 +238,7 @@ class Ours:
             _, _, step = session.collector.advance(session.policy)
             session.rollout.add(step)
         session.learner.finish(session.rollout.data, session.collector.obs, session.rollout.timeouts())
-        session.counters.updates += session.learner.update(session.rollout.data, session.counters).num_updates
+        session.learner.update(session.rollout.data)
 
 
 class Plain:

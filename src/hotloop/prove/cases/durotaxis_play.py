@@ -12,6 +12,7 @@ from hotloop.core.kernels import next_uniform
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, NodeAction
 from hotloop.envs.durotaxis.env import Durotaxis
+from hotloop.envs.durotaxis.reward_kernels import ENTRIES
 from hotloop.envs.durotaxis.snapshot import snapshot
 from hotloop.maths.action_kernels import next_normal, shuffle
 from hotloop.prove.equivalence import Equality, compare
@@ -61,6 +62,7 @@ def plain_from(state: Mapping[str, Array], index: int, **options: Any) -> Colony
     colony, now = Colony(options), snapshot(state, index)
     counters: dict[str, Any] = {name: state[name][index] for name in ("drift", "recoveries", "total_steps")}
     counters["milestones"] = [place < state["milestones"][index] for place in range(len(MILESTONES))]
+    counters["reward_sums"] = dict(zip(ENTRIES, state["reward_sums"][index].tolist(), strict=True))
     substrate = (now["substrate"], now["m"], now["b"])
     colony.load(now["positions"], now["edges"], now["ages"], substrate, step=now["step"], **counters)
     colony.uniform = partial(next_uniform, state["generator"][index].copy(), 0)

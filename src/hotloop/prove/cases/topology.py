@@ -14,7 +14,6 @@ from torch import Tensor
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
-from hotloop.core.schedules import Counters
 from hotloop.core.types import ArraySpec, UpdateStats
 from hotloop.nets.settings import NetworkSettings, TopologySettings
 from hotloop.nets.topology.generators import small_world
@@ -179,7 +178,6 @@ class _Agents:
         network: Any = self.learner.network.torso.network
         self.graph: Topology = network.graph
         self.agent = reference.TopologyAgent(plain_twin(network), LR, GAMMA, TARGET_EVERY)
-        self.counters = Counters()
         self._batches = [make_batches("mse", size.batch, 1, seed) for seed in range(DIFFERENT_BATCHES)]
 
     def calls(self) -> tuple[Call, Call]:
@@ -187,9 +185,7 @@ class _Agents:
         return lambda: self._plain(next(plain_numbers)), lambda: self._fast(next(fast_numbers))
 
     def _fast(self, j: int) -> UpdateStats:
-        stats = self.learner.update(self._batches[j % DIFFERENT_BATCHES][0], self.counters)
-        self.counters.updates += 1
-        return stats
+        return self.learner.update(self._batches[j % DIFFERENT_BATCHES][0])
 
     def _plain(self, j: int) -> float:
         return self.agent.update(**self._batches[j % DIFFERENT_BATCHES][1][0])

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 from torch import Tensor
 
-from hotloop.core.schedules import Counters
 from hotloop.core.types import Batch, UpdateStats
 from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Built, Call, Case, Growth
@@ -96,7 +95,6 @@ class _Pair:
     def __init__(self, lane: str, variant: str, size: Size, k: int) -> None:
         self.learner = make_learner(lane, variant, size)
         self.agent = make_agent(self.learner, variant)
-        self.counters = Counters()
         self.k = k
         self._batches = [make_batches(variant, size.batch, k, seed) for seed in range(DIFFERENT_BATCHES)]
 
@@ -107,9 +105,7 @@ class _Pair:
         return lambda: self._plain(next(plain_batches)), lambda: self._fast(next(fast_batches))
 
     def _fast(self, batches: Batch) -> UpdateStats:
-        stats = self.learner.update(batches, self.counters)
-        self.counters.updates += self.k
-        return stats
+        return self.learner.update(batches)
 
     def _plain(self, batches: list[PlainBatch]) -> list[tuple[float, Tensor]]:
         return [self.agent.update(**batch) for batch in batches]

@@ -89,10 +89,12 @@ class Colony:
         milestones: Sequence[bool] = (False,) * len(MILESTONES),
         recoveries: int = 0,
         total_steps: int = 0,
+        reward_sums: dict[str, float] | None = None,
     ) -> Observation:
         """Continue from a given state; edges name nodes by their place in `xy`, `substrate` is (kind, m, b)."""
         self.substrate = substrate
         self.start(step, drift, milestones, recoveries)
+        self.reward_sums = dict(reward_sums or {})
         self.total_steps = total_steps
         for (x, y), age in zip(xy, ages, strict=True):
             node = self.make_node(float(x), float(y))
@@ -108,6 +110,7 @@ class Colony:
         self.next_id = 0
         self.step_count, self.drift, self.recoveries = int(step), int(drift), int(recoveries)
         self.milestones = [bool(reached) for reached in milestones]
+        self.reward_sums: dict[str, float] = {}  # of the episode so far, by entry
 
     def choose_substrate(self) -> tuple[str, float, float]:
         kind = self.config.substrate
@@ -191,6 +194,9 @@ class Colony:
         truncated = not terminated and self.step_count >= config.max_steps
         info: dict[str, Any] = {"reason": "time_out" if truncated else reason, "success": reason == "success"}
         info |= {"final_centroid": after[0], "colony_size": len(self.nodes)}
+        self.add_to_sums(rewards)
+        if terminated or truncated:
+            info |= self.reward_measures()
         return self.observe(), rewards, terminated, truncated, info
 
     def marked_nodes(self) -> set[int]:
@@ -278,6 +284,19 @@ class Colony:
         rewards["graph"] = population + sum(rewards[name] for name in of_graph)
         rewards["total"] = self.total_reward(rewards, population)
         return rewards
+
+    def add_to_sums(self, rewards: dict[str, Any]) -> None:
+        for name, value in rewards.items():
+            if name != "node_rewards":
+                self.reward_sums[name] = self.reward_sums.get(name, 0.0) + value
+
+    def reward_measures(self) -> dict[str, float]:
+        """What each entry came to in the episode: sums, but a mean number of nodes and a mean reward of one node."""
+        sums = self.reward_sums
+        measures = {f"reward_{name}": value for name, value in sums.items()}
+        measures["reward_num_nodes"] = sums["num_nodes"] / self.step_count
+        measures["reward_node_rewards"] = sums["total_node"] / max(sums["num_nodes"], 1)
+        return measures
 
     def total_reward(self, rewards: dict[str, Any], population: float) -> float:
         end = min(max(0.02 * rewards["termination"], -10.0), 10.0)

@@ -1,0 +1,110 @@
+"""The program around a verb: what an env prints, warns of or tries to end there does not reach the answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any, NoReturn, TextIO
+
+STDOUT, STDERR = 1, 2
+_undo = contextlib.ExitStack()
+_answers: TextIO | None = None
+_debugging = _running = False
+
+
+def answers() -> TextIO:
+    """Where the answer of a verb goes: stdout, also while an env's prints are kept away from it."""
+    return sys.stdout if _answers is None else _answers
+
+
+def is_debugging() -> bool:
+    return _debugging
+
+
+def take_options(json: bool, debug: bool) -> None:
+    """`--json` and `--debug`, which every verb has; nothing is changed for a verb that is called outside `program`."""
+    global _debugging
+    if not _running:
+        return
+    _debugging = _debugging or debug
+    if json and _answers is None and sys.stdout is not None:
+        _keep_stdout_for_the_answer()
+
+
+def _keep_stdout_for_the_answer() -> None:
+    """From here on, what is printed goes to stderr: by Python, by C code, by processes that are started.
+
+    Until the program ends, since envs print in `close`, in finalisers and at exit too.
+    """
+    global _answers
+    _answers = sys.stdout
+    _undo.callback(setattr, sys, "stdout", sys.stdout)
+    if _descriptor_of(sys.stdout) == STDOUT:
+        sys.stdout.flush()
+        _answers = open(os.dup(STDOUT), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
+        _undo.callback(_answers.close)
+    sys.stdout = sys.stderr
+    with contextlib.suppress(OSError):  # there is no stdout, or no stderr
+        there = os.dup(STDOUT)
+        _undo.callback(os.close, there)
+        _undo.callback(os.dup2, there, STDOUT)
+        os.dup2(STDERR, STDOUT)
+
+
+@contextlib.contextmanager
+def program(whole: bool) -> Iterator[None]:
+    """What holds while a verb runs; `whole` if the process ends with it, else all is given back."""
+    global _answers, _debugging, _running
+    _running = True
+    show, leave = warnings.showwarning, os._exit
+    _show_warnings_once()
+    if whole:
+        _refuse_exits()
+    try:
+        yield
+    finally:
+        if _answers is not None:
+            with contextlib.suppress(OSError):  # told where the answer was written
+                _answers.flush()
+        if not whole:
+            _undo.close()
+            _answers, warnings.showwarning, os._exit = None, show, leave
+            _debugging = _running = False
+
+
+def _show_warnings_once() -> None:
+    """Each with its own text once; envs are made anew again and again, and Python would show theirs every time."""
+    show, shown = warnings.showwarning, set[tuple[str, type[Warning]]]()
+
+    def show_once(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if (str(message), category) not in shown:
+            shown.add((str(message), category))
+            show(message, category, *rest, **more)
+
+    warnings.showwarning = show_once
+
+
+def _refuse_exits() -> None:
+    """`os._exit` would end a run without a word and with any exit code; in this process it is taken for `sys.exit`.
+
+    Other processes that were forked leave as they please, and so do threads.
+    """
+    leave, own = os._exit, os.getpid()
+
+    def exit_or_raise(status: int) -> NoReturn:
+        if os.getpid() == own and threading.current_thread() is threading.main_thread():
+            raise SystemExit(status)
+        leave(status)
+
+    os._exit = exit_or_raise  # type: ignore[assignment]
+
+
+def _descriptor_of(stream: Any) -> int | None:
+    try:
+        return int(stream.fileno())
+    except (AttributeError, OSError, ValueError):  # a capture, or closed
+        return None

@@ -1,0 +1,113 @@
+"""Every remedy that says exact is run as it is printed, beside what it replaces, from the same start, and compared.
+
+Both texts are executed in namespaces that hold the names they use. What stands above a line `# in the loop` is executed
+once, the rest fifty times, on new inputs each time; where a network learns, an update follows each. Harnesses of the
+rules are in `remedy_trials.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.doctor.remedy_trials import TRIALS, Trial
+
+from hotloop.doctor.finding import Rule
+from hotloop.doctor.rules import load_rules
+from hotloop.doctor.rules.document import changes_learning, remedy_of
+from hotloop.doctor.rules.evidence import Remedy
+
+ROUNDS = 50
+RULES = load_rules()
+EXACT = [rule for rule in RULES if not changes_learning(rule)]
+NOTHING_TO_RUN = {"MACHINE005": "the pause is taken out and nothing takes its place"}
+CHANGES_LEARNING = {"UPDATE005": "fewer updates", "UPDATE009": "another precision"}
+LOOP = re.compile(r"^# in the loop.*\n?", re.MULTILINE)
+
+
+def parts_of(text: str, once: bool) -> tuple[str, str]:
+    """What is executed once, and what in the loop."""
+    parts = LOOP.split(text)
+    return (parts[0], parts[1]) if len(parts) == 2 else (text, "") if once else ("", text)
+
+
+def played(rule: str, text: str, trial: Trial) -> list[Any]:
+    """What a snippet computed in each round."""
+    names = trial.start()
+    once, loop = (compile(part, rule, "exec") for part in parts_of(text, trial.once))
+    exec(once, names)
+    trial.ready(names)
+    seen = []
+    for step in range(ROUNDS):
+        trial.feed(names, step)
+        exec(loop, names)
+        seen.append(trial.read(names))
+    trial.close(names)
+    return seen
+
+
+@pytest.mark.parametrize("rule", [rule.code for rule in EXACT if rule.code not in NOTHING_TO_RUN])
+def test_an_exact_remedy_computes_what_it_replaces(rule: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    remedy, trial = remedy_of(next(one for one in RULES if one.code == rule)), TRIALS[rule]
+    before, after = (played(rule, text, trial) for text in (remedy.before, remedy.after))
+    assert len(before) == len(after) == ROUNDS
+    for step, (plain, fast) in enumerate(zip(before, after, strict=True)):
+        compare(plain, fast, trial.tolerance, f"{rule}, round {step}")
+    assert len({as_bytes(one) for one in before}) > 1, "nothing happened in the rounds"
+
+
+def compare(plain: Any, fast: Any, tolerance: float, where: str) -> None:
+    if isinstance(plain, (list, tuple)) and plain and isinstance(plain[0], np.ndarray):
+        for one, other in zip(plain, fast, strict=True):
+            compare(one, other, tolerance, where)
+    elif tolerance:
+        np.testing.assert_allclose(fast, plain, rtol=tolerance, atol=tolerance, err_msg=where)
+    else:
+        np.testing.assert_array_equal(fast, plain, err_msg=where)
+
+
+def as_bytes(value: Any) -> bytes:
+    parts = value if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray) else [value]
+    return b"".join(np.asarray(part).tobytes() for part in parts)
+
+
+def test_every_rule_is_run_or_has_its_reason() -> None:
+    exact = {rule.code for rule in EXACT}
+    assert TRIALS.keys() | NOTHING_TO_RUN.keys() == exact
+    assert not TRIALS.keys() & NOTHING_TO_RUN.keys()
+    assert {rule.code for rule in RULES} - exact == CHANGES_LEARNING.keys()
+    for rule in RULES:
+        assert bool(remedy_of(rule).after) == (rule.code not in NOTHING_TO_RUN), rule.code
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_a_rule_has_one_remedy(rule: Rule) -> None:
+    named = [rule.judge.__globals__.get(name) for name in rule.judge.__code__.co_names]
+    assert sum(isinstance(value, Remedy) for value in named) == 1
+
+
+@pytest.mark.parametrize("rule", sorted(CHANGES_LEARNING))
+def test_a_remedy_that_changes_learning_says_so_where_it_is_found(rule: str) -> None:
+    judge = next(one for one in RULES if one.code == rule).judge
+    assert "CHANGES_LEARNING" in judge.__code__.co_names  # the kind of the finding, shown beside the remedy
+
+
+def test_the_rate_of_a_late_stretch_leaves_the_warm_up_out() -> None:
+    remedy = remedy_of(next(one for one in RULES if one.code == "LOG004"))
+    rates = []
+    for text in (remedy.before, remedy.after):
+        names = TRIALS["LOG004"].start()
+        exec(text, names)
+        rates.append(names["rate"])
+    assert rates == pytest.approx([50 / 10.4, 100.0])  # ten steps of a second, forty of a hundredth
+
+
+def test_the_remedy_that_forgot_its_count_would_be_found_out() -> None:
+    """What UPDATE006 once printed: Adam at its first step for ever, and a target that never moves."""
+    remedy, trial = remedy_of(next(one for one in RULES if one.code == "UPDATE006")), TRIALS["UPDATE006"]
+    forgetful = remedy.after + "\nlearner.counters.updates = 0"
+    plain, fast = played("UPDATE006", remedy.before, trial)[-1], played("UPDATE006", forgetful, trial)[-1]
+    assert np.linalg.norm(fast - plain) > 0.02 * np.linalg.norm(plain)
