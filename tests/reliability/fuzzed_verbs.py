@@ -2,8 +2,8 @@
 
     python fuzzed_verbs.py FOLDER FIRST COUNT
 
-A fault is anything but an answer or a HotloopError: another exception, more than 20 seconds, more than 400 MB beyond
-what the process had. Which mutant is being tried stands in FOLDER/now.txt, should the process itself come to its end.
+A fault is anything but an answer or a HotloopError: another exception, more than 20 seconds of processor time (or 120 by the
+clock), more than 400 MB beyond what the process had. Which mutant is being tried stands in FOLDER/now.txt, should the process itself come to its end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hotloop.core.errors import HotloopError
 BASES = ("dqn-native", "ppo-native", "ppo-graphs", "dqn-snake", "dqn-sfc", "dqn-n-step")
 SMALL = {"total_env_steps": 320, "log_every": 32, "checkpoint": {"every": 64}}
 SMALL_EVALUATION = {"evaluation": {"every": 160, "episodes": 1, "final_episodes": 1, "max_episode_steps": 20}}
-LIMIT_SECONDS, LIMIT_BYTES, ROOM_BYTES = 20, 400 * 2**20, 3 * 2**30
+LIMIT_SECONDS, LONGEST_WAIT, LIMIT_BYTES, ROOM_BYTES = 20, 120, 400 * 2**20, 3 * 2**30
 TRAINED_SECONDS = 3.0
 
 
@@ -132,7 +132,8 @@ def tried(attempt: Callable[[], Any]) -> str:
     """Empty where all is well, else what was not."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak is that of now
     before = peak_bytes()
-    signal.alarm(LIMIT_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_SECONDS)
+    signal.alarm(LONGEST_WAIT)
     try:
         attempt()
     except (HotloopError, SystemExit, Enough):
@@ -142,6 +143,7 @@ def tried(attempt: Callable[[], Any]) -> str:
     except BaseException:
         return "RAISED " + traceback.format_exc(limit=-8)
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
     grown = peak_bytes() - before
     return f"ALLOCATED {grown / 2**20:.0f} MB" if grown > LIMIT_BYTES else ""
@@ -159,6 +161,7 @@ def main() -> None:
     bases = make_bases(folder)
     good = folder / "bases" / "dqn-native"
     signal.signal(signal.SIGALRM, rang)
+    signal.signal(signal.SIGPROF, rang)
     for name in {path for path in bases if path.name.endswith("-stopped")}:  # kernels and imports come in now
         run = shutil.copytree(name, folder / "warm" / name.name)
         for attempt in attempts(run, good, folder / "warm", random.Random(0)).values():

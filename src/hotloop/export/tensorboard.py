@@ -12,7 +12,8 @@ from hotloop.core.errors import RunError
 from hotloop.export.extras import need
 from hotloop.export.follow import Once
 from hotloop.runs.directory import SETTINGS, Run
-from hotloop.runs.files import make_folder, write_file
+from hotloop.runs.files import make_folder, read_file, write_file
+from hotloop.runs.plain import MAX_SETTINGS_BYTES
 from hotloop.runs.plain import read_json_table
 
 STATE = "hotloop.json"
@@ -32,7 +33,7 @@ class TensorBoard:
         # the library names its files by the second: without a suffix, two of one second would be one
         self._open = lambda: library.SummaryWriter(str(folder), filename_suffix=f".{os.urandom(4).hex()}")
         self._writer: Any = None  # none until there is something to write: each makes a file
-        self._settings = "" if self.once.reached else (run.path / SETTINGS).read_text()
+        self._settings = "" if self.once.reached else _text_of(run.path / SETTINGS)
 
     def _reached(self) -> dict[str, int]:
         if not self._state.exists():
@@ -63,3 +64,8 @@ class TensorBoard:
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def _text_of(path: Path) -> str:
+    """To be shown beside the curves, damaged or not."""
+    return read_file(path, MAX_SETTINGS_BYTES).decode(errors="replace")
