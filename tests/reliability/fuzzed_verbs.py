@@ -87,7 +87,9 @@ def make_bases(folder: Path) -> list[Path]:
     return bases
 
 
-def attempts(run: Path, good: Path, out: Path, draw: random.Random) -> dict[str, Callable[[], Any]]:
+def attempts(
+    run: Path, good: Path, out: Path, draw: random.Random, pictures: bool = True
+) -> dict[str, Callable[[], Any]]:
     """A few of the verbs, the cheap one always."""
     path = str(run)
     ways: dict[str, Callable[[], Any]] = {
@@ -105,7 +107,7 @@ def attempts(run: Path, good: Path, out: Path, draw: random.Random) -> dict[str,
     }
     dear = {name: draw.random() < 0.1 for name in ("compare", "watch")}  # a quarter of a second each
     chosen = draw.sample([name for name in ways if dear.get(name, True)], 3)
-    if draw.random() < 0.02:
+    if draw.random() < 0.02 and pictures:
         ways["report with frames"] = lambda: verb("report", path, "--html", str(out / "page.html"))
         chosen.append("report with frames")
     if draw.random() < 0.01:
@@ -179,7 +181,7 @@ def main() -> None:
         run = shutil.copytree(base, place / "runs" / "run", symlinks=True)
         mutant = Mutant(run, number)
         (folder / "now.txt").write_text(f"{number} {base.name}: {'; '.join(mutant.done)}")
-        for name, attempt in attempts(run, good, place, draw).items():
+        for name, attempt in attempts(run, good, place, draw, "sfc" not in base.name).items():
             seen[name] += 1
             if fault := tried(attempt):
                 faults.append(f"{number} {base.name} {name}: {'; '.join(mutant.done)}\n{fault}")

@@ -74,6 +74,8 @@ class Mutant:
                 # where an earlier change was thorough
                 with contextlib.suppress(ValueError, TypeError, AttributeError, struct.error):
                     kind()
+            if kind == self.change_shape_of_folder:  # there may be a pipe now, for others to be stalled by
+                break
 
     def told(self, *words: object) -> None:
         self.done.append(" ".join(str(word)[:60] for word in words))
