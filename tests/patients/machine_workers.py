@@ -36,7 +36,6 @@ class Workers:
     def step(self, action):
         return *self.ask(np.split(action, WORKERS)), {}
 
-
     def close(self):
         for pipe in self.pipes:
             pipe.send(None)

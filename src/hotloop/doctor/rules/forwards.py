@@ -65,9 +65,7 @@ ROWS = Remedy(
 TARGET = Remedy(
     "Compute targets under `torch.no_grad()`.",
     "target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
-    "import torch\n\n"
-    "with torch.no_grad():\n"
-    "    target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
+    "import torch\n\nwith torch.no_grad():\n    target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
 )
 
 

@@ -20,10 +20,7 @@ BOUND = Remedy(
     "Keep running sums instead of sums over everything, and a ring for replay (hotloop's `Replay` costs the same full "
     "as empty). The mean of the last hundred, of a `deque(maxlen=100)`, is as cheap, and another number.",
     "returns.append(r)\nmean = np.mean(returns)",
-    "total, count = 0.0, 0\n"
-    "# in the loop\n"
-    "total, count = total + r, count + 1\n"
-    "mean = total / count",
+    "total, count = 0.0, 0\n# in the loop\ntotal, count = total + r, count + 1\nmean = total / count",
 )
 
 

@@ -61,10 +61,7 @@ WORKERS = Remedy(
 COLLECT = Remedy(
     "Leave collection to Python, or freeze what is there after set-up.",
     "gc.collect()",
-    "import gc\n\n"
-    "gc.collect()\n"
-    "gc.freeze()  # what is there by now is not looked at again\n"
-    "# in the loop: nothing",
+    "import gc\n\ngc.collect()\ngc.freeze()  # what is there by now is not looked at again\n# in the loop: nothing",
 )
 SLEEP = Remedy("Take the pause out of training; keep it where someone watches.", "time.sleep(0.01)", "")
 
