@@ -84,7 +84,8 @@ def test_the_folder_that_numba_was_told_is_used_and_a_users_own_function_finds_i
     program, told = DRAW + own.format(path=str(tmp_path)), str(tmp_path / "told")
     assert run(program, XDG_CACHE_HOME=str(tmp_path / "c"))[0] == f"1 ''\n{tmp_path / '__pycache__'}"
     said, complaint = run(program, NUMBA_CACHE_DIR=told, HOME="/dev/null")
-    assert said.startswith(f"1 {told!r}\n{told}/") and not complaint
+    assert said.startswith(f"1 {told!r}\n{told}/")
+    assert not complaint
     assert run(NUMBA_CACHE_DIR=told, HOME="/dev/null") == (f"0 {told!r}", "")
 
 
@@ -92,8 +93,10 @@ def test_without_a_folder_kernels_work_and_one_sentence_says_what_to_do():
     program = DRAW + "from hotloop.core.kernels import next_uniform\nnext_uniform(np.zeros(1, np.uint64), 0)"
     said, told = run(program, HOME="/dev/null")
     assert said == "1 ''"
-    assert told.startswith(SENTENCE) and told.count("\n") == 1
-    assert "/dev/null" in told and "set NUMBA_CACHE_DIR to a folder" in told
+    assert told.startswith(SENTENCE)
+    assert told.count("\n") == 1
+    assert "/dev/null" in told
+    assert "set NUMBA_CACHE_DIR to a folder" in told
 
 
 def test_a_user_without_a_home_has_no_folder(monkeypatch):
@@ -111,9 +114,12 @@ def test_a_full_disk_or_a_folder_that_is_only_read_costs_a_sentence(place, monke
         raise OSError(errno.ENOSPC, "No space left")
 
     monkeypatch.setattr(IndexDataCacheFile, "_save_data", full)
-    assert draw() == 1 and not kernel_cache.kernels_are_kept()
+    assert draw() == 1
+    assert not kernel_cache.kernels_are_kept()
     told = capsys.readouterr().err
-    assert told.startswith(SENTENCE) and "(No space left)" in told and told.count("\n") == 1
+    assert told.startswith(SENTENCE)
+    assert "(No space left)" in told
+    assert told.count("\n") == 1
 
 
 DAMAGE = {
@@ -156,7 +162,8 @@ def test_what_others_could_have_written_is_not_loaded(place, tmp_path, monkeypat
     assert os.environ["HOTLOOP_TEST_PLANTED"] == ("ran" if opened == "nothing" else "")
     told = capsys.readouterr().err
     if opened in ("nothing", "file"):
-        assert told == "" and draw() == 0  # replaced by files that only we can write
+        assert told == ""
+        assert draw() == 0
     else:
         assert told.startswith(f"{SENTENCE}other users may write to {places[0]}; ")
 

@@ -268,7 +268,8 @@ def pushed() -> Trial:
             return sum(float(row[0]) for row in stored), len(stored)
         for obs, action, reward, final_obs, terminated in names["buffer"][-256:]:
             known = names["known"][reward]
-            assert np.array_equal(known[1], obs) and np.array_equal(known[3], final_obs)
+            assert np.array_equal(known[1], obs)
+            assert np.array_equal(known[3], final_obs)
             assert (known[2], known[4]) == (action, terminated)
         return sum(row[2] for row in names["buffer"]), len(names["buffer"])
 

@@ -2,8 +2,9 @@
 
     python fuzzed_verbs.py FOLDER FIRST COUNT
 
-A fault is anything but an answer or a HotloopError: another exception, more than 20 seconds of processor time (or 120 by the
-clock), more than 400 MB beyond what the process had. Which mutant is being tried stands in FOLDER/now.txt, should the process itself come to its end.
+A fault is anything but an answer or a HotloopError: another exception, more than 20 seconds of processor time (or 120
+by the clock), more than 400 MB beyond what the process had. Which mutant is being tried stands in FOLDER/now.txt,
+should the process itself come to its end.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ QUICK, MANY = 150, 10_000
 
 def fuzzed(folder: Path, first: int, count: int, timeout: float) -> dict[str, Any]:
     command = [sys.executable, str(PROGRAM), str(folder), str(first), str(count)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     now = folder / "now.txt"
     where = now.read_text() if now.exists() else "before the first mutant"
     assert done.returncode == 0, f"ended by {done.returncode} at {where}\n{done.stderr[-3000:]}"

@@ -75,8 +75,8 @@ class Journal:
             self.log(row | {"changed": {name: list(pair) for name, pair in changed.items()}})
 
     def _continue_events(self, offset: int) -> None:
-        """Rows as they were at the checkpoint. A file that lost some is no reason to lose the run: it is put aside, what
-        can be read of it is kept, and both are told."""
+        """Rows as they were at the checkpoint. A file that lost some is no reason to lose the run: it is put aside,
+        what can be read of it is kept, and both are told."""
         damage = damage_before(self._run.events, offset)
         aside, kept = salvage_events(self._run.events, self.saved_env_steps) if damage else ("", 0)
         self._opened = EventLog(self._run.events)

@@ -92,7 +92,8 @@ def actions_from_data(data: dict[str, Any]) -> Any:
             raise ValueError("the bounds of the actions do not fit their shape")
         numbers = BoxActions(low, high, shape)
     if numbers and "node_choices" in data:
-        return NodeActions(*_counts([data["node_choices"]], 1), numbers)
+        (count,) = _counts([data["node_choices"]], 1)
+        return NodeActions(count, numbers)
     if choices and numbers:
         return HybridActions(choices, numbers)
     if choices or numbers:

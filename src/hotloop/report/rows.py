@@ -51,7 +51,9 @@ class EventRows:
     def told(self, name: str) -> str:
         """How much of the file the page was drawn from; empty where that is all of it."""
         if self.parsed + self.num_damaged + bool(self.cut_off) < self.lines:
-            return f"{name} has {self.lines:,} rows, of which {self.parsed:,} were read, evenly, and averaged to draw them."
+            return (
+                f"{name} has {self.lines:,} rows; {self.parsed:,} of them were read, evenly, and averaged to draw them."
+            )
         return f"{name} has {self.lines:,} rows; neighbours were averaged to draw them." if self.averaged else ""
 
 

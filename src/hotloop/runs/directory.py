@@ -149,9 +149,10 @@ def _problem_of(result: Mapping[str, Any]) -> str:
             return f"`{name}` holds something that is no number"
     phases = result.get("phases")
     tables = phases.values() if isinstance(phases, dict) else [None]
-    if not all(isinstance(each, dict) and _is_number(each.get("seconds")) for each in tables):
-        return "`phases` is no table of seconds"
-    return "" if all(_is_number(each.get("share")) for each in tables) else "`phases` is no table of shares"
+    for name in ("seconds", "share"):
+        if not all(isinstance(each, dict) and _is_number(each.get(name)) for each in tables):
+            return f"`phases` is no table of {name}"
+    return ""
 
 
 def _is_number(value: Any) -> bool:

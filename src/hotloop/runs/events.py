@@ -72,7 +72,7 @@ class EventLog:
 
 
 def damage_before(path: Path, offset: int) -> str:
-    """Why the rows that a checkpoint remembered, which end at byte `offset`, are not all there; empty where they are."""
+    """Why the rows that a checkpoint remembered, up to byte `offset`, are not all there; empty where they are."""
     try:
         with opened(path) as (descriptor, size), os.fdopen(os.dup(descriptor), "rb") as stream:
             if size < offset:
