@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,15 @@ from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.actor_agent import ActorAgent
-from hotloop.loop.agent import Agent, load_agent
+from hotloop.loop.agent import Agent, load_agent, require_same_actions
 from hotloop.loop.contract import Progress
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
 from hotloop.loop.graph_agent import GraphAgent
 from hotloop.loop.journal import LANE
+from hotloop.loop.resuming import require_resumable
 from hotloop.presets import preset_tree
 from hotloop.runs.directory import Run
+from hotloop.runs.plain import MAX_SETTINGS_BYTES, parse_toml
 
 
 def preset(name: str, **overrides: Any) -> RunSettings:
@@ -74,9 +75,14 @@ def _with_whole_path(settings: RunSettings) -> RunSettings:
     return dataclasses.replace(settings, env=env)
 
 
-def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | None = None) -> dict[str, Any]:
-    """Continue a run that stopped, exactly; a finished one returns its result again."""
-    run = Run.open(run_dir)
+def resume(
+    run_dir: str | Path, *, trust: bool = False, accept_changes: bool = False, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Continue a run that stopped, exactly; a finished one returns its result again.
+
+    Where its settings.toml was changed since, that is refused, unless `accept_changes` says that it is meant.
+    """
+    run, says = Run.open(run_dir), progress or _Quiet()
     if run.finished:
         return run.result()
     settings = dataclasses.replace(settings_of(run, trust), run_dir=str(run.path))
@@ -84,11 +90,15 @@ def resume(run_dir: str | Path, *, trust: bool = False, progress: Progress | Non
         learner: Any = dataclasses.replace(settings.learner, lane=_lane_of(run))
         settings = dataclasses.replace(settings, learner=learner)
 
+    if not trust:
+        refuse_untrusted(settings.env.id)
+    require_resumable(run, settings, accept_changes)
+
     def claim_run() -> Run:
-        run.lock()
+        run.lock(says.say)
         return run
 
-    return _train(settings, claim_run, progress or _Quiet())
+    return _train(settings, claim_run, says)
 
 
 def _lane_of(run: Run) -> Any:
@@ -140,7 +150,9 @@ def evaluate(
             player = make_baseline(policy, envs, env_settings.id, derive_seed(seed, "policy"))
         else:
             assert run is not None
-            player = load_agent(run, settings).as_policy()
+            agent = load_agent(run, settings)
+            require_same_actions(agent, envs, env_settings.id)
+            player = agent.as_policy()
         return summarise(play_episodes(player, played_in, episodes, settings.evaluation.max_episode_steps))
     finally:
         envs.close()
@@ -162,7 +174,8 @@ def _tree_of(name: str) -> dict[str, Any]:
     if not name.endswith(".toml"):
         return preset_tree(name)
     try:
-        tree = tomllib.loads(Path(name).read_text())
+        with Path(name).open("rb") as file:
+            tree = parse_toml(file.read(MAX_SETTINGS_BYTES + 1))
     except OSError as error:
         raise SettingsError(f"cannot read {name}: {error.strerror}", "give a preset's name or a TOML file") from None
     except ValueError as error:  # also what Python itself refuses, such as thousands of digits

@@ -150,4 +150,4 @@ def test_uniform_replay_ignores_td_errors():
 
 def test_priorities_of_a_larger_replay_are_not_loaded():
     with pytest.raises(CheckpointError, match="priorities"):
-        prioritised(3)._sampler.load_state(prioritised(9)._sampler.state())
+        prioritised(3)._sampler.load_state(prioritised(9)._sampler.state(), 9)

@@ -1,13 +1,16 @@
 """A damaged or missing file costs its own part and is told."""
 
 import json
+import tracemalloc
 
 import pytest
 from tests.report.written_runs import write_run
 
 from hotloop.core.errors import RunError
+from hotloop.report import rows as event_rows
 from hotloop.report.facts import read_facts
 from hotloop.report.make import make_report
+from hotloop.report.series import best_row
 
 
 def test_a_whole_run_is_read_without_a_note(tmp_path):
@@ -85,3 +88,60 @@ def test_the_answer_is_plain_json_whatever_the_files_hold(tmp_path):
     answer = json.loads(json.dumps(make_report(path).data, allow_nan=False))
     assert (answer["total_env_steps"], answer["updates"]) == ("2026-01-01", 5)
     assert answer["evaluation"] == {"mean_return": None}
+
+
+def many_rows(count: int) -> bytes:
+    """Progress rows whose loss is 1 but for one, evaluations that are best in the middle."""
+    lines = [b'{"event":"start","machine":{"python":"3"}}\n']
+    for number in range(1, count + 1):
+        clock = b'"seconds":%d,"phases":{"act":%d,"update":%d}' % (number, number, 2 * number)
+        lines.append(b'{"event":"progress","env_steps":%d,"loss":1.0,%s}\n' % (10 * number, clock))
+        if number % 10 == 0:
+            score = 77 if number == count // 20 * 10 else 5
+            lines.append(b'{"event":"evaluation","env_steps":%d,"mean_return":%d,%s}\n' % (10 * number, score, clock))
+    return b"".join(lines)
+
+
+def test_many_rows_are_averaged_in_bounded_memory_and_the_page_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(event_rows, "MOST_ROWS", 100)
+    path = write_run(tmp_path / "run")
+    (path / "result.json").unlink(missing_ok=True)
+    (path / "events.jsonl").write_bytes(many_rows(20_000))
+    facts = read_facts(path)
+    assert len(facts.rows) <= 3 * 2 * 100
+    assert facts.env_steps == 200_000
+    assert facts.machine == {"python": "3"}
+    assert best_row(facts.rows_of("evaluation"))["mean_return"] == 77  # never averaged
+    assert facts.rows_of("evaluation")[-1]["mean_return"] == 5
+    assert {row["loss"] for row in facts.rows_of("progress")} == {1.0}
+    assert facts.latest("seconds") == 20_000
+    page = make_report(path).html
+    assert "events.jsonl has 22,001 rows; neighbours were averaged to draw them." in page
+
+
+def test_of_a_very_long_file_some_rows_are_read_and_the_page_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(event_rows, "PARSED_BYTES", 100_000)
+    path = write_run(tmp_path / "run")
+    (path / "result.json").unlink(missing_ok=True)
+    (path / "events.jsonl").write_bytes(many_rows(20_000) + b'{"event": "progress", "env_steps": 200010}\n{"event"')
+    tracemalloc.start()
+    facts = read_facts(path)
+    assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    tracemalloc.stop()
+    assert len(facts.rows) < 4_000
+    assert len(facts.rows_of("evaluation")) == 2_000  # few, so all of them
+    assert best_row(facts.rows_of("evaluation"))["mean_return"] == 77
+    assert "The last line of events.jsonl (line 22003) is cut off" in facts.notes[0]
+    assert "were read, evenly, and averaged" in make_report(path).html
+
+
+def test_a_line_longer_than_any_row_is_damage_and_costs_no_memory(tmp_path):
+    path = write_run(tmp_path / "run")
+    with (path / "events.jsonl").open("ab") as file:
+        file.write(b'{"event": "progress", "x": "' + b"x" * 10**7 + b'"}\n{"event": "progress", "env_steps": 999}\n')
+    tracemalloc.start()
+    facts = read_facts(path)
+    assert tracemalloc.get_traced_memory()[1] < 5 * 2**20
+    tracemalloc.stop()
+    assert facts.rows[-1]["env_steps"] == 999
+    assert "1 lines of events.jsonl cannot be read" in facts.notes[-1]

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.runs.checkpoint import checkpoint_name, keep, load, newest, save
 from hotloop.runs.digest import digest
-from hotloop.runs.files import TEMPORARY
+from hotloop.runs.files import temporary_beside
 from hotloop.runs.flatten import DTYPES
 
 
@@ -46,7 +46,7 @@ def test_every_dtype_comes_back_whole_empty_and_zero_dimensional(tmp_path, dtype
             "swapped": np.arange(3).astype(np.dtype(dtype).newbyteorder(">")),
         }
     }
-    loaded, _ = load(save(tmp_path, "1", state, {}))
+    loaded, _ = load(save(tmp_path, checkpoint_name(1), state, {}))
     assert_same(loaded, state)
 
 
@@ -68,20 +68,22 @@ def test_nested_dicts_scalars_and_meta_come_back(tmp_path):
         "empty": {},
     }
     meta = {"env_steps": 2**53 + 1, "events_offset": 12, "return": 1.5}
-    loaded, loaded_meta = load(save(tmp_path, "1", state, meta))
+    loaded, loaded_meta = load(save(tmp_path, checkpoint_name(1), state, meta))
     assert_same(loaded, state)
     assert loaded_meta == meta
     assert digest(loaded) == digest(state)
 
 
 def test_loaded_arrays_can_be_written_to(tmp_path):
-    loaded, _ = load(save(tmp_path, "1", {"a": {"x": np.zeros(3)}}, {}))
+    loaded, _ = load(save(tmp_path, checkpoint_name(1), {"a": {"x": np.zeros(3)}}, {}))
     loaded["a"]["x"][0] = 7.0
     assert loaded["a"]["x"].tolist() == [7.0, 0.0, 0.0]
 
 
 def test_numpy_scalars_come_back_as_python_numbers(tmp_path):
-    loaded, _ = load(save(tmp_path, "1", {"a": {"x": np.float32(0.5), "y": [np.int64(3)]}}, {"z": np.bool_(True)}))
+    loaded, _ = load(
+        save(tmp_path, checkpoint_name(1), {"a": {"x": np.float32(0.5), "y": [np.int64(3)]}}, {"z": np.bool_(True)})
+    )
     assert loaded == {"a": {"x": 0.5, "y": [3]}}
 
 
@@ -101,7 +103,7 @@ STATES = st.dictionaries(
 @settings(max_examples=60, deadline=None)
 @given(state=STATES)
 def test_any_state_comes_back_with_the_same_digest(tmp_path_factory, state):
-    loaded, _ = load(save(tmp_path_factory.mktemp("any"), "1", state, {}))
+    loaded, _ = load(save(tmp_path_factory.mktemp("any"), checkpoint_name(1), state, {}))
     assert_same(loaded, state)
     assert digest(loaded) == digest(state)
 
@@ -123,14 +125,14 @@ def test_any_state_comes_back_with_the_same_digest(tmp_path_factory, state):
 )
 def test_what_would_not_come_back_is_refused_before_anything_is_written(tmp_path, part):
     with pytest.raises(RunError):
-        save(tmp_path, "1", {"envs": part}, {})
+        save(tmp_path, checkpoint_name(1), {"envs": part}, {})
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "", "manifest", "a.b"])
 def test_part_and_checkpoint_names_stay_inside_the_folder(tmp_path, name):
     with pytest.raises(RunError, match="names are letters"):
-        save(tmp_path, "1", {name: {}}, {})
+        save(tmp_path, checkpoint_name(1), {name: {}}, {})
     with pytest.raises(RunError, match="names are letters"):
         save(tmp_path, name, {"a": {}}, {})
 
@@ -159,11 +161,11 @@ def test_a_damaged_checkpoint_does_not_count_among_the_kept(tmp_path):
 
 
 def test_where_no_checkpoint_verifies_none_is_removed(tmp_path):
-    path = save(tmp_path, "1", {"a": {}}, {})
+    path = save(tmp_path, checkpoint_name(1), {"a": {}}, {})
     (path / "a.json").unlink()
-    (tmp_path / f"{TEMPORARY}2").mkdir()
+    temporary_beside(tmp_path / checkpoint_name(2)).mkdir()
     keep(tmp_path)
-    assert os.listdir(tmp_path) == ["1"]
+    assert os.listdir(tmp_path) == [checkpoint_name(1)]
 
 
 def test_a_folder_without_checkpoints_has_no_newest(tmp_path):
@@ -178,25 +180,25 @@ def crash(*_):
 
 @pytest.mark.parametrize("function", ["rename", "fsync", "write"])
 def test_an_interrupted_save_leaves_the_previous_checkpoint_and_no_litter(tmp_path, monkeypatch, function):
-    save(tmp_path, "1", {"a": {"x": 1}}, {})
+    save(tmp_path, checkpoint_name(1), {"a": {"x": 1}}, {})
     with monkeypatch.context() as patch:
         patch.setattr(os, function, crash)
         with pytest.raises(KeyboardInterrupt):
-            save(tmp_path, "2", {"a": {"x": 2}}, {})
-    assert os.listdir(tmp_path) == ["1"]
+            save(tmp_path, checkpoint_name(2), {"a": {"x": 2}}, {})
+    assert os.listdir(tmp_path) == [checkpoint_name(1)]
 
 
 def test_what_a_killed_save_leaves_is_never_read_and_removed_by_the_next_keep(tmp_path, monkeypatch):
-    save(tmp_path, "1", {"a": {"x": 1}}, {})
+    save(tmp_path, checkpoint_name(1), {"a": {"x": 1}}, {})
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", crash)
         patch.setattr("shutil.rmtree", lambda *_, **__: None)  # a killed process cleans nothing up
         with pytest.raises(KeyboardInterrupt):
-            save(tmp_path, "2", {"a": {"x": 2}}, {})
+            save(tmp_path, checkpoint_name(2), {"a": {"x": 2}}, {})
     assert len(os.listdir(tmp_path)) == 2
     assert newest(tmp_path, silent)[1] == {"a": {"x": 1}}
     keep(tmp_path)
-    assert os.listdir(tmp_path) == ["1"]
+    assert os.listdir(tmp_path) == [checkpoint_name(1)]
 
 
 @pytest.mark.parametrize("function", ["write", "fsync", "rename", "open", "mkdir"])
@@ -204,7 +206,7 @@ def test_what_a_killed_save_leaves_is_never_read_and_removed_by_the_next_keep(tm
 def test_a_full_or_read_only_disk_is_explained_and_the_previous_checkpoint_still_loads(
     tmp_path, monkeypatch, function, code
 ):
-    save(tmp_path, "1", {"a": {"x": np.arange(3)}}, {})
+    save(tmp_path, checkpoint_name(1), {"a": {"x": np.arange(3)}}, {})
 
     real = getattr(os, function)
 
@@ -216,8 +218,8 @@ def test_a_full_or_read_only_disk_is_explained_and_the_previous_checkpoint_still
     with monkeypatch.context() as patch:
         patch.setattr(os, function, fail)
         with pytest.raises(RunError, match="cannot write checkpoint") as caught:
-            save(tmp_path, "2", {"a": {"x": np.arange(4)}}, {})
+            save(tmp_path, checkpoint_name(2), {"a": {"x": np.arange(4)}}, {})
     assert not isinstance(caught.value, CheckpointError)
     assert caught.value.hint
-    assert os.listdir(tmp_path) == ["1"]
+    assert os.listdir(tmp_path) == [checkpoint_name(1)]
     assert newest(tmp_path, silent)[1]["a"]["x"].tolist() == [0, 1, 2]

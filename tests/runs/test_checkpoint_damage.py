@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.runs.segment_rows import Rows
 
 from hotloop.core.errors import CheckpointError
-from hotloop.runs.checkpoint import load, newest, save, verify
+from hotloop.runs.checkpoint import checkpoint_name, load, newest, save, verify
 from hotloop.runs.digest import digest
 from hotloop.runs.plain import canonical_json
 
@@ -28,8 +28,8 @@ FILES += ["replay.000000.segment", "replay.000004.segment"]
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pristine")
-    save(folder, "1", {**STATE, "counters": {"env_steps": 1}}, {"env_steps": 1})
-    save(folder, "2", STATE, {"env_steps": 2})
+    save(folder, checkpoint_name(1), {**STATE, "counters": {"env_steps": 1}}, {"env_steps": 1})
+    save(folder, checkpoint_name(2), STATE, {"env_steps": 2})
     return folder
 
 
@@ -40,25 +40,25 @@ def folder(pristine, tmp_path):
 
 def assert_detected_and_previous_used(folder, name):
     with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
     with pytest.raises(CheckpointError):
-        verify(folder / "2")
+        verify(folder / checkpoint_name(2))
     warnings: list[str] = []
     path, state, meta = newest(folder, warnings.append)
-    assert (path.name, meta["env_steps"], state["counters"]) == ("1", 1, {"env_steps": 1})
+    assert (path.name, meta["env_steps"], state["counters"]) == (checkpoint_name(1), 1, {"env_steps": 1})
     assert len(warnings) == 1
     assert name in warnings[0]
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_missing_file_is_detected(folder, name):
-    (folder / "2" / name).unlink()
+    (folder / checkpoint_name(2) / name).unlink()
     assert_detected_and_previous_used(folder, name)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_a_link_is_refused_even_to_the_right_content(folder, name):
-    path = folder / "2" / name
+    path = folder / checkpoint_name(2) / name
     path.rename(folder / "elsewhere")
     path.symlink_to(folder / "elsewhere")
     assert_detected_and_previous_used(folder, name)
@@ -69,7 +69,7 @@ def test_a_file_that_is_a_link_is_refused_even_to_the_right_content(folder, name
 @given(data=st.data())
 def test_a_truncated_lengthened_or_flipped_file_is_detected(pristine, tmp_path_factory, name, data):
     folder = shutil.copytree(pristine, tmp_path_factory.mktemp("damaged") / "checkpoints")
-    path = folder / "2" / name
+    path = folder / checkpoint_name(2) / name
     content = bytearray(path.read_bytes())
     kind = data.draw(st.sampled_from(["truncate", "lengthen", "flip"]))
     if kind == "truncate":
@@ -86,7 +86,7 @@ def test_a_truncated_lengthened_or_flipped_file_is_detected(pristine, tmp_path_f
     ("old", "new"), [(b'"env_steps":2', b'"env_steps":3'), (b",", b", "), (b'"schema":2', b'"schema":1')]
 )
 def test_a_manifest_that_still_parses_after_an_edit_is_detected(folder, old, new):
-    path = folder / "2" / "manifest.json"
+    path = folder / checkpoint_name(2) / "manifest.json"
     content = path.read_bytes()
     assert old in content
     path.write_bytes(content.replace(old, new, 1))
@@ -94,7 +94,7 @@ def test_a_manifest_that_still_parses_after_an_edit_is_detected(folder, old, new
 
 
 def test_where_all_are_damaged_the_error_says_so(folder):
-    for name in ("1", "2"):
+    for name in (checkpoint_name(1), checkpoint_name(2)):
         (folder / name / "learner.json").write_bytes(b"")
     warnings: list[str] = []
     with pytest.raises(CheckpointError, match="none of the 2 checkpoints"):
@@ -121,9 +121,9 @@ def forge_file(folder, name, content):
 
 
 def test_another_schema_version_says_what_it_needs(folder):
-    forge(folder / "2", schema=99, hotloop="9.1.0")
+    forge(folder / checkpoint_name(2), schema=99, hotloop="9.1.0")
     with pytest.raises(CheckpointError, match="99") as caught:
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
     assert "9.1.0" in caught.value.hint
 
 
@@ -164,31 +164,31 @@ HOSTILE_JSON = {
 
 @pytest.mark.parametrize("case", HOSTILE_TENSORS)
 def test_a_hostile_tensor_file_with_a_matching_hash_is_refused(folder, case):
-    forge_file(folder / "2", "learner.safetensors", HOSTILE_TENSORS[case])
+    forge_file(folder / checkpoint_name(2), "learner.safetensors", HOSTILE_TENSORS[case])
     with pytest.raises(CheckpointError, match=r"learner\.safetensors"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 @pytest.mark.parametrize("case", HOSTILE_TENSORS)
 def test_a_hostile_segment_with_a_matching_hash_is_refused_when_its_rows_are_wanted(folder, case):
-    forge_file(folder / "2", "replay.000002.segment", HOSTILE_TENSORS[case])
-    state, _ = load(folder / "2")
+    forge_file(folder / checkpoint_name(2), "replay.000002.segment", HOSTILE_TENSORS[case])
+    state, _ = load(folder / checkpoint_name(2))
     with pytest.raises(CheckpointError, match=r"replay\.000002\.segment"):
         list(state["replay"]["rows"].pieces)
 
 
 @pytest.mark.parametrize("case", HOSTILE_JSON)
 def test_a_hostile_json_file_with_a_matching_hash_is_refused(folder, case):
-    forge_file(folder / "2", "learner.json", HOSTILE_JSON[case])
+    forge_file(folder / checkpoint_name(2), "learner.json", HOSTILE_JSON[case])
     with pytest.raises(CheckpointError, match=r"learner\.json"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 @pytest.mark.parametrize("case", HOSTILE_JSON)
 def test_a_hostile_manifest_is_refused(folder, case):
-    (folder / "2" / "manifest.json").write_bytes(HOSTILE_JSON[case])
+    (folder / checkpoint_name(2) / "manifest.json").write_bytes(HOSTILE_JSON[case])
     with pytest.raises(CheckpointError, match=r"manifest\.json"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 @pytest.mark.parametrize(
@@ -196,18 +196,18 @@ def test_a_hostile_manifest_is_refused(folder, case):
 )
 def test_a_manifest_that_names_files_elsewhere_is_refused(folder, name):
     record = {"size": 1, "sha256": "0" * 64}
-    forge(folder / "2", files={f"{name}.json": record, f"{name}.safetensors": record}, segments={})
+    forge(folder / checkpoint_name(2), files={f"{name}.json": record, f"{name}.safetensors": record}, segments={})
     with pytest.raises(CheckpointError, match=r"manifest\.json"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 @pytest.mark.parametrize(
     "files", [None, [], 3, {"envs.json": {"size": 1, "sha256": "0" * 64}}, {"a.json": None, "a.safetensors": None}]
 )
 def test_a_manifest_without_a_proper_table_of_files_is_refused(folder, files):
-    forge(folder / "2", files=files, segments={})
+    forge(folder / checkpoint_name(2), files=files, segments={})
     with pytest.raises(CheckpointError, match=r"manifest\.json"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 @pytest.mark.parametrize(
@@ -228,48 +228,51 @@ def test_a_manifest_without_a_proper_table_of_files_is_refused(folder, files):
     ],
 )
 def test_a_manifest_with_a_wrong_table_of_segments_is_refused(folder, segments):
-    forge(folder / "2", segments=segments)
+    forge(folder / checkpoint_name(2), segments=segments)
     with pytest.raises(CheckpointError, match=r"manifest\.json"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 @pytest.mark.parametrize("path", ["rows/x", "elsewhere"])
 def test_a_segment_of_another_array_is_refused(folder, path):
-    forge(folder / "2", segments={"replay": {path: [f"replay.{number:06d}.segment" for number in range(5)]}})
-    state, _ = load(folder / "2")
+    forge(
+        folder / checkpoint_name(2),
+        segments={"replay": {path: [f"replay.{number:06d}.segment" for number in range(5)]}},
+    )
+    state, _ = load(folder / checkpoint_name(2))
     with pytest.raises(CheckpointError, match=r"replay\.000000\.segment"):
         digest(state)
 
 
 @pytest.mark.parametrize("record", [{"size": -1, "sha256": "0" * 64}, {"size": 1.5, "sha256": "0" * 64}, {"size": 1}])
 def test_a_manifest_with_an_impossible_size_or_hash_is_refused(folder, record):
-    forge(folder / "2", files={"a.json": record, "a.safetensors": record}, segments={})
+    forge(folder / checkpoint_name(2), files={"a.json": record, "a.safetensors": record}, segments={})
     with pytest.raises(CheckpointError, match=r"a\.json"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 def test_a_sparse_file_larger_than_memory_is_refused_unread(folder):
-    path = folder / "2" / "learner.safetensors"
+    path = folder / checkpoint_name(2) / "learner.safetensors"
     os.truncate(path, 2**43)
-    files = json.loads((folder / "2" / "manifest.json").read_bytes())["files"]
+    files = json.loads((folder / checkpoint_name(2) / "manifest.json").read_bytes())["files"]
     files["learner.safetensors"]["size"] = 2**43
-    forge(folder / "2", files=files)
+    forge(folder / checkpoint_name(2), files=files)
     with pytest.raises(CheckpointError, match="of memory"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 def test_a_sparse_segment_larger_than_memory_is_refused_unread(folder):
-    os.truncate(folder / "2" / "replay.000001.segment", 2**43)
-    files = json.loads((folder / "2" / "manifest.json").read_bytes())["files"]
+    os.truncate(folder / checkpoint_name(2) / "replay.000001.segment", 2**43)
+    files = json.loads((folder / checkpoint_name(2) / "manifest.json").read_bytes())["files"]
     files["replay.000001.segment"]["size"] = 2**43
-    forge(folder / "2", files=files)
+    forge(folder / checkpoint_name(2), files=files)
     with pytest.raises(CheckpointError, match="of memory"):
-        load(folder / "2")
+        load(folder / checkpoint_name(2))
 
 
 def test_a_pipe_in_place_of_a_file_does_not_block(folder):
-    (folder / "2" / "learner.json").unlink()
-    os.mkfifo(folder / "2" / "learner.json")
+    (folder / checkpoint_name(2) / "learner.json").unlink()
+    os.mkfifo(folder / checkpoint_name(2) / "learner.json")
     assert_detected_and_previous_used(folder, "learner.json")
 
 
@@ -310,14 +313,18 @@ print(len(bad) - refused, events)
 
 def test_loading_hostile_checkpoints_runs_no_code_and_opens_nothing_outside(folder, tmp_path):
     corpus = tmp_path / "corpus"
-    shutil.copytree(folder / "1", corpus / "0good")
+    shutil.copytree(folder / checkpoint_name(1), corpus / "0good")
     for number, (name, content) in enumerate(
         [("learner.safetensors", content) for content in HOSTILE_TENSORS.values()]
         + [("replay.000000.segment", content) for content in HOSTILE_TENSORS.values()]
         + [("learner.json", content) for content in HOSTILE_JSON.values()]
     ):
-        forge_file(shutil.copytree(folder / "2", corpus / f"bad{number}"), name, content)
-    forge(shutil.copytree(folder / "2", corpus / "bad_path"), files={"../0good/learner.json": {}}, segments={})
+        forge_file(shutil.copytree(folder / checkpoint_name(2), corpus / f"bad{number}"), name, content)
+    forge(
+        shutil.copytree(folder / checkpoint_name(2), corpus / "bad_path"),
+        files={"../0good/learner.json": {}},
+        segments={},
+    )
     command = [sys.executable, "-c", AUDIT, str(corpus)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "0 []"

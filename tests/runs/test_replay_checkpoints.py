@@ -13,7 +13,7 @@ from tests.runs.segment_rows import inodes
 
 from hotloop.core.errors import CheckpointError
 from hotloop.replay import segments
-from hotloop.runs.checkpoint import Checkpoints
+from hotloop.runs.checkpoint import Checkpoints, checkpoint_name
 from hotloop.runs.digest import digest
 
 ROWS_PER_SEGMENT = 4
@@ -42,7 +42,7 @@ class Trainer:
         walk(self.replay, count, self.added)
 
     def save(self):
-        path = self.checkpoints.save("1", {"replay": self.replay.state()}, {})
+        path = self.checkpoints.save(checkpoint_name(1), {"replay": self.replay.state()}, {})
         self.checkpoints.thin()
         self.expected[path.name] = digest(self.replay.state())
 
@@ -85,9 +85,12 @@ def test_every_checkpoint_holds_what_the_replay_held(tmp_path_factory, story, me
 def test_only_segments_with_new_rows_are_written(tmp_path):
     trainer = Trainer(tmp_path / "checkpoints", "ram")
     trainer.add(13)  # rows 0 to 11 are full n-step windows: three segments of four
-    paths = [trainer.checkpoints.save(name, {"replay": trainer.replay.state()}, {}) for name in ("1", "2")]
+    paths = [
+        trainer.checkpoints.save(name, {"replay": trainer.replay.state()}, {})
+        for name in (checkpoint_name(1), checkpoint_name(2))
+    ]
     walk(trainer.replay, 1, 2000)
-    paths.append(trainer.checkpoints.save("3", {"replay": trainer.replay.state()}, {}))
+    paths.append(trainer.checkpoints.save(checkpoint_name(3), {"replay": trainer.replay.state()}, {}))
     first, _, third = map(inodes, paths)
     assert third[:3] == first
     assert len(third) == 4
@@ -96,9 +99,9 @@ def test_only_segments_with_new_rows_are_written(tmp_path):
 def test_a_ring_that_went_round_rewrites_where_it_wrote(tmp_path):
     replay, checkpoints = scalar_replay(capacity=18), Checkpoints(tmp_path, keep=1)
     walk(replay, 17)
-    first = inodes(checkpoints.save("1", {"replay": replay.state()}, {}))
+    first = inodes(checkpoints.save(checkpoint_name(1), {"replay": replay.state()}, {}))
     walk(replay, 3, 17)  # rows 17, 0 and 1: the last segment and the first
-    second = inodes(checkpoints.save("2", {"replay": replay.state()}, {}))
+    second = inodes(checkpoints.save(checkpoint_name(2), {"replay": replay.state()}, {}))
     assert [old == new for old, new in zip(first, second, strict=True)] == [False, True, True, True, False]
 
 
@@ -115,13 +118,13 @@ def test_rows_saved_as_one_array_are_still_read():
 def test_rows_cut_in_another_way_are_read_and_written_anew(tmp_path, monkeypatch):
     old = scalar_replay(capacity=18)
     walk(old, 30)
-    Checkpoints(tmp_path).save("1", {"replay": old.state()}, {})
+    Checkpoints(tmp_path).save(checkpoint_name(1), {"replay": old.state()}, {})
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 5 * ROW_BYTES)
     new, checkpoints = scalar_replay(capacity=18), Checkpoints(tmp_path, keep=1)
     path, state, _ = checkpoints.newest(lambda _: None)
     new.load_state(state["replay"])
     assert digest(new.state()) == digest(old.state())
-    saved = checkpoints.save("2", {"replay": new.state()}, {})
+    saved = checkpoints.save(checkpoint_name(2), {"replay": new.state()}, {})
     assert len(inodes(path)) == 5
     assert len(inodes(saved)) == 4
     assert not {*inodes(path)} & {*inodes(saved)}
@@ -147,8 +150,8 @@ def test_rows_that_do_not_fit_are_refused(change):
 
 def test_an_empty_replay_is_saved_and_loaded(tmp_path):
     checkpoints, replay = Checkpoints(tmp_path), scalar_replay(capacity=18)
-    checkpoints.save("1", {"replay": replay.state()}, {})
+    checkpoints.save(checkpoint_name(1), {"replay": replay.state()}, {})
     _, state, _ = checkpoints.newest(lambda _: None)
     replay.load_state(state["replay"])
     assert replay.size == 0
-    assert os.listdir(tmp_path) == ["1"]
+    assert os.listdir(tmp_path) == [checkpoint_name(1)]

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from hotloop.core.errors import RunError
-from hotloop.runs.checkpoint import save
+from hotloop.runs.checkpoint import checkpoint_name, save
 from hotloop.runs.files import make_folder, read_file, write_all, write_chunks, write_file
 
 
@@ -50,7 +50,7 @@ def test_a_file_is_fsynced_then_renamed_then_its_folder_fsynced(tmp_path, calls)
 def test_a_checkpoint_is_fsynced_file_by_file_with_the_manifest_last_then_renamed_then_its_parent_fsynced(
     tmp_path, calls
 ):
-    final = save(tmp_path, "1", {"learner": {"a": 1}, "envs": {}}, {})
+    final = save(tmp_path, checkpoint_name(1), {"learner": {"a": 1}, "envs": {}}, {})
     kinds = [call[0] for call in calls]
     at = kinds.index("rename")
     temporary = calls[at][1]

@@ -9,6 +9,7 @@ from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.suggest import nearest
+from hotloop.core.values import shortened
 
 RunSettings = DQNSettings | PPOSettings
 """Of any run."""
@@ -17,9 +18,11 @@ ALGORITHMS: dict[str, type[RunSettings]] = {"dqn": DQNSettings, "ppo": PPOSettin
 
 def settings_class(name: Any) -> type[RunSettings]:
     if not isinstance(name, str) or name not in ALGORITHMS:
-        near = nearest(str(name), ALGORITHMS)
+        near = nearest(str(name)[:80], ALGORITHMS)
         known = ", ".join(f"`{known}`" for known in ALGORITHMS)
-        raise SettingsError(f"`algorithm` is `{name}`, expected {known}", f"did you mean `{near}`?" if near else "")
+        raise SettingsError(
+            f"`algorithm` is {shortened(name)}, expected {known}", f"did you mean `{near}`?" if near else ""
+        )
     return ALGORITHMS[name]
 
 

@@ -58,11 +58,13 @@ def _export(arguments: Namespace) -> tuple[dict[str, Any], list[str]]:
         answer |= {"safetensors": export_torch(agent, arguments.torch)}
     if arguments.onnx is not None:
         from hotloop.export.onnx_file import export_onnx
+        from hotloop.loop.agent import require_same_actions
 
         with ExitStack() as cleanup:
             envs = _envs(agent, arguments.trust, notes)
             if envs is not None:
                 cleanup.callback(envs.close)
+                require_same_actions(agent, envs, agent.settings.env.id)
             answer |= {"onnx": export_onnx(agent, arguments.onnx, envs).as_data()}
     return answer, notes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hotloop.cli.arguments import VerbParser
 from hotloop.cli.train import with_progress
 
@@ -15,10 +17,15 @@ def run(words: list[str]) -> int:
     )
     parser.add_argument("run", help="a run's directory")
     parser.add_argument("--trust", action="store_true", help="allow the run's env to be imported from a file or module")
+    parser.add_argument(
+        "--accept-changes", action="store_true", help="go on although settings.toml was changed since it was saved"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     arguments = parser.parse_args(words)
     from hotloop import api
 
-    return with_progress(
-        arguments, lambda progress: api.resume(arguments.run, trust=arguments.trust, progress=progress)
-    )
+    def resume(progress: Any) -> dict[str, Any]:
+        accept = arguments.accept_changes
+        return api.resume(arguments.run, trust=arguments.trust, accept_changes=accept, progress=progress)
+
+    return with_progress(arguments, resume)

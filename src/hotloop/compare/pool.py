@@ -54,8 +54,7 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
     """A group of its own: Ctrl-C reaches the child once, through us, and not as the second one that stops at once."""
     make_folder(job.log.parent)
     environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW  # a folder from elsewhere may hold links
-    with explained("write", job.log), open(os.open(job.log, flags, 0o666), "wb") as log:
+    with explained("write", job.log), open(job.log, "wb", opener=_in_place) as log:
         process = subprocess.Popen(
             job.command,
             stdin=subprocess.DEVNULL,
@@ -66,6 +65,11 @@ def _start(job: Job) -> subprocess.Popen[bytes]:
         )
     job.status = "running"
     return process
+
+
+def _in_place(path: str, flags: int) -> int:
+    """A log that is a symbolic link would be written to wherever it leads."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def _finish(job: Job, code: int) -> None:

@@ -84,6 +84,24 @@ def join_graphs(parts: Sequence[Graphs]) -> Graphs:
     )
 
 
+def checked_graphs(graphs: Graphs, like: Graphs) -> Graphs:
+    """Graphs out of a file, as many and of the kind of `like`: offsets and edges are indices, which kernels do not
+    check. Raises ValueError."""
+    for name, array in graphs.arrays().items():
+        mine = like.arrays()[name]
+        if array.dtype != mine.dtype or array.ndim != mine.ndim or array.shape[1:] != mine.shape[1:]:
+            raise ValueError(f"`{name}` of the saved graphs is {array.dtype}{list(array.shape)}")
+    for offsets, rows in ((graphs.node_offsets, graphs.nodes), (graphs.edge_offsets, graphs.edges)):
+        grows = bool((np.diff(offsets) >= 0).all())
+        if offsets.shape != (len(like) + 1,) or offsets[0] != 0 or offsets[-1] != len(rows) or not grows:
+            raise ValueError("the offsets of the saved graphs do not fit their nodes and edges")
+    counts = np.repeat(graphs.num_nodes, np.diff(graphs.edge_offsets))[:, None]
+    wrong = bool(((graphs.edges < 0) | (graphs.edges >= counts)).any())
+    if wrong or len(graphs.graph) != len(like) or len(graphs.edge_features) != len(graphs.edges):
+        raise ValueError("the saved graphs have edges between nodes that are not there")
+    return graphs
+
+
 def same_graphs(one: Graphs, other: Graphs) -> bool:
     """Whether all values are equal."""
     return all(np.array_equal(mine, other.arrays()[name]) for name, mine in one.arrays().items())

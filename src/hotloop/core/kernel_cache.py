@@ -33,7 +33,7 @@ WITHOUT_CODE = {"hotloop.core.types", "hotloop.core.kernel_cache"}
 
 def kernels_folder() -> Path:
     """The folder of all kernels: the one that numba was told (`NUMBA_CACHE_DIR`), or in the user's cache."""
-    named = numba.config.CACHE_DIR
+    named = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     return own_folder(Path(named) / "hotloop-kernels" if named else cache_base() / "hotloop" / "kernels")
 
 

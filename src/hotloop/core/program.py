@@ -100,7 +100,7 @@ def _refuse_exits() -> None:
             raise SystemExit(status)
         leave(status)
 
-    os._exit = exit_or_raise  # type: ignore[assignment]
+    os._exit = exit_or_raise
 
 
 def _descriptor_of(stream: Any) -> int | None:

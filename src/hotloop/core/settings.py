@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.suggest import nearest
-from hotloop.core.values import convert
+from hotloop.core.values import convert, shortened
 
 Settings = TypeVar("Settings")
+_LONGEST_PATH = 120
 
 
 def build(cls: type[Settings], tree: Mapping[str, Any], *, source: str = "settings") -> Settings:
@@ -28,7 +29,7 @@ def build(cls: type[Settings], tree: Mapping[str, Any], *, source: str = "settin
 
 def _build(cls: Any, tree: Mapping[str, Any], root: Any, prefix: str, source: str) -> Any:
     if not isinstance(tree, Mapping):
-        raise SettingsError(f"`{prefix[:-1]}` in {source} is {tree!r}, expected a table of settings")
+        raise SettingsError(f"`{prefix[:-1]}` in {source} is {shortened(tree)}, expected a table of settings")
     hints = field_types(cls)
     values = {}
     for name, value in tree.items():
@@ -104,6 +105,7 @@ def _table_names(cls: Any, prefix: str = "") -> list[str]:
 
 
 def unknown_key(root: Any, path: str, source: str) -> SettingsError:
+    path = path if len(path) <= _LONGEST_PATH else path[:_LONGEST_PATH] + "..."
     near = nearest(path, [*leaf_types(root), *_table_names(root)])
     hint = f"did you mean `{near}`? " if near else ""
     name = getattr(root, "algorithm", None)

@@ -52,11 +52,12 @@ def convert(value: Any, hint: Any, path: str) -> Any:
     try:
         return _convert(value, hint)
     except (ValueError, TypeError, ArithmeticError):
-        shown = _shortened(value)
+        shown = shortened(value)
         raise SettingsError(f"`{path}` is {shown}, expected {type_name(hint)}", _value_hint(value, hint)) from None
 
 
-def _shortened(value: Any) -> str:
+def shortened(value: Any) -> str:
+    """A value as a sentence can hold it."""
     try:
         text = repr(value)
     except ValueError:  # an integer with more digits than Python prints

@@ -46,7 +46,7 @@ def env_name(env_id: str) -> str:
 
 def action_meaning(agent: AnyAgent) -> str:
     if isinstance(agent, Agent):
-        return _choice(_num_actions(agent), agent.first_action)
+        return _choice(agent.num_actions, agent.first_action)
     spec: Any = agent.action_spec
     if isinstance(spec, DiscreteActions):
         return _choice(spec.count, spec.first)
@@ -67,9 +67,5 @@ def _choice(count: int, first: int) -> str:
 
 def _actions(agent: AnyAgent) -> dict[str, Any]:
     if isinstance(agent, Agent):
-        return actions_as_data(DiscreteActions(_num_actions(agent), agent.first_action))
+        return actions_as_data(DiscreteActions(agent.num_actions, agent.first_action))
     return actions_as_data(agent.action_spec)
-
-
-def _num_actions(agent: Agent) -> int:
-    return int(agent.network.head.shape[0])  # type: ignore[index]

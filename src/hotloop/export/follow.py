@@ -11,7 +11,7 @@ from hotloop.core.errors import RunError
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK, Run
 from hotloop.runs.files import explained, opened
-from hotloop.runs.plain import parse_json
+from hotloop.runs.plain import parse_strict
 
 Row = dict[str, Any]
 _CHUNK = 2**20
@@ -46,7 +46,10 @@ class Tail:
                     yield self._row(line)
 
     def _row(self, line: bytes) -> Row:
-        row = parse_json(line, self._path)
+        try:
+            row = parse_strict(line)
+        except (ValueError, RecursionError) as error:
+            raise RunError(f"{self._path} has a line that is not valid JSON: {error}") from error
         if not isinstance(row, dict):
             raise RunError(f"{self._path} has a line that is not a JSON object")
         return row

@@ -17,8 +17,8 @@ from hotloop.core.errors import RunError
 from hotloop.export.extras import need
 from hotloop.export.follow import Once
 from hotloop.runs.directory import SETTINGS, Run
-from hotloop.runs.files import explained, make_folder, write_file
-from hotloop.runs.plain import read_json_table
+from hotloop.runs.files import explained, make_folder, read_file, write_file
+from hotloop.runs.plain import MAX_SETTINGS_BYTES, read_json_table
 
 STATE = "hotloop.json"
 """Beside the event files: of which run they are, and how far it was read."""
@@ -36,7 +36,7 @@ class TensorBoard:
         make_folder(folder)
         self._folder = folder
         self._writer: Any = None  # none until there is something to write: each makes a file
-        self._settings = "" if self.once.reached else (run.path / SETTINGS).read_text()
+        self._settings = "" if self.once.reached else _text_of(run.path / SETTINGS)
 
     def _reached(self) -> dict[str, int]:
         if not self._state.exists():
@@ -90,3 +90,8 @@ class _Library:
 
     def event(self, summary: Any, env_steps: int, wall_time: float) -> Any:
         return self._events.Event(summary=summary, step=env_steps, wall_time=wall_time)
+
+
+def _text_of(path: Path) -> str:
+    """To be shown beside the curves, damaged or not."""
+    return read_file(path, MAX_SETTINGS_BYTES).decode(errors="replace")

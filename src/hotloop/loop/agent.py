@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,19 +14,33 @@ from hotloop.algos.action_map import layout_of
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
-from hotloop.core.errors import CheckpointError, RunError
+from hotloop.core.errors import CheckpointError, EnvError, RunError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.terminal import say
-from hotloop.core.types import Array, Obs, ObsSpec, map_obs
+from hotloop.core.types import (
+    Array,
+    BoxActions,
+    DiscreteActions,
+    MultiDiscreteActions,
+    NodeActions,
+    Obs,
+    ObsSpec,
+    VecEnv,
+    map_obs,
+)
 from hotloop.loop.actor_agent import ActorAgent
 from hotloop.loop.agent_obs import as_batch
 from hotloop.loop.graph_agent import GraphAgent
+from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.maths import categorical, td
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import QNetwork, build_q_network
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run
+
+MISFITS = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError)
+"""What code that expects a state of its own raises when it is given another."""
 
 
 class Agent:
@@ -34,6 +51,10 @@ class Agent:
         self.settings = settings
         self.obs_spec = obs_spec
         self.first_action = first_action
+
+    @property
+    def num_actions(self) -> int:
+        return int(self.network.head.shape[0])  # type: ignore[index]
 
     def as_policy(self) -> Agent:
         """The same agent with actions numbered from 0, as our envs take them."""
@@ -62,23 +83,66 @@ def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAge
     found = checkpoint.newest(run.checkpoints, warn=say)
     if found is None:
         raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
-    _, state, meta = found
-    best = state["best"]["parameters"]
-    if isinstance(settings, PPOSettings):
-        return _load_actor(settings, best if len(best) else state["learner"]["weights"], meta)
-    return _load_q_agent(settings, best if len(best) else state["learner"]["online"], meta)
+    path, state, meta = found
+    with misfits_named(path):
+        best, current = state["best"]["parameters"], "weights" if isinstance(settings, PPOSettings) else "online"
+        values = best if len(best) else state["learner"][current]
+        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != np.float32:
+            raise ValueError("its weights are no vector of float32")
+        obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
+        require_weights(len(values), settings, obs_spec, action_spec)  # before anything of that size is built
+        if isinstance(settings, PPOSettings):
+            return _load_actor(settings, values, obs_spec, action_spec)
+        return _load_q_agent(settings, values, obs_spec, action_spec)
 
 
-def _load_q_agent(settings: DQNSettings, values: Array, meta: dict[str, Any]) -> Agent:
-    obs_spec = spec_from_data(meta["obs_spec"])
-    network = build_q_network(settings.network, obs_spec, meta["num_actions"], seed=0)
+@contextmanager
+def misfits_named(path: Path) -> Iterator[None]:
+    """A checkpoint whose every byte is as it was saved, and yet is not of a run with these settings."""
+    try:
+        yield
+    except MISFITS as error:
+        reason = f"{type(error).__name__}: {str(error)[:300]}"
+        raise CheckpointError(
+            f"checkpoint {path.name} is whole, but not of a run with these settings ({reason})",
+            "its settings.toml or its files were changed by hand; `hotloop train` begins anew",
+        ) from error
+
+
+def require_same_actions(agent: Agent | ActorAgent | GraphAgent, envs: VecEnv, env_id: str) -> None:
+    """Refuse an agent that would answer with actions that the env has not."""
+    spec = DiscreteActions(agent.num_actions) if isinstance(agent, Agent) else agent.action_spec
+    found, wanted = _kind(spec), _kind(envs.action_spec)
+    if found != wanted:
+        raise EnvError(
+            f"the agent was trained on other actions than `{env_id}` has: {found} where there are {wanted}",
+            "its settings.toml was changed, or its env is another one now",
+        )
+
+
+def _kind(spec: Any) -> str:
+    """Of actions, without where they begin and between which bounds they lie."""
+    if isinstance(spec, DiscreteActions):
+        return f"{spec.count} choices"
+    if isinstance(spec, MultiDiscreteActions):
+        return f"choices among {', '.join(map(str, spec.counts))}"
+    if isinstance(spec, BoxActions):
+        return f"numbers of shape {list(spec.shape)}"
+    if isinstance(spec, NodeActions):
+        return f"{spec.count} choices for each node and {_kind(spec.numbers)}"
+    return f"{_kind(spec.choices)} and {_kind(spec.numbers)}"
+
+
+def _load_q_agent(settings: DQNSettings, values: Array, obs_spec: Any, action_spec: Any) -> Agent:
+    if not isinstance(action_spec, DiscreteActions) or isinstance(obs_spec, GraphSpec):
+        raise ValueError("DQN has discrete actions and observations that are arrays")
+    network = build_q_network(settings.network, obs_spec, action_spec.count, seed=0)
     _require_size(values, sum(parameter.numel() for parameter in network.parameters()))
     torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
-    return Agent(network, settings, obs_spec, meta.get("first_action", 0))
+    return Agent(network, settings, obs_spec, action_spec.first)
 
 
-def _load_actor(settings: PPOSettings, values: Array, meta: dict[str, Any]) -> ActorAgent | GraphAgent:
-    obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
+def _load_actor(settings: PPOSettings, values: Array, obs_spec: Any, action_spec: Any) -> ActorAgent | GraphAgent:
     agent: ActorAgent | GraphAgent
     if isinstance(obs_spec, GraphSpec):
         agent = GraphAgent(settings, obs_spec, action_spec)

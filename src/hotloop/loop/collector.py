@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.core.graphs import Graphs
+from hotloop.core.graphs import Graphs, checked_graphs
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, EnvObs, EnvStep, Policy, VecEnv
 from hotloop.doctor.timer import PhaseTimer
@@ -112,5 +112,5 @@ def _as_parts(obs: EnvObs) -> dict[str, Array]:
 
 def _from_parts(parts: dict[str, Array], like: EnvObs) -> EnvObs:
     if isinstance(like, Graphs):
-        return Graphs(**parts)
+        return checked_graphs(Graphs(**parts), like)
     return dict(parts) if isinstance(like, dict) else parts["obs"]

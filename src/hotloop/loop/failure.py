@@ -23,7 +23,7 @@ from hotloop.loop.session_state import State
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run
-from hotloop.runs.files import TEMPORARY, remove_folder
+from hotloop.runs.files import TEMPORARY, is_real_folder, is_temporary, remove_folder, require_real_folder
 
 FOLDER = "failure"
 STREAMS = (("policy", "rng"), ("learner", "shuffler"), ("replay", "sampler", "generator"))
@@ -68,6 +68,7 @@ def _keep(error: NumbersError, run: Run, session: TrainingSession, say: Callable
 
 def save_failure(error: NumbersError, run: Run, session: TrainingSession) -> Path:
     """Write the bundle, in place of one that was there before."""
+    require_real_folder(run.path / FOLDER)
     failed = error.failed if isinstance(error, NotFiniteError) else FailedUpdate(0, 0.0, {}, {})
     counters, envs = session.counters, session.collector.envs
     meta = {
@@ -81,8 +82,9 @@ def save_failure(error: NumbersError, run: Run, session: TrainingSession) -> Pat
         "settings": as_tree(session.settings),
         **specs_as_data(envs),
     }
-    for leftover in (run.path / FOLDER, *run.path.glob(f"{TEMPORARY}{FOLDER}-*")):
-        if leftover.exists():
-            remove_folder(leftover)
+    ours = [path for path in run.path.glob(f"{TEMPORARY}{FOLDER}-*") if is_temporary(path.name)]
+    for path in (run.path / FOLDER, *ours):
+        if is_real_folder(path):
+            remove_folder(path)
     state = {"lane": failed.state or session.learner.lane.state(), "batch": failed.batch}
     return checkpoint.save(run.path, FOLDER, state, meta)

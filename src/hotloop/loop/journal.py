@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.core.errors import CheckpointError
+from hotloop.core.values import shortened
 from hotloop.doctor.timer import PhaseTimer
+from hotloop.loop.agent import misfits_named
 from hotloop.loop.contract import TrainingSession
+from hotloop.loop.resuming import changed_settings, require_counts, require_like, require_nanoseconds, told
 from hotloop.loop.session_state import State
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
 from hotloop.runs.directory import Run
-from hotloop.runs.events import EventLog
+from hotloop.runs.events import EventLog, damage_before, salvage_events
 from hotloop.runs.schema import SCHEMA
 
 LANE = "lane.json"
@@ -35,8 +37,9 @@ class Journal:
         self._session = session
         self._timer = timer
         self._warn = warn
-        self._events = EventLog(run.events)
-        self._checkpoints = checkpoint.Checkpoints(run.checkpoints, session.settings.checkpoint.keep)
+        self._settings = run.settings()  # as they stand in the file, which a later resume reads again
+        self._opened: EventLog | None = None
+        self._checkpoints = checkpoint.Checkpoints(run.checkpoints, session.settings.checkpoint.keep, warn)
         self._beginning: tuple[State, int] | None = None
         self.saved_env_steps = 0
 
@@ -44,6 +47,7 @@ class Journal:
         """A first row for a new run; for one that stopped, everything as its newest checkpoint has it."""
         found = self._checkpoints.newest(self._warn)
         if found is None:
+            self._opened = EventLog(self._run.events)
             choice = self._session.learner.choice
             self._run.write_json(LANE, {"lane": choice.name, "reason": choice.reason})
             if self._events.offset:
@@ -54,18 +58,40 @@ class Journal:
                 self._beginning = copy.deepcopy(self._session.state()), self._events.offset
             return
         path, state, meta = found
-        try:
+        with misfits_named(path):
+            require_counts(state["counters"])
+            require_like(state, self._session.state())
             self._session.load_state(state)
-            self._timer.add_ns(meta["phases_ns"])
-            self._events.truncate(meta["events_offset"])
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise CheckpointError(
-                f"checkpoint {path.name} is whole, but not of a run with these settings ({reason})",
-                "its settings.toml or its files were changed by hand; `hotloop train` begins anew",
-            ) from error
+            self._timer.add_ns(require_nanoseconds(meta["phases_ns"]))
+            offset = meta["events_offset"]
+            if type(offset) is not int or offset < 0:
+                raise ValueError(f"`events_offset` is {shortened(offset)}")
         self.saved_env_steps = self._session.counters.env_steps
         self._warn(f"continues from {self.saved_env_steps:,} env steps")
+        self._continue_events(offset)
+        if changed := changed_settings(meta.get("settings"), self._settings):
+            self._warn(f"settings were changed, so the run will not end as it would have: {told(changed)}")
+            row = {"event": "settings", "env_steps": self.saved_env_steps}
+            self.log(row | {"changed": {name: list(pair) for name, pair in changed.items()}})
+
+    def _continue_events(self, offset: int) -> None:
+        """Rows as they were at the checkpoint. A file that lost some is no reason to lose the run: it is put aside,
+        what can be read of it is kept, and both are told."""
+        damage = damage_before(self._run.events, offset)
+        aside, kept = salvage_events(self._run.events, self.saved_env_steps) if damage else ("", 0)
+        self._opened = EventLog(self._run.events)
+        if not damage:
+            self._events.truncate(offset)
+            return
+        where = f"; the damaged file is now {aside}" if aside else ""
+        self._warn(f"{self._run.events} is damaged ({damage}): {kept} rows of it are kept, the others are lost{where}")
+        lost = {"reason": damage, "rows_kept": kept, "damaged": aside}
+        self.log({"event": "rows_lost", "env_steps": self.saved_env_steps, **lost})
+
+    @property
+    def _events(self) -> EventLog:
+        assert self._opened is not None, "the journal has not begun"
+        return self._opened
 
     def rewind(self, change: Callable[[State], None]) -> None:
         """Everything as the newest checkpoint has it, or as the run began, once `change` has had its say; what was
@@ -92,6 +118,7 @@ class Journal:
             "events_offset": self._events.sync(),
             **specs_as_data(envs),
             "lane": session.learner.lane.name,
+            "settings": self._settings,
         }
         self._checkpoints.save(checkpoint.checkpoint_name(session.counters.env_steps), session.state(), meta)
         self._checkpoints.thin()
@@ -121,7 +148,8 @@ class Journal:
         return digest(self._session.state())
 
     def close(self) -> None:
-        self._events.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def _clock_fields(self, with_shares: bool = False) -> dict[str, Any]:
         seconds = {name: ns / 1e9 for name, ns in self._timer.totals_ns().items()}

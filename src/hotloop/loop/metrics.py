@@ -113,4 +113,4 @@ def _to_host(scalars: Any) -> Array:
 
 
 def _mean(values: Collection[Any]) -> float | None:
-    return float(np.mean(values)) if len(values) else None
+    return float(np.mean([*values])) if len(values) else None

@@ -22,6 +22,7 @@ from hotloop.loop.metrics import Metrics
 from hotloop.loop.rollout import RolloutBuffer
 from hotloop.loop.run_envs import judge, make_run_envs
 from hotloop.loop.session_state import State, load_state_of, state_of
+from hotloop.loop.sizes import require_memory
 
 
 @dataclass
@@ -78,6 +79,7 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
     counters, envs = Counters(), make_run_envs(settings, settings.env.num_envs, "env", 0)
+    require_memory(settings, envs.obs_spec, envs.action_spec)
     build = build_graph_parts if isinstance(envs.obs_spec, GraphSpec) else build_parts
     parts = build(settings, envs, counters)
     metrics = Metrics(parts["learner"].measures, terms=getattr(envs, "reward_terms", ()))

@@ -27,11 +27,13 @@ from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run
+from hotloop.runs.files import require_real_folder
 
 
 def repeat_failure(run: Run) -> dict[str, Any]:
     """What each tensor of the failed update is, up to the first that is not finite: the object of `hotloop replay`."""
     folder = run.path / FOLDER
+    require_real_folder(folder)
     if not folder.is_dir():
         what = "is finished and has no failed update" if run.finished else "has no failed update"
         raise RunError(f"{run.path} {what}", "only a run whose numbers became NaN or infinite keeps one")

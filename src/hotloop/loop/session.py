@@ -24,6 +24,7 @@ from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.loop.run_envs import judge, make_run_envs
 from hotloop.loop.session_state import State, load_state_of, state_of
+from hotloop.loop.sizes import require_memory
 from hotloop.replay.buffer import Replay, Returns
 from hotloop.replay.disk import placed
 
@@ -71,7 +72,8 @@ class Session:
         return state_of(self) | {"replay": self.replay.state()}
 
     def load_state(self, state: State) -> None:
-        self.replay.load_state(state["replay"])  # before the envs: made anew, they drop its pending rows
+        num_actions = require_discrete(self.settings.env.id, self.collector.envs.action_spec).count
+        self.replay.load_state(state["replay"], num_actions)  # before the envs: made anew, they drop its pending rows
         load_state_of(self, state)
 
     def close(self) -> None:
@@ -84,6 +86,7 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     counters = Counters()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
     num_actions = require_discrete(settings.env.id, envs.action_spec).count
+    require_memory(settings, envs.obs_spec, envs.action_spec)
     learner = DQNLearner(settings, envs.obs_spec, num_actions, counters)
     metrics = Metrics(learner.measures)
     returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ from hotloop.core.types import (
     ObsSpec,
     VecEnv,
 )
+from hotloop.runs.flatten import DTYPES
+
+LARGEST = 2**40
+"""Numbers in an observation, or choices: beyond it is no spec of an env's, and sizes would overflow."""
 
 
 def specs_as_data(envs: VecEnv) -> dict[str, Any]:
@@ -34,11 +39,29 @@ def spec_as_data(spec: ObsSpec | GraphSpec) -> Any:
 
 
 def spec_from_data(data: Any) -> Any:
+    """Raises ValueError, TypeError, KeyError or AttributeError where it is none."""
     if "graph" in data:
-        return GraphSpec(*data["graph"])
+        return GraphSpec(*_counts(data["graph"]))
     if "parts" in data:
-        return {name: ArraySpec(tuple(part["shape"]), np.dtype(part["dtype"])) for name, part in data["parts"].items()}
-    return ArraySpec(tuple(data["shape"]), np.dtype(data["dtype"]))
+        return {name: _array_spec(part) for name, part in data["parts"].items()}
+    return _array_spec(data)
+
+
+def _array_spec(data: Any) -> ArraySpec:
+    shape = _counts(data["shape"])
+    if data["dtype"] not in DTYPES or math.prod(shape) > LARGEST:
+        raise ValueError(f"no observation has shape {shape} and dtype {data['dtype']!r:.40}")
+    return ArraySpec(shape, np.dtype(data["dtype"]))
+
+
+def _counts(values: Any, least: int = 0) -> tuple[int, ...]:
+    """Whole numbers that something can be counted by."""
+    if not isinstance(values, list) or len(values) > 10_000:
+        raise ValueError("a list of counts was expected")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+            raise ValueError(f"{value!r:.40} is no count")
+    return tuple(values)
 
 
 def actions_as_data(spec: ActionSpec | NodeActions) -> dict[str, Any]:
@@ -55,14 +78,24 @@ def actions_as_data(spec: ActionSpec | NodeActions) -> dict[str, Any]:
 
 
 def actions_from_data(data: dict[str, Any]) -> Any:
+    """Raises ValueError, TypeError or KeyError where they are none."""
     choices, numbers = None, None
     if "choices" in data:
-        choices = MultiDiscreteActions(tuple(data["choices"]), tuple(data["first_choices"]))
+        counts, firsts = _counts(data["choices"], 1), _counts(data["first_choices"], -LARGEST)
+        if firsts and len(firsts) != len(counts):
+            raise ValueError("choices and their first numbers differ in length")
+        choices = MultiDiscreteActions(counts, firsts)
     if "action_shape" in data:
         low, high = (tuple(float(bound) for bound in data[name]) for name in ("action_low", "action_high"))
-        numbers = BoxActions(low, high, tuple(data["action_shape"]))
+        shape = _counts(data["action_shape"])
+        if not len(low) == len(high) == math.prod(shape) or any(math.isnan(bound) for bound in (*low, *high)):
+            raise ValueError("the bounds of the actions do not fit their shape")
+        numbers = BoxActions(low, high, shape)
     if numbers and "node_choices" in data:
-        return NodeActions(data["node_choices"], numbers)
+        (count,) = _counts([data["node_choices"]], 1)
+        return NodeActions(count, numbers)
     if choices and numbers:
         return HybridActions(choices, numbers)
-    return choices or numbers or DiscreteActions(data["num_actions"], data.get("first_action", 0))
+    if choices or numbers:
+        return choices or numbers
+    return DiscreteActions(*_counts([data["num_actions"]], 1), *_counts([data.get("first_action", 0)], -LARGEST))

@@ -72,8 +72,8 @@ class Watchdog:
 
 def watch(run: int, seconds: float, stack: int, env_id: str, package: str) -> None:
     """Until the run has ended, by itself or by us."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to all processes of a run
-        signal.signal(number, signal.SIG_IGN)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # sent to all processes of a run
+        signal.signal(each, signal.SIG_IGN)
     number = 0
     while not number:
         number = _next_signal(run, IDLE_SECONDS)

@@ -8,7 +8,7 @@ from typing import Literal
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import require_finite
 from hotloop.nets.graph_settings import GraphNetworkSettings
-from hotloop.nets.settings import Activation
+from hotloop.nets.settings import Activation, require_widths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,6 @@ class ActorCriticSettings:
 
     def __post_init__(self) -> None:
         require_finite(self, "network.")
-        if any(width < 1 for width in self.hidden):
-            raise SettingsError(f"`network.hidden` is {list(self.hidden)}, expected widths of at least 1")
+        require_widths(self.hidden, "network.hidden")
         if not -10.0 <= self.log_std <= 2.0:
             raise SettingsError(f"`network.log_std` is {self.log_std}, expected -10 to 2")

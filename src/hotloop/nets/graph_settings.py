@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import require_at_least
 
+MOST_LAYERS = 1_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class GraphNetworkSettings:
@@ -25,6 +27,8 @@ class GraphNetworkSettings:
 
     def __post_init__(self) -> None:
         require_at_least(1, self, "network.graph.", "width", "heads", "layers", "feed_forward", "groups")
+        if self.layers > MOST_LAYERS:
+            raise SettingsError(f"`network.graph.layers` is {self.layers:,}, expected at most {MOST_LAYERS:,}")
         for name in ("heads", "groups"):
             if self.width % getattr(self, name):
                 raise SettingsError(

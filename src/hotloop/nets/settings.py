@@ -6,9 +6,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import require_finite
+from hotloop.core.values import require_finite, shortened
 
+MOST_LAYERS = 1_000
 Activation = Literal["relu", "tanh", "selu", "leaky_relu"]
+
+
+def require_widths(widths: tuple[int, ...], name: str) -> None:
+    if any(width < 1 for width in widths):
+        raise SettingsError(f"`{name}` is {shortened(list(widths))}, expected widths of at least 1")
+    if len(widths) > MOST_LAYERS:
+        raise SettingsError(f"`{name}` has {len(widths):,} layers, expected at most {MOST_LAYERS:,}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +72,7 @@ class BranchSettings:
         for name in ("row_width", "width", "attention"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"`network.branches.{name}` is {getattr(self, name)}, expected at least 1")
-        if any(width < 1 for width in self.vector_hidden):
-            raise SettingsError(
-                f"`network.branches.vector_hidden` is {list(self.vector_hidden)}, expected widths of at least 1"
-            )
+        require_widths(self.vector_hidden, "network.branches.vector_hidden")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +105,7 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         require_finite(self, "network.")
-        if any(width < 1 for width in self.hidden):
-            raise SettingsError(f"`network.hidden` is {list(self.hidden)}, expected widths of at least 1")
+        require_widths(self.hidden, "network.hidden")
         if self.atoms < 1:
             raise SettingsError(f"`network.atoms` is {self.atoms}, expected 1 (scalar) or more (C51 uses 51)")
         if self.v_max <= self.v_min:

@@ -149,11 +149,13 @@ class Replay:
         window = {} if self._window is None else self._window.state()
         return {"ring": self._ring.state(), "sampler": self._sampler.state(), "n_step": window}
 
-    def load_state(self, state: dict[str, Any]) -> None:
-        self._ring.load_state(state["ring"])
-        self._sampler.load_state(state["sampler"])
+    def load_state(self, state: dict[str, Any], num_actions: int | None = None) -> None:
+        """Whatever kernels take for an index is one: rows, priorities, windows and, where their number is given,
+        actions. A file may hold anything."""
+        self._ring.load_state(state["ring"], num_actions)
+        self._sampler.load_state(state["sampler"], self._ring.size)
         if self._window is not None:
-            self._window.load_state(state["n_step"])
+            self._window.load_state(state["n_step"], num_actions)
 
 
 def _wrong_length(num_envs: int) -> EnvError:

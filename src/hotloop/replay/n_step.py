@@ -86,11 +86,18 @@ class NStepWindow:
     def state(self) -> dict[str, Any]:
         return {name: array.copy() for name, array in self._saved().items()}
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any], num_actions: int | None = None) -> None:
         for name, array in self._saved().items():
             if np.shape(state[name]) != array.shape:
                 raise CheckpointError(
                     f"saved n-step {name} have shape {np.shape(state[name])}, expected {array.shape}",
                     "resume with the n_step and num_envs that the run was started with",
                 )
+        (oldest, pending), n_step = np.transpose(state["window"]), self._returns.n_step
+        if ((oldest < 0) | (oldest >= n_step) | (pending < 0) | (pending >= n_step)).any():
+            raise CheckpointError(f"a saved window has steps that it has no room for; there is room for {n_step}")
+        actions = np.asarray(state["actions"])
+        if num_actions is not None and ((actions < 0) | (actions >= num_actions)).any():
+            raise CheckpointError(f"a saved window holds an action that is none of {num_actions}")
+        for name, array in self._saved().items():
             array[:] = state[name]

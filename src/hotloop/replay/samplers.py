@@ -35,7 +35,9 @@ class Sampler(Protocol):
 
     def state(self) -> dict[str, Any]: ...
 
-    def load_state(self, state: dict[str, Any]) -> None: ...
+    def load_state(self, state: dict[str, Any], size: int) -> None:
+        """Of a replay with `size` rows."""
+        ...
 
 
 def make_sampler(settings: ReplaySettings, seed: int) -> Sampler:
@@ -68,7 +70,7 @@ class Uniform:
     def state(self) -> dict[str, Any]:
         return {"generator": self._generator.copy()}
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any], size: int) -> None:
         self._generator[:] = state["generator"]
 
 
@@ -115,16 +117,19 @@ class Prioritised:
         leaves = self.tree.leaves[: self._filled]
         return {"generator": self._generator.copy(), "leaves": leaves, "largest": self._largest}
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any], size: int) -> None:
         leaves = np.array(state["leaves"], dtype=np.float64)  # a copy: it may be a view of our own tree
-        if leaves.ndim != 1 or leaves.size > self.tree.capacity:
+        if leaves.shape != (size,) or size > self.tree.capacity:
             raise CheckpointError(
-                f"saved priorities have shape {leaves.shape}, expected at most {self.tree.capacity} of them",
+                f"saved priorities have shape {leaves.shape}, expected {size} of them",
                 "resume with the replay capacity that the run was started with",
             )
+        largest = float(state["largest"])
+        if not (np.isfinite(leaves).all() and (leaves > 0).all() and 0 < largest < np.inf):
+            raise CheckpointError("a saved priority is no number above 0")
         self._generator[:] = state["generator"]
         self._filled = leaves.size
-        self._largest = float(state["largest"])
+        self._largest = largest
         self.tree.fill(0, self.tree.capacity, 0.0)
         self.tree.set(np.arange(leaves.size, dtype=np.int64), leaves)
 

@@ -101,11 +101,13 @@ class Ring:
         """The filled rows in segments, as views, not copies: write them out before the next `add`."""
         return {"rows": self._versions.cut(self._rows()[: self.size], self.num_added), "num_added": self.num_added}
 
-    def load_state(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any], num_actions: int | None = None) -> None:
         """`rows` in pieces with versions; or one array, as checkpoints held them once."""
         saved, num_added = state["rows"], int(state["num_added"])
         in_pieces = hasattr(saved, "pieces")
         pieces, versions = (saved.pieces, saved.versions) if in_pieces else ([np.asarray(saved)], [object()])
+        if num_added < 0:
+            raise CheckpointError(f"the saved replay counts {num_added} rows")
         size = min(num_added, self.capacity)
         target = self._rows()[:size]
         lengths: list[int] = []
@@ -113,6 +115,9 @@ class Ring:
             stretch = target[sum(lengths) :][: piece.shape[0] if piece.ndim else 0]
             if piece.shape != stretch.shape or piece.dtype != np.uint8:
                 raise self._not_ours(piece, size)
+            actions = np.ascontiguousarray(piece[:, :8]).view(np.int64)  # the first field of a row
+            if num_actions is not None and ((actions < 0) | (actions >= num_actions)).any():
+                raise CheckpointError(f"a saved transition holds an action that is none of {num_actions}")
             stretch[:] = piece
             lengths.append(len(piece))
         if sum(lengths) != size:

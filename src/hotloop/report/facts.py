@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import Any
 from hotloop.core.errors import CheckpointError, HotloopError, RunError
 from hotloop.loop.journal import LANE
 from hotloop.report.numbers import number_in
+from hotloop.report.rows import EventRows, Rows, read_rows
+from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import ABOUT, RESULT, Run, is_run
 from hotloop.runs.listing import summarise
-from hotloop.runs.manifest import check_sizes, is_part_name, read_manifest
+from hotloop.runs.manifest import check_sizes, read_manifest
 
 MOST_NOTES = 12
-_LONGEST_LINE = 16 * 2**20
-Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class RunFacts:
     rows: Rows = field(default_factory=list)
     checkpoints: tuple[str, ...] = ()  # names of those whose files are all there, oldest first
     notes: tuple[str, ...] = ()
+    thinned: str = ""  # how many rows there were, where not each of them is drawn
 
     def rows_of(self, event: str) -> Rows:
         return [row for row in self.rows if row.get("event") == event]
@@ -59,7 +59,7 @@ def read_facts(path: Path) -> RunFacts:
     run = Run(path) if is_run(path) else Run.open(path)
     summary = summarise(path)
     notes: list[str] = []
-    rows = _read_rows(run.events, notes)
+    events = _read_rows(run.events, notes)
     checkpoints = _read_checkpoints(run.checkpoints, notes)
     return RunFacts(
         run=run,
@@ -68,10 +68,11 @@ def read_facts(path: Path) -> RunFacts:
         settings=_or_noted(run.settings, notes),
         about=_or_noted(lambda: run.read_json(ABOUT), notes),
         lane=_or_noted(lambda: run.read_json(LANE), notes) if (path / LANE).exists() else {},
-        result=_or_noted(run.result, notes) if (path / RESULT).exists() else {},
-        rows=rows,
+        result=_or_noted(lambda: run.read_json(RESULT), notes) if (path / RESULT).exists() else {},
+        rows=events.rows,
         checkpoints=checkpoints,
         notes=tuple(_few(notes)),
+        thinned=events.told(run.events.name),
     )
 
 
@@ -83,49 +84,30 @@ def _or_noted(read: Callable[[], dict[str, Any]], notes: list[str]) -> dict[str,
         return {}
 
 
-def _read_rows(path: Path, notes: list[str]) -> Rows:
+def _read_rows(path: Path, notes: list[str]) -> EventRows:
     """Every line that can be read; a last one without its end is one that is being written, or was cut off."""
-    rows: Rows = []
-    damaged: list[int] = []
     try:
-        with path.open("rb") as stream:
-            number = 0
-            while line := stream.readline(_LONGEST_LINE):
-                number += 1
-                row = _row(line)
-                if row is not None:
-                    rows.append(row)
-                elif line.endswith(b"\n"):
-                    damaged.append(number)
-                else:
-                    notes.append(f"The last line of {path.name} (line {number}) is cut off; it is left out.")
+        found = read_rows(path)
     except OSError as error:
         notes.append(f"{path.name} cannot be read ({error.strerror}): there are no curves.")
-    if damaged:
-        told = ", ".join(map(str, damaged[:5])) + (" ..." if len(damaged) > 5 else "")
-        notes.append(f"{len(damaged)} lines of {path.name} cannot be read and are left out (line {told}).")
-    return rows
-
-
-def _row(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
+        return EventRows()
+    if found.cut_off:
+        notes.append(f"The last line of {path.name} (line {found.cut_off}) is cut off; it is left out.")
+    if found.num_damaged:
+        lines = ", ".join(map(str, found.damaged[:5])) + (" ..." if found.num_damaged > 5 else "")
+        notes.append(f"{found.num_damaged} lines of {path.name} cannot be read and are left out (line {lines}).")
+    return found
 
 
 def _read_checkpoints(folder: Path, notes: list[str]) -> tuple[str, ...]:
     """By manifest and sizes, which is cheap; that every byte is right is found out by who loads one."""
     good = []
     try:
-        paths = sorted(folder.iterdir()) if folder.is_dir() else []
-    except OSError as error:
-        notes.append(f"The folder of the checkpoints cannot be read ({error.strerror}).")
+        paths = newest_first(folder)[::-1]
+    except RunError as error:
+        notes.append(f"The checkpoints cannot be read: {error.message}.")
         paths = []
     for path in paths:
-        if not path.is_dir() or not is_part_name(path.name):
-            continue
         try:
             check_sizes(path, read_manifest(path))
             good.append(path.name)

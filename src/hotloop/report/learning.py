@@ -6,9 +6,10 @@ from typing import Any
 
 from hotloop.compare.ticks import time_unit
 from hotloop.doctor.views.html import Child, Html, element, join, section, table
-from hotloop.report.facts import Rows, RunFacts
+from hotloop.report.facts import RunFacts
 from hotloop.report.numbers import count, measured, number_in
 from hotloop.report.plots import Axes, axes_for, band, dots, hover, line, plot, small_plot, small_plots
+from hotloop.report.rows import Rows
 from hotloop.report.series import COUNTERS, RETURNS, Series, best_row, names_of, series, training_seconds
 
 _MOST_DOTS = 80
@@ -57,6 +58,7 @@ def curves(facts: RunFacts) -> Html:
         return section("Learning curve", element("p", words, class_="missing"))
     plots = [_curve(judged, trained, evaluations, against) for against in ("env_steps", "seconds")]
     note = "Time is that of training alone: start-up, compiling, evaluation and checkpoints are left out."
+    note = f"{note} {facts.thinned}".strip()
     return section("Learning curve", element("div", *plots, class_="pair"), _legend(judged, trained), note=note)
 
 

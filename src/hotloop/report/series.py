@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hotloop.loop.journal import NOT_TRAINING
-from hotloop.report.facts import Rows
 from hotloop.report.numbers import number_in, number_of
+from hotloop.report.rows import COUNTERS as COUNTERS
+from hotloop.report.rows import Rows
 
 MOST_POINTS, MOST_SLICES, MOST_NAMES = 400, 60, 40
-COUNTERS = ("event", "env_steps", "updates", "episodes", "seconds", "env_steps_per_second", "phases", "schema", "time")
 RETURNS = ("mean_return", "std_return", "mean_length")
 
 

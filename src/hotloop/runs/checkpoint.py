@@ -20,14 +20,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hotloop.core.errors import CheckpointError, RunError
-from hotloop.runs.checkpoint_files import FolderWriter, State, free_name, load_folder, newest_first, verify_folder
+from hotloop.runs.checkpoint_files import (
+    FolderWriter,
+    State,
+    free_name,
+    load_folder,
+    newest_first,
+    verify_folder,
+)
+from hotloop.runs.checkpoint_files import checkpoint_name as checkpoint_name
 from hotloop.runs.files import (
-    TEMPORARY,
     FileRecord,
     explained,
     fsync_folder,
+    is_real_folder,
+    is_temporary,
     make_folder,
     remove_folder,
+    require_real_folder,
     temporary_beside,
     write_chunks,
 )
@@ -39,11 +49,6 @@ from hotloop.runs.verified import Verified
 Warn = Callable[[str], None]
 
 
-def checkpoint_name(env_steps: int) -> str:
-    """Names that sort by env steps."""
-    return f"{env_steps:015d}"
-
-
 class _Good(NamedTuple):
     """A checkpoint that this process wrote or checked, and where its segments are."""
 
@@ -52,13 +57,18 @@ class _Good(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one run, of which the newest `keep` stay; remembers what it wrote, loaded and checked."""
+    """The checkpoints of one run, of which the newest `keep` stay; remembers what it wrote, loaded and checked.
 
-    def __init__(self, folder: Path, keep: int = 2) -> None:
+    What it removes beside checkpoints that newer ones replace, and what it had to leave, is told to `warn`.
+    """
+
+    def __init__(self, folder: Path, keep: int = 2, warn: Warn = lambda text: None) -> None:
         if keep < 1:
             raise ValueError(f"at least one checkpoint must be kept, not {keep}")
         self.folder = folder
         self._keep = keep
+        self._warn = warn
+        self._left: set[Path] = set()  # what could not be removed, told once
         self._verified = Verified()
         self._good: list[_Good] = []  # newest first
         self._versions: dict[object, FileRecord] = {}  # of the state saved or loaded last
@@ -69,6 +79,7 @@ class Checkpoints:
             raise RunError(f"checkpoint {name!r} with parts {list(state)}: names are letters, digits and `_`")
         pieces = {part: split(content) for part, content in state.items()}
         saved_meta = json_safe(meta, "meta")
+        require_real_folder(self.folder)
         make_folder(self.folder)
         final = free_name(self.folder, name)
         writer = FolderWriter(temporary_beside(final), self._source)
@@ -106,26 +117,48 @@ class Checkpoints:
         return path, state, manifest.meta
 
     def thin(self) -> None:
-        """Remove all but the newest verified ones, and what crashes left behind.
+        """Remove all but the newest verified ones, and what crashes left behind: folders whose names and files are
+        ours, and nothing else.
 
         Where not a single one verifies nothing is removed: damaged is better than gone.
         """
         kept: list[_Good] = []
-        surplus: list[Path] = []
+        surplus: list[tuple[Path, str]] = []  # why, where it is worth a word
         files: list[Path] = []
         for path in newest_first(self.folder):
-            manifest = self._checked(path) if len(kept) < self._keep else None
-            if manifest is None:
-                surplus.append(path)
+            if len(kept) >= self._keep:
+                surplus.append((path, ""))
+                continue
+            try:
+                manifest = verify_folder(path, self._verified)
+            except CheckpointError as error:
+                surplus.append((path, error.message))
             else:
                 kept.append(_good(path, manifest))
                 files.extend(path / name for name in manifest.files)
-        for path in surplus if kept else []:
-            remove_folder(path)
-        for path in self.folder.glob(TEMPORARY + "*"):
-            remove_folder(path)
+        for path, why in surplus if kept else []:
+            self._remove(path, why)
+        for path in self._left_by_crashes():
+            self._remove(path, "a save that was cut short left it")
         self._good = kept
         self._verified.forget_all_but(files)
+
+    def _left_by_crashes(self) -> list[Path]:
+        if not is_real_folder(self.folder):
+            return []
+        return [path for path in self.folder.iterdir() if is_temporary(path.name) and is_real_folder(path)]
+
+    def _remove(self, path: Path, why: str) -> None:
+        if path in self._left:
+            return
+        try:
+            remove_folder(path)
+        except RunError as error:
+            self._left.add(path)
+            self._warn(f"checkpoint {path.name} was not removed: {error.message}")
+            return
+        if why:
+            self._warn(f"removed {path}: {why}")
 
     def _source(self, version: object) -> tuple[Path, FileRecord] | None:
         """Where an unchanged segment can be linked from: the last checkpoint but one, or the last if only one stays."""

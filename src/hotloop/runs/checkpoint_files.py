@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
-from hotloop.runs.files import FileRecord, explained, write_chunks
+from hotloop.runs.files import FileRecord, explained, is_real_folder, require_real_folder, write_chunks
 from hotloop.runs.flatten import Split, join, plain_array
 from hotloop.runs.manifest import (
     Manifest,
     check_sizes,
     damage_named,
-    is_part_name,
     read_manifest,
     read_verified,
     segment_name,
@@ -26,6 +26,7 @@ from hotloop.runs.segments import SavedArray, saved_arrays
 from hotloop.runs.tensors import decode, encode
 from hotloop.runs.verified import Verified
 
+_NAME = re.compile(r"(?P<env_steps>[0-9]{15,19})(-(?P<again>[1-9][0-9]{0,8}))?")
 State = dict[str, dict[str, Any]]
 Source = Callable[[object], tuple[Path, FileRecord] | None]
 """The file of another checkpoint that holds a version of a segment, if there is one to link to."""
@@ -117,21 +118,38 @@ def verify_folder(path: Path, verified: Verified) -> Manifest:
     return manifest
 
 
+def checkpoint_name(env_steps: int) -> str:
+    """Names that sort by env steps."""
+    return f"{env_steps:015d}"
+
+
+def is_checkpoint_name(name: str) -> bool:
+    """Whether `Checkpoints.save` can have made it; everything else in the folder is somebody else's."""
+    return _NAME.fullmatch(name) is not None
+
+
 def newest_first(folder: Path) -> list[Path]:
-    if not folder.is_dir():
+    """The checkpoints there are, damaged ones too. Refuses a folder that is a link."""
+    require_real_folder(folder)
+    if not is_real_folder(folder):
         return []
     with explained("read", folder), os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and is_part_name(entry.name)]
+        names = [
+            entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and is_checkpoint_name(entry.name)
+        ]
     return [folder / name for name in sorted(names, key=_order, reverse=True)]
 
 
-def _order(name: str) -> tuple[int, str, int]:
-    """By env steps, also where they outgrow the digits that names are filled up to; then the latest save."""
-    base, _, again = name.partition("-")
-    return len(base), base, int(again) if again.isdecimal() else 0
+def _order(name: str) -> tuple[int, int]:
+    """By env steps, then the latest save."""
+    env_steps, _, again = name.partition("-")
+    return int(env_steps), int(again or 0)
 
 
 def free_name(folder: Path, name: str) -> Path:
     """`name`, or `name-K` with K above all that exist, so that the latest save sorts last."""
-    taken = [_order(path.name)[2] for path in newest_first(folder) if path.name.partition("-")[0] == name]
+    again = re.compile(re.escape(name) + r"-([1-9][0-9]{0,8})")
+    with explained("read", folder):
+        there = os.listdir(folder)
+    taken = [int(found[1]) for found in map(again.fullmatch, there) if found] + ([0] if name in there else [])
     return folder / (f"{name}-{max(taken) + 1}" if taken else name)

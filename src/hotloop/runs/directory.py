@@ -8,8 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -19,11 +18,12 @@ import tomli_w
 
 from hotloop.core.errors import RunError
 from hotloop.runs import lock
-from hotloop.runs.files import TEMPORARY, explained, fsync_folder, make_folder, read_file, write_file
-from hotloop.runs.plain import MAX_JSON_BYTES, finite_or_null, read_json_table
+from hotloop.runs.files import explained, fsync_folder, is_plain_file, is_temporary, make_folder, read_file, write_file
+from hotloop.runs.plain import MAX_SETTINGS_BYTES, finite_or_null, parse_toml, read_json_table
 from hotloop.runs.schema import SCHEMA, hotloop_version
 
 SETTINGS, ABOUT, RESULT, EVENTS, LOCK = "settings.toml", "run.json", "result.json", "events.jsonl", "lock"
+_JUDGED = ("episodes", "mean_return", "std_return")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
 
 
@@ -67,13 +67,17 @@ class Run:
             run.read_json(ABOUT)  # refuses a run of another schema before anything else is believed
         return run
 
-    def lock(self) -> None:
+    def lock(self, warn: Callable[[str], None] = lambda text: None) -> None:
         """Refuse a second trainer. Held until `close` or the end of this process; again is fine."""
-        if self._lock is None:
-            self._lock = lock.acquire(self.path / LOCK)
-            for leftover in self.path.glob(TEMPORARY + "*"):  # of a write that a crash cut short
-                with suppress(OSError):
-                    leftover.unlink()
+        if self._lock is not None:
+            return
+        self._lock = lock.acquire(self.path / LOCK)
+        with explained("read", self.path):
+            leftovers = [path for path in self.path.iterdir() if is_temporary(path.name) and is_plain_file(path)]
+        for path in leftovers:
+            with suppress(OSError):
+                path.unlink()
+                warn(f"removed {path}: a write that was cut short left it")
 
     def close(self) -> None:
         if self._lock is not None:
@@ -89,8 +93,8 @@ class Run:
     def settings(self) -> dict[str, Any]:
         path = self.path / SETTINGS
         try:
-            return tomllib.loads(read_file(path, MAX_JSON_BYTES).decode())
-        except (ValueError, RecursionError) as error:
+            return parse_toml(read_file(path, MAX_SETTINGS_BYTES))
+        except ValueError as error:
             raise RunError(f"{path} is not valid TOML: {error}", "mend it by hand or restore it from a copy") from error
 
     def write_json(self, name: str, data: Mapping[str, Any]) -> None:
@@ -114,12 +118,45 @@ class Run:
         return (self.path / RESULT).is_file()
 
     def result(self) -> dict[str, Any]:
-        return self.read_json(RESULT)
+        """What a finished run came to; RunError where the file does not hold it."""
+        result = self.read_json(RESULT)
+        if problem := _problem_of(result):
+            raise RunError(
+                f"{self.path / RESULT} is damaged: {problem}",
+                f"its checkpoints are there still: remove the file, and `hotloop resume {self.path}` makes it again",
+            )
+        return result
 
     def _file(self, name: str) -> Path:
         if not _FILE_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the plain name of a JSON file")
         return self.path / name
+
+
+def _problem_of(result: Mapping[str, Any]) -> str:
+    """What is wrong with a result, for whoever reads it; empty where nothing is."""
+    for name in ("env_steps", "updates", "episodes", "seconds", "env_steps_per_second"):
+        if not _is_number(result.get(name)):
+            return f"`{name}` is no number"
+    for name in ("run", "lane"):
+        if not isinstance(result.get(name), str):
+            return f"`{name}` is no text"
+    for name in ("evaluation", "final_evaluation"):
+        judged = result.get(name)
+        if not isinstance(judged, dict) or not all(_is_number(judged.get(each)) for each in _JUDGED):
+            return f"`{name}` lacks one of {', '.join(_JUDGED)}"
+        if not all(value is None or _is_number(value) for value in judged.values()):
+            return f"`{name}` holds something that is no number"
+    phases = result.get("phases")
+    tables = phases.values() if isinstance(phases, dict) else [None]
+    for name in ("seconds", "share"):
+        if not all(isinstance(each, dict) and _is_number(each.get(name)) for each in tables):
+            return f"`phases` is no table of {name}"
+    return ""
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _new_default(label: str) -> Path:
@@ -147,7 +184,7 @@ def _new_given(path: Path) -> Path:
     with explained("read", path):
         names = sorted(entry.name for entry in path.iterdir())
     # what a trainer killed inside `create` leaves is no reason to refuse
-    foreign = [name for name in names if name not in (ABOUT, LOCK) and not name.startswith(TEMPORARY)]
+    foreign = [name for name in names if name not in (ABOUT, LOCK) and not is_temporary(name)]
     if foreign:
         raise RunError(
             f"{path} is not empty and not a run (it holds {', '.join(foreign[:3])})",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
-from hotloop.runs.files import explained, fsync_folder, opened, write_all
-from hotloop.runs.plain import finite_or_null
+from hotloop.runs.files import explained, fsync_folder, opened, temporary_beside, write_all, write_chunks
+from hotloop.runs.plain import finite_or_null, parse_strict
 
 _MAX_LINE = 16 * 2**20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -69,6 +71,58 @@ class EventLog:
             self._descriptor = -1
 
 
+def damage_before(path: Path, offset: int) -> str:
+    """Why the rows that a checkpoint remembered, up to byte `offset`, are not all there; empty where they are."""
+    try:
+        with opened(path) as (descriptor, size), os.fdopen(os.dup(descriptor), "rb") as stream:
+            if size < offset:
+                return f"{offset - size} of {offset} bytes are missing"
+            number = place = 0
+            while place < offset:
+                line, number = stream.readline(_MAX_LINE), number + 1
+                place += len(line)
+                if place > offset or not line.endswith(b"\n"):
+                    return f"line {number} does not end where it did"
+                _row(line, path, number)
+    except OSError as error:
+        return "it is missing" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
+    except RunError:
+        return f"line {number} is no row"
+    return ""
+
+
+def salvage_events(path: Path, env_steps: int) -> tuple[str, int]:
+    """Put a damaged file aside, and in its place one with the rows of it that can still be read, up to `env_steps`.
+    The name of the damaged one (empty where there was none) and the number of rows kept."""
+    lines = list(_readable_lines(path, env_steps))
+    fresh = temporary_beside(path)
+    aside = next(name for name in map(path.with_name, _aside_names(path)) if not os.path.lexists(name))
+    there = os.path.lexists(path)
+    with explained("mend", path):
+        write_chunks(fresh, lines)
+        if there:
+            os.rename(path, aside)
+        os.replace(fresh, path)
+        fsync_folder(path.parent)
+    return aside.name if there else "", len(lines)
+
+
+def _aside_names(path: Path) -> Iterator[str]:
+    return (f"{path.stem}-damaged-{number}{path.suffix}" for number in count(1))
+
+
+def _readable_lines(path: Path, env_steps: int) -> Iterator[bytes]:
+    try:
+        with opened(path) as (descriptor, _), os.fdopen(os.dup(descriptor), "rb") as stream:
+            while line := stream.readline(_MAX_LINE):
+                with suppress(RunError):
+                    reached = _row(line, path, None).get("env_steps", 0)
+                    if line.endswith(b"\n") and isinstance(reached, int) and reached <= env_steps:
+                        yield line
+    except OSError:
+        return
+
+
 def read_events(path: Path) -> Iterator[dict[str, Any]]:
     """All rows in order; a last line without its end (a writer that died, or is writing) is left out."""
     with explained("read", path), opened(path) as (descriptor, _), os.fdopen(os.dup(descriptor), "rb") as stream:
@@ -94,7 +148,7 @@ def last_events(path: Path, window: int = 65536) -> list[dict[str, Any]]:
 def _row(line: bytes, path: Path, number: int | None) -> dict[str, Any]:
     where = f"{path}: line {number}" if number else f"{path}: a line near the end"
     try:
-        row = json.loads(line)
+        row = parse_strict(line)
     except (ValueError, RecursionError) as error:
         raise RunError(f"{where} is not valid JSON: {error}") from error
     if not isinstance(row, dict):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,9 @@ from pathlib import Path
 from hotloop.core.errors import RunError
 
 TEMPORARY = ".tmp-"
-"""Names that start so are never read, and removed when found left over."""
+"""Names that start so are never read."""
+_TEMPORARY_NAME = re.compile(r"\.tmp-[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}-[0-9]{1,10}-[0-9a-f]{8}")
+_OUR_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}(\.json|\.safetensors|\.[0-9]{6,}\.segment)")
 
 _HINTS = {
     errno.ENOSPC: "free some space on that disk; what was saved before is untouched",
@@ -51,6 +54,36 @@ def explained(action: str, path: Path) -> Iterator[None]:
 
 def temporary_beside(path: Path) -> Path:
     return path.with_name(f"{TEMPORARY}{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+
+
+def is_temporary(name: str) -> bool:
+    """Whether `temporary_beside` can have made it: such a thing is removed where a stopped write left it."""
+    return _TEMPORARY_NAME.fullmatch(name) is not None
+
+
+def is_real_folder(path: Path) -> bool:
+    """Not a symbolic link to one, which may lead out of the run."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def is_plain_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def require_real_folder(path: Path) -> None:
+    """Refuse a folder of a run that is there and is something else: what is in it would be somebody else's."""
+    if os.path.lexists(path) and not is_real_folder(path):
+        what = "a symbolic link" if path.is_symlink() else "not a folder"
+        raise RunError(
+            f"{path} is {what}; the folders of a run must be real ones",
+            "nothing was read, written or removed there; put the folder itself in its place",
+        )
 
 
 def fsync_folder(folder: Path) -> None:
@@ -138,8 +171,22 @@ def read_exactly(descriptor: int, size: int) -> bytes:
         return stream.read(size)
 
 
+def foreign_names(folder: Path) -> list[str]:
+    """What is in a checkpoint's folder that we cannot have put there."""
+    with explained("read", folder), os.scandir(folder) as entries:
+        return sorted(
+            entry.name
+            for entry in entries
+            if not (entry.is_file(follow_symlinks=False) and _OUR_FILE.fullmatch(entry.name))
+        )
+
+
 def remove_folder(folder: Path) -> None:
-    """Remove a folder so that no crash leaves a half-removed one under its own name."""
+    """Remove a checkpoint's folder so that no crash leaves a half-removed one under its own name; one that holds
+    anything else is left as it is, with a RunError."""
+    require_real_folder(folder)
+    if foreign := foreign_names(folder):
+        raise RunError(f"{folder} holds {', '.join(foreign[:3])}, which hotloop did not put there: it is left as it is")
     doomed = folder if folder.name.startswith(TEMPORARY) else temporary_beside(folder)
     with explained("remove", folder):
         if doomed != folder:

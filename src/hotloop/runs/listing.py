@@ -10,7 +10,7 @@ from typing import Any
 
 from hotloop.core.errors import RunError
 from hotloop.runs import lock
-from hotloop.runs.directory import ABOUT, LOCK, Run, is_run
+from hotloop.runs.directory import ABOUT, LOCK, RESULT, Run, is_run
 from hotloop.runs.events import last_events
 
 
@@ -40,7 +40,7 @@ def summarise(path: Path) -> RunSummary:
     run = Run(path)
     about, settings, result = _or_empty(run.read_json, ABOUT), _or_empty(run.settings), {}
     if run.finished:
-        result = _or_empty(run.result)
+        result = _or_empty(run.read_json, RESULT)
     rows: list[Mapping[str, Any]] = []
     with suppress(RunError):
         rows = [*last_events(run.events)]

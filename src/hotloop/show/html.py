@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import Array, Obs, Policy, map_obs
+from hotloop.core.types import Array, Obs, map_obs
 from hotloop.show.play import Episode
 
 MOST_MOMENTS = 800
@@ -21,13 +21,13 @@ class Watched:
     """A policy that remembers what it last saw, and so what its network paid attention to."""
 
     def __init__(self, policy: Any) -> None:
-        self._policy: Policy = policy
+        self.policy: Any = policy
         self._torso: Any = getattr(getattr(policy, "network", None), "torso", None)
         self._obs: Obs | None = None
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
         self._obs = obs
-        return self._policy.act(obs, action_mask)
+        return self.policy.act(obs, action_mask)
 
     @torch.no_grad()
     def attention(self) -> dict[str, float]:

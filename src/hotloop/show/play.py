@@ -10,6 +10,9 @@ from typing import Any
 from hotloop.core.rng import derive_seed
 from hotloop.core.types import EnvStep, Policy
 from hotloop.envs.settings import EnvSettings
+from hotloop.loop.actor_agent import ActorAgent
+from hotloop.loop.agent import Agent, require_same_actions
+from hotloop.loop.graph_agent import GraphAgent
 from hotloop.show.scenes import Scene, make_scene
 
 
@@ -51,6 +54,9 @@ def play_episodes(
     for index in range(episodes):
         scene = make_scene(settings, derive_seed(seed, "verb", index), trust=trust, pictures=pictures)
         with contextlib.closing(scene.envs):
+            agent = getattr(policy, "policy", policy)  # `Watched` has one
+            if isinstance(agent, Agent | ActorAgent | GraphAgent):
+                require_same_actions(agent, scene.envs, settings.id)
             yield from _play(policy, Episode(index + 1, scene))
 
 

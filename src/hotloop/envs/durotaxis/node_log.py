@@ -79,7 +79,7 @@ class LoggedColonies:
                 self._end(index, after, bool(done[index]))
         if done.any():
             seen = self.envs.restarted(step.final_obs, done)
-            for index in np.flatnonzero(done):
+            for index in np.flatnonzero(done).tolist():
                 self._ids[index] = np.arange(seen.num_nodes[index])
                 self._born[index] = len(self._ids[index])
             step = dataclasses.replace(step, obs=seen)

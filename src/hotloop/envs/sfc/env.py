@@ -25,6 +25,7 @@ from hotloop.envs.sfc.layout_kernels import (
     rules_of,
 )
 from hotloop.envs.sfc.settings import SfcSettings
+from hotloop.envs.sfc.state import require_possible
 from hotloop.envs.sfc.stats import NUM_SUMS, episode_stats
 from hotloop.envs.sfc.step_kernels import step_all
 from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS, NUM_SERVICES, NUM_VNFS
@@ -114,6 +115,7 @@ class Sfc:
                     f"saved `{name}` of `sfc` is {saved.dtype}{saved.shape}; expected {mine.dtype}{mine.shape}",
                     "restore into as many envs as were saved",
                 )
+        require_possible(state)
         for name in STATE_NAMES:
             self.worlds[name] = state[name]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ import numpy as np
 from hotloop.core.errors import EnvError
 from hotloop.core.settings import build
 from hotloop.core.types import Array, ArraySpec, DiscreteActions, EnvStep
-from hotloop.envs.snake.layout_kernels import empty_games, rules_of, saved_arrays
+from hotloop.envs.snake.layout_kernels import NO_CELL, Games, empty_games, rules_of, saved_arrays
 from hotloop.envs.snake.settings import SnakeSettings
 from hotloop.envs.snake.step_kernels import reset_all, step_all
 
@@ -72,11 +73,31 @@ class Snake:
                     f"saved `{name}` of `snake` is {saved.dtype}{saved.shape}; expected {mine.dtype}{mine.shape}",
                     "restore into as many envs with boards of the same size as were saved",
                 )
+        _require_possible(self._games._replace(**{name: state[name] for name in saved_arrays(self._games)}))
         for name, mine in saved_arrays(self._games).items():
             mine[...] = state[name]
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _require_possible(games: Games) -> None:
+    """Whatever a kernel takes for a cell, a slot or a direction is one: a file may hold anything."""
+    (head, length, direction, food, *counted), cells = games.game.T, games.body.shape[1]
+    size = math.isqrt(cells)
+    wrong = (head < 0) | (head >= cells) | (length < 1) | (length > cells) | (direction < 0) | (direction > 3)
+    wrong |= ~(_on_board(food, size) | (food == NO_CELL)) | np.any(
+        [(count < 0) | (count > 2**62) for count in counted], 0
+    )
+    wrong |= ~_on_board(games.body.astype(np.int64), size).all(axis=1)
+    wrong |= ((games.occupied & ~games.board) != 0).any(axis=1)
+    bits = np.unpackbits(np.ascontiguousarray(games.occupied).view(np.uint8), axis=1).sum(axis=1)
+    if (wrong | (bits != length)).any():
+        raise EnvError("a saved game of `snake` is on no board", "restore a state that `get_state` gave")
+
+
+def _on_board(cell: Array, size: int) -> Array:
+    return (cell >= 0) & (cell >> 6 < size) & (cell & 63 < size)
 
 
 def _stats(score: Array, flags: Array) -> dict[str, Array]:

@@ -97,7 +97,7 @@ def prepare_units() -> None:
     """Compile, or load from the cache, every unit known so far: seconds once, then milliseconds."""
     while _waiting:
         name, signature, function = _waiting.pop(0)
-        compiled = CFunc(function, sigutils.normalize_signature(signature), {}, {"error_model": "numpy"})
+        compiled: Any = CFunc(function, sigutils.normalize_signature(signature), {}, {"error_model": "numpy"})
         compiled._cache = KernelCache(function)
         compiled.compile()
         binding.add_symbol(name, compiled.address)

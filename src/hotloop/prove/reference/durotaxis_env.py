@@ -94,7 +94,7 @@ class Colony:
         """Continue from a given state; edges name nodes by their place in `xy`, `substrate` is (kind, m, b)."""
         self.substrate = substrate
         self.start(step, drift, milestones, recoveries)
-        self.reward_sums = dict(reward_sums or {})
+        self.reward_sums: dict[str, float] = dict(reward_sums or {})
         self.total_steps = total_steps
         for (x, y), age in zip(xy, ages, strict=True):
             node = self.make_node(float(x), float(y))
@@ -110,7 +110,7 @@ class Colony:
         self.next_id = 0
         self.step_count, self.drift, self.recoveries = int(step), int(drift), int(recoveries)
         self.milestones = [bool(reached) for reached in milestones]
-        self.reward_sums: dict[str, float] = {}  # of the episode so far, by entry
+        self.reward_sums = {}  # of the episode so far, by entry
 
     def choose_substrate(self) -> tuple[str, float, float]:
         kind = self.config.substrate

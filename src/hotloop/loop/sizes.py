@@ -1,0 +1,116 @@
+"""How large a network and its run would be, known before anything of it is allocated.
+
+Settings may come from a stranger, or with a digit too many. A network is counted as PyTorch builds it on its `meta`
+device, where tensors have shapes and no memory: exact for every kind of network, and as quick for a large one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from hotloop.algos.action_map import layout_of
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.graph_policies import GraphActionMap
+from hotloop.algos.graph_ppo import build_graph_network
+from hotloop.algos.normaliser import is_float
+from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.algos.registry import RunSettings
+from hotloop.core.errors import CheckpointError, SettingsError
+from hotloop.core.graphs import GraphSpec
+from hotloop.nets.actor_critic import build_actor_critic
+from hotloop.nets.build import build_q_network, num_features
+from hotloop.nets.settings import NetworkSettings
+from hotloop.replay.memory import USABLE_SHARE, available_bytes
+
+FLOAT_BYTES = 4
+COPIES = {"dqn": 7, "ppo": 6}
+"""What a run holds for every parameter: itself, gradient, two moments of Adam, the best so far, the module it was
+initialised in; DQN also has a target."""
+EDGE_BYTES = 400
+"""Of a DAG-wired network while its graph is made, by measurement: lists and dicts of Python numbers."""
+TOO_MANY = 2**62
+
+
+def num_weights(settings: RunSettings, obs_spec: Any, action_spec: Any) -> int:
+    """Parameters of the network that these settings build, and what observations are normalised by."""
+    if isinstance(settings, DQNSettings) and settings.network.torso == "topology":
+        return _topology_weights(settings.network, num_features(obs_spec), action_spec.count)
+    try:
+        with torch.device("meta"):
+            network = _build(settings, obs_spec, action_spec)
+    except (RuntimeError, OverflowError, TypeError):  # more numbers than can be counted
+        return TOO_MANY
+    own = sum(parameter.numel() for parameter in network.parameters())
+    return own + (_normaliser_weights(obs_spec) if isinstance(settings, PPOSettings) and settings.normalise.obs else 0)
+
+
+def _build(settings: RunSettings, obs_spec: Any, action_spec: Any) -> torch.nn.Module:
+    if isinstance(settings, DQNSettings):
+        return build_q_network(settings.network, obs_spec, action_spec.count, seed=0)
+    if isinstance(obs_spec, GraphSpec):
+        return build_graph_network(settings, obs_spec, GraphActionMap(action_spec), seed=0)
+    return build_actor_critic(settings.network, obs_spec, layout_of(action_spec, settings.network.squashed), seed=0)
+
+
+def _normaliser_weights(obs_spec: Any) -> int:
+    parts = obs_spec.values() if isinstance(obs_spec, dict) else [] if isinstance(obs_spec, GraphSpec) else [obs_spec]
+    return sum(2 * part.size for part in parts if is_float(part))
+
+
+def _topology_weights(network: NetworkSettings, num_in: int, num_actions: int) -> int:
+    """At most: a weight for each edge and a bias for each node; rewiring may give a few edges up."""
+    num_out = network.atoms * (num_actions + network.dueling)
+    topology = network.topology
+    if topology.generator == "small_world":
+        edges = topology.hidden * (topology.ring_degree // 2) + topology.ring_degree * (num_in + num_out)
+        return edges + num_in + topology.hidden + num_out
+    widths = (num_in, *network.hidden, num_out)
+    return sum(one * other for one, other in zip(widths, widths[1:], strict=False)) + sum(widths)
+
+
+def require_weights(found: int, settings: RunSettings, obs_spec: Any, action_spec: Any) -> None:
+    """Refuse a checkpoint of `found` weights whose settings describe a network of another size."""
+    expected = num_weights(settings, obs_spec, action_spec)
+    if isinstance(settings, DQNSettings) and settings.network.torso == "topology":
+        fits = found <= expected <= 2 * found + 1_000  # its exact number is known once the graph is made
+    else:
+        fits = found == expected
+    if not fits:
+        raise CheckpointError(
+            f"the checkpoint has {found:,} parameters, the network of its settings {_told(expected)}",
+            "its settings.toml was changed, or belongs to another run",
+        )
+
+
+def require_memory(settings: RunSettings, obs_spec: Any, action_spec: Any) -> None:
+    """Refuse what cannot fit into the memory that is free, by a bound from below: network, optimiser and batches."""
+    weights, rows = num_weights(settings, obs_spec, action_spec), settings.batch_size
+    each = FLOAT_BYTES * COPIES[settings.algorithm]
+    if isinstance(settings, DQNSettings):
+        rows *= settings.optimiser.accumulate
+        each += EDGE_BYTES if settings.network.torso == "topology" else 0
+    features = 0 if isinstance(obs_spec, GraphSpec) else num_features(obs_spec)
+    network, batches = weights * each, rows * FLOAT_BYTES * (features + sum(settings.network.hidden))
+    if isinstance(settings, PPOSettings):
+        batches += settings.rollout_rows * (FLOAT_BYTES * 8 + 8 * settings.epochs)
+    limit = int(USABLE_SHARE * available_bytes())
+    if network + batches <= limit:
+        return
+    what, hint = ("network", "smaller layers: `network.hidden`, `network.graph`")
+    if batches > network:
+        what, hint = ("batches", "a smaller `batch_size`, or fewer `rollout_steps` or `env.num_envs`")
+    raise SettingsError(
+        f"training needs {_gib(network + batches)} of memory at least; {_gib(limit)} may be used (80 % of what is "
+        f"free): the network has {_told(weights)} parameters, and most of it is for the {what}",
+        hint,
+    )
+
+
+def _told(count: int) -> str:
+    return f"{count:,}" if count < TOO_MANY else "more than can be counted"
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:,.2f} GiB"
