@@ -80,9 +80,9 @@ OUT_OF_RANGE = {
     "learner.precision": ["float16"],
     "learner.updates_per_call": [0],
     "evaluation.every": [-1],
-    "evaluation.episodes": [0],
+    "evaluation.episodes": [-1],
     "evaluation.max_episode_steps": [0],
-    "evaluation.final_episodes": [0],
+    "evaluation.final_episodes": [-1],
     "checkpoint.every": [-1],
     "checkpoint.keep": [0],
 }

@@ -70,9 +70,9 @@ OUT_OF_RANGE = {
     "reward_parts.advantage": ["some"],
     "reward_parts.advantage_weights": [[0.0, 0.0]],
     "evaluation.every": [-1],
-    "evaluation.episodes": [0],
+    "evaluation.episodes": [-1],
     "evaluation.max_episode_steps": [0],
-    "evaluation.final_episodes": [0],
+    "evaluation.final_episodes": [-1],
     "checkpoint.every": [-1],
     "checkpoint.keep": [0],
 }

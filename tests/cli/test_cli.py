@@ -35,6 +35,8 @@ RESULT_KEYS = {
     "episodes",
     "seconds",
     "env_steps_per_second",
+    "overall_env_steps_per_second",
+    "evaluation_env_steps",
     "phases",
     "evaluation",
     "final_evaluation",
@@ -95,6 +97,25 @@ def test_a_run_ends_by_saying_what_was_learned_and_where_the_time_went(
     assert "mean return" in captured.out
     assert "update" in captured.out
     assert (run_folder / "runs").is_dir()
+
+
+def test_the_summary_has_both_rates_and_says_what_the_doctor_would(capsys: pytest.CaptureFixture[str]) -> None:
+    from hotloop.cli.results import print_result, remarks
+
+    judged = {"episodes": 3, "mean_return": 1.0, "std_return": 0.0, "mean_length": 9.0}
+    seconds = {"start-up": 50.0, "compile": 30.0, "update": 3.0, "env": 1.0, "evaluate": 16.0}
+    result = {"run": "r", "env_steps": 50_000, "updates": 1, "episodes": 1, "seconds": 100.0, "lane": "native"}
+    result |= {"env_steps_per_second": 12_500.0, "evaluation": judged, "final_evaluation": judged}
+    result["phases"] = {name: {"seconds": value, "share": value / 100} for name, value in seconds.items()}
+    print_result(result)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "12,500 env steps/s while training, 500 all in all" in said
+    few, doctor = remarks(result)
+    assert "judged on 3 episodes only" in few
+    assert doctor.startswith("LOG003: evaluation takes 80% of the loop (16.0 s)")
+    result["evaluation"] = judged | {"episodes": 100}
+    result["phases"]["evaluate"]["seconds"] = 0.9
+    assert remarks(result) == []
 
 
 def test_every_verb_explains_itself_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:

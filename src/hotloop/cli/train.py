@@ -36,7 +36,7 @@ def _first_word(words: list[str]) -> tuple[list[str], list[str]]:
 def with_progress(arguments: Any, train: Any) -> int:
     """Run `train` under a progress display and print what came of it."""
     from hotloop.cli.progress import TerminalProgress
-    from hotloop.cli.results import print_result
+    from hotloop.cli.results import print_result, remarks
     from hotloop.loop.running import RunStopped
 
     try:
@@ -51,4 +51,6 @@ def with_progress(arguments: Any, train: Any) -> int:
         print_json(result)
     else:
         print_result(result)
+    for remark in remarks(result):
+        progress.say(remark)
     return 0

@@ -58,6 +58,15 @@ def is_file(env_id: str) -> bool:
     return env_id.rpartition(":")[0].endswith(".py")
 
 
+def episode_limit(settings: EnvSettings) -> int:
+    """After how many of its steps an episode is truncated at the latest; 0 where only the env itself knows."""
+    if settings.max_episode_steps or settings.id in NATIVE or is_file(settings.id):
+        return settings.max_episode_steps
+    import gymnasium
+
+    return gymnasium.spec(settings.id.rpartition(":")[2]).max_episode_steps or 0
+
+
 def list_envs() -> list[tuple[str, str]]:
     """Every id that can be made as it stands, with its kind: `native` or `gymnasium`."""
     return [(name, "native") for name in NATIVE] + [(name, "gymnasium") for name in sorted(_gymnasium_ids())]

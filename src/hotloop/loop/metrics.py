@@ -40,6 +40,11 @@ class Metrics:
         self._returns.extend(returns.tolist())
         self._lengths.extend(lengths.tolist())
 
+    @property
+    def longest_episode(self) -> int:
+        """Among the last 100; 0 where none has ended."""
+        return max(self._lengths, default=0)
+
     def row(self, counters: Counters) -> dict[str, Any]:
         """Counters, means over the last 100 episodes, and the means of what updates measured since the last row."""
         row: dict[str, Any] = {
