@@ -93,7 +93,7 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known) or 'no options'}"
             raise SettingsError(f"`{settings.id}` has no option `{option}`", hint)
     if "dict_obs" in parameters:
-        options["dict_obs"] = settings.dict_obs
+        options["dict_obs"] = "flatten" if settings.dict_obs == "auto" else settings.dict_obs
     return kind(num_envs, seeds, **options)
 
 

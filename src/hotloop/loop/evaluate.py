@@ -138,7 +138,8 @@ class Best:
         self.mean_return = -np.inf
         self.env_steps = -1
         self.judged_at = -1  # env steps of the last evaluation, best or not
-        self.load_cost({})
+        self.spent = 0  # evaluation env steps so far
+        self.longest = 0  # mean length of an evaluation's episodes, the longest so far
         self.parameters: Array = np.empty(0, dtype=np.float32)
 
     def offer(self, mean_return: float, env_steps: int, parameters: Array) -> None:
@@ -151,8 +152,7 @@ class Best:
         self.longest = max(self.longest, math.ceil(evaluation["mean_length"]))
 
     def cost(self) -> dict[str, int]:
-        """Evaluation env steps so far, and the longest mean length of an evaluation's episodes: saved beside the state,
-        since no weight depends on them."""
+        """Saved beside the state: what was spent is no part of what was learned."""
         return {"spent": self.spent, "longest": self.longest}
 
     def load_cost(self, cost: dict[str, int]) -> None:

@@ -18,6 +18,7 @@ from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import machine_for
 from hotloop.loop.stopping import Overdue, StopSignals
+from hotloop.nets.build import observation_words
 from hotloop.runs.directory import Run
 
 Built = TypeVar("Built", bound=TrainingSession)
@@ -54,6 +55,8 @@ def train_with(
             cleanup.callback(journal.close)
             journal.begin()
         progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
+        if words := observation_words(settings.network, session.collector.envs.obs_spec):
+            progress.say(words)
         progress.say(f"evaluation: {evaluation_plan(settings).words}")
         while True:
             try:
