@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
-from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
 from hotloop.presets import preset_names
 
 
@@ -21,10 +22,13 @@ def run(words: list[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     name, rest = _first_word(words)
     arguments, overrides = parser.parse_known_args([*name, *rest])
+    settings = settings_from_words(arguments.preset, overrides)  # before PyTorch: a mistake is answered at once
+    label = Path(arguments.preset).stem
+    if not arguments.quiet:
+        what = f"{settings.algorithm.upper()} on {settings.env.id}, {settings.total_env_steps:,} env steps"
+        print(f"{label}: {what}; loading PyTorch", file=sys.stderr, flush=True)
     from hotloop import api
 
-    settings = api.settings_from_words(arguments.preset, overrides)
-    label = Path(arguments.preset).stem
     return with_progress(arguments, lambda progress: api.train(settings, label=label, progress=progress))
 
 

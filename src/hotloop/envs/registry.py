@@ -10,6 +10,7 @@ from typing import Any
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.types import Array, VecEnv
 from hotloop.envs.settings import EnvSettings
+from hotloop.envs.user_files import require_class
 
 NATIVE: dict[str, str] = {
     "cartpole": "hotloop.envs.cartpole:CartPole",
@@ -33,6 +34,7 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
         raise EnvError(f"{len(seeds)} seeds were given for {num_envs} envs", "give one seed per env")
     if env_id in NATIVE:
         return _make_native(settings, num_envs, seeds)
+    require_class(env_id)
     from hotloop.envs import gymnasium_make
 
     if is_file(env_id):

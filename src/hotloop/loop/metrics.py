@@ -41,6 +41,11 @@ class Metrics:
         self._lengths.extend(lengths.tolist())
 
     @property
+    def mean_return(self) -> float | None:
+        """Of the last 100 episodes."""
+        return _mean(self._returns)
+
+    @property
     def longest_episode(self) -> int:
         """Among the last 100; 0 where none has ended."""
         return max(self._lengths, default=0)
@@ -51,7 +56,7 @@ class Metrics:
             "env_steps": counters.env_steps,
             "updates": counters.updates,
             "episodes": counters.episodes,
-            "mean_return": _mean(self._returns),
+            "mean_return": self.mean_return,
             "mean_length": _mean(self._lengths),
         }
         self.require_finite(counters)
