@@ -24,7 +24,7 @@ def planted(monkeypatch):
     """Two cases instead of the real ones: one equal, one not."""
 
     def plant(name: str, error: float) -> Case:
-        return Case(name, "n1", lambda: Built(lambda: Equality(error, "loss"), int, int), is_default=error == 0.0)
+        return Case(name, "n1", lambda: Built(int, int, lambda *_: Equality(error, "loss")), is_default=error == 0.0)
 
     cases = [plant("right", 0.0), plant("wrong", 1.0)]
     monkeypatch.setattr(registry, "build_registry", lambda: Registry(cases))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hotloop.cli.arguments import VerbParser, print_json
@@ -31,6 +32,11 @@ def run(words: list[str]) -> int:
     parser.add_argument("--full", action="store_true", help="every case (long)")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each case (default 1)")
+    parser.add_argument(
+        "--keep",
+        metavar="FILE",
+        help="put each row into this JSON file as it comes, in the place of the case's last one",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     arguments = parser.parse_args(words)
     if arguments.seconds <= 0:
@@ -79,6 +85,7 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from hotloop.prove.figures import keep
     from hotloop.prove.run import prove
 
     console = Console(stderr=True, quiet=arguments.quiet)
@@ -91,6 +98,8 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
         for case in cases:
             progress.update(task, description=case.name, refresh=True)
             rows.append(prove(case, arguments.seconds))
+            if arguments.keep:
+                keep(Path(arguments.keep), rows[-1].as_data(), [known.name for known in registry.cases])
             if rows[-1].equal is False:
                 progress.console.print(f"[red]not equal[/red] {case.name}: {rows[-1].equality.where}", highlight=False)
             progress.update(task, advance=1, refresh=True)

@@ -1,11 +1,13 @@
-"""Generalised advantages the way they are usually first written: one env at a time, a list that grows at its front."""
+"""Generalised advantages, one env at a time: on lists that grow at their front, and on tensors made beforehand."""
+
+import torch
 
 
 def compute_gae(rewards, values, last_value, final_values, terminated, truncated, gamma, lam):
-    """Advantages and returns of one env's steps, as lists."""
+    """Advantages and returns of one env's steps; lists of Python numbers, as a rollout gathers them."""
     advantages: list = []
     gae = 0.0
-    values = list(values) + [last_value]
+    values = [*values, last_value]
     for step in reversed(range(len(rewards))):
         if terminated[step]:
             next_value, gae = 0.0, 0.0
@@ -20,18 +22,18 @@ def compute_gae(rewards, values, last_value, final_values, terminated, truncated
     return advantages, returns
 
 
-def compute_gae_all(rewards, values, final_values, terminated, truncated, gamma, lam):
-    """The same for every column of arrays [T, N] (`values` [T + 1, N])."""
-    return [
-        compute_gae(
-            rewards[:, n],
-            values[:-1, n],
-            values[-1, n],
-            final_values[:, n],
-            terminated[:, n],
-            truncated[:, n],
-            gamma,
-            lam,
-        )
-        for n in range(rewards.shape[1])
-    ]
+def compute_gae_on_tensors(rewards, values, last_value, final_values, terminated, truncated, gamma, lam):
+    """The same without insertions: tensors [T] made beforehand, still one number at a time."""
+    advantages = torch.zeros_like(rewards)
+    gae = torch.zeros(())
+    next_value = last_value
+    for step in reversed(range(len(rewards))):
+        if terminated[step]:
+            next_value, gae = torch.zeros(()), torch.zeros(())
+        elif truncated[step]:
+            next_value, gae = final_values[step], torch.zeros(())
+        delta = rewards[step] + gamma * next_value - values[step]
+        gae = delta + gamma * lam * gae
+        advantages[step] = gae
+        next_value = values[step]
+    return advantages, advantages + values
