@@ -2,8 +2,8 @@
 
 A document has a table where it says `<!-- prove CASE ... -->`, up to `<!-- end of prove -->`: of all kept cases that
 one of the names fits, or of all. Anywhere else a figure belongs to the cases that its table row, list item or paragraph
-names, in backticks or in a comment. `python -m hotloop.prove.figures` rewrites the tables of the documents below the
-folder it runs in, and lists every quote that is out of date.
+names, in backticks or in a comment. `python -m hotloop.prove.figures` rewrites the tables and the plain quotes of the
+documents below the folder it runs in, and lists every quote that is still out of date.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,18 +21,21 @@ KEPT = Path("docs/results/prove.json")
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 RATIO = re.compile(rf"(?<![\w.,])({NUMBER})x\b(?: \(({NUMBER}) to ({NUMBER})\))?")
 SECONDS = {"s": 1.0, "ms": 1e-3, "microseconds": 1e-6}
-TIME = re.compile(rf"(?<![\w.,])({NUMBER}) (ms|microseconds)\b")
+TIME = re.compile(rf"(?<![\w.,])({NUMBER}) (s|ms|microseconds)\b")
 ALLOCATIONS = re.compile(rf"allocations ({NUMBER}) -> ({NUMBER})")
 ALLOCATED = "allocations {reference:,} -> {fast:,}"
 ERROR = re.compile(r"error (\d\.\de-\d+)")
-NOT_OF_A_CASE = re.compile(r"bought:?[^|;]*")
-"""What fewer updates bought is no ratio of a case: plain against plain, in the page of results."""
+BOUGHT = re.compile(r"bought:?[^|;.]*(?:\.\d[^|;.]*)*")
+"""What fewer updates bought: the plain program against itself, in the sibling case that takes it longest."""
 TABLE = re.compile(r"(<!-- prove ?([^>]*?) ?-->\n).*?(<!-- end of prove -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`|<!-- (?!prove|end of|compare)([^>]+?) -->")
 HEADINGS = ("case", "equal", "error", "plain", "fast", "speed-up (95 %)", "growth", "allocations, plain -> fast")
 
 Figures = Mapping[str, Mapping[str, Any]]
 """Case -> its row of `hotloop prove --json`."""
+
+
+Words = Callable[[Mapping[str, Any]], str]
 
 
 class Outdated(NamedTuple):
@@ -110,33 +113,89 @@ def time_words(seconds: float) -> str:
     return f"{seconds / scale:.3g} {unit}"
 
 
+class Quotes:
+    """A block of a document: the cases it names, and the figures it quotes of them."""
+
+    def __init__(self, block: str, figures: Figures) -> None:
+        self.block, self._figures = block, figures
+        names = NAME.findall(block)
+        found = [named(figures, one or other) for one, other in names]
+        self.one_each = all(len(cases) <= 1 for cases in found)
+        cases = dict.fromkeys(case for cases in found for case in cases)
+        self.rows = [figures[case] for case in cases if figures[case]["speedup"] is not None]
+        self.with_times = any(other for _, other in names)
+        """Times belong to a case only where a comment binds them to it."""
+        text = _blank(re.compile(r"`[^`]*`|<!--.*?-->"), block)
+        self._bought = [ratio for found in BOUGHT.finditer(text) for ratio in RATIO.finditer(text, *found.span())]
+        self._text = _blank(BOUGHT, text)
+
+    def wrong(self) -> Iterator[tuple[re.Match[str], str, str]]:
+        """Where, what would be true, and what to write instead where there is but one answer."""
+        if not self.rows:
+            return
+        ratios = list(RATIO.finditer(self._text))
+        in_order = self.one_each and len(ratios) == len(self.rows)
+        for place, found in enumerate(ratios):
+            if not any(_agrees(found, row) for row in self.rows) or (in_order and not _agrees(found, self.rows[place])):
+                true = _list(self.rows, lambda row: f"{ratio_words(row['speedup'])}x {_interval(row)}")
+                yield found, true, _reworded(found, self.rows[place]) if in_order else ""
+        yield from self._wrong_words(ALLOCATIONS, lambda row: ALLOCATED.format(**row["allocations"]))
+        yield from self._wrong_words(ERROR, lambda row: f"error {row['max_error']:.1e}")
+        yield from self._wrong_bought()
+        if self.with_times:
+            yield from self._wrong_times()
+
+    def _wrong_words(self, pattern: re.Pattern[str], words: Words) -> Iterator[tuple[re.Match[str], str, str]]:
+        for found in pattern.finditer(self._text):
+            if found[0] not in map(words, self.rows):
+                yield found, _list(self.rows, words), words(self.rows[0]) if len(self.rows) == 1 else ""
+
+    def _wrong_bought(self) -> Iterator[tuple[re.Match[str], str, str]]:
+        rows = [row for row in self.rows if _bought(row, self._figures) > 1.0]
+        in_order = self.one_each and len(self._bought) == len(rows)
+        for place, found in enumerate(self._bought):
+            if not any(is_rounded(found[1], _bought(row, self._figures)) for row in rows):
+                true = _list(rows, lambda row: f"bought {ratio_words(_bought(row, self._figures))}x")
+                yield found, true, f"{ratio_words(_bought(rows[place], self._figures))}x" if in_order else ""
+
+    def _wrong_times(self) -> Iterator[tuple[re.Match[str], str, str]]:
+        times, both = list(TIME.finditer(self._text)), ("reference", "fast")
+        seconds = [row["seconds"][form] for row in self.rows for form in both]
+        in_order = len(times) == len(seconds)
+        for place, found in enumerate(times):
+            right = [is_rounded(found[1], true / SECONDS[found[2]]) for true in seconds]
+            if not (right[place] if in_order else any(right)):
+                true = _list(self.rows, lambda row: " and ".join(time_words(row["seconds"][form]) for form in both))
+                yield found, true, time_words(seconds[place]) if in_order else ""
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Spaces in its place, so that all else stays where it is."""
+    return pattern.sub(lambda found: re.sub(r"\S", " ", found[0]), text)
+
+
+def _bought(row: Mapping[str, Any], figures: Figures) -> float:
+    siblings = [figures[case] for case in figures if case.rpartition("/")[0] == row["case"].rpartition("/")[0]]
+    slowest = max(sibling["seconds"]["reference"] for sibling in siblings if sibling["seconds"])
+    return float(slowest / row["seconds"]["reference"])
+
+
 def find_outdated(path: Path, text: str, figures: Figures) -> Iterator[Outdated]:
-    for line, block in blocks(TABLE.sub(lambda found: "\n" * found[0].count("\n"), text)):
-        names = [one or other for one, other in NAME.findall(block)]
-        cases = {case: figures[case] for name in names for case in named(figures, name)}
-        measured = [row for row in cases.values() if row["speedup"] is not None]
-        if measured:
-            bound = any(other for _, other in NAME.findall(block))
-            yield from (Outdated(path, line, *found) for found in _wrong_quotes(block, measured, bound))
+    for line, block in blocks(_blank(TABLE, text)):
+        for found, true, _ in Quotes(block, figures).wrong():
+            yield Outdated(path, line + block.count("\n", 0, found.start()), found[0], true)
 
 
-def _wrong_quotes(block: str, rows: list[Mapping[str, Any]], with_times: bool) -> Iterator[tuple[str, str]]:
-    """What is quoted and what would be true. Times belong to a case only where a comment binds them to it."""
-    text = NOT_OF_A_CASE.sub("", re.sub(r"`[^`]*`", "", block))
-    for found in RATIO.finditer(text):
-        if not any(_agrees(found, row) for row in rows):
-            yield found[0], _list(rows, lambda row: f"{ratio_words(row['speedup'])}x {_interval(row)}")
-    for found in ALLOCATIONS.finditer(text):
-        counts = tuple(int(part.replace(",", "")) for part in found.groups())
-        if all(counts != (row["allocations"]["reference"], row["allocations"]["fast"]) for row in rows):
-            yield found[0], _list(rows, lambda row: ALLOCATED.format(**row["allocations"]))
-    for found in ERROR.finditer(text):
-        if all(found[1] != f"{row['max_error']:.1e}" for row in rows):
-            yield found[0], _list(rows, lambda row: f"error {row['max_error']:.1e}")
-    for found in TIME.finditer(text) if with_times else ():
-        times = [seconds / SECONDS[found[2]] for row in rows for seconds in row["seconds"].values()]
-        if not any(is_rounded(found[1], time) for time in times):
-            yield found[0], _list(rows, lambda row: " and ".join(map(time_words, row["seconds"].values())))
+def write_quotes(text: str, figures: Figures) -> str:
+    """Quotes brought up to date, where a block quotes one figure of each case that it names, in their order."""
+    lines = text.split("\n")
+    for line, block in blocks(_blank(TABLE, text)):
+        wrong = sorted(Quotes(block, figures).wrong(), key=lambda quote: -quote[0].start())
+        for found, _, instead in wrong:
+            block = f"{block[: found.start()]}{instead or found[0]}{block[found.end() :]}"
+        new = block.split("\n")
+        lines[line - 1 : line - 1 + len(new)] = new
+    return "\n".join(lines)
 
 
 def _agrees(found: re.Match[str], row: Mapping[str, Any]) -> bool:
@@ -144,11 +203,22 @@ def _agrees(found: re.Match[str], row: Mapping[str, Any]) -> bool:
     return all(is_rounded(quoted, true) for quoted, true in pairs if quoted is not None)
 
 
+def _reworded(found: re.Match[str], row: Mapping[str, Any]) -> str:
+    """The case's figures in the manner of the quote, which may be short."""
+    decimals = len(found[1].partition(".")[2])
+
+    def words(true: float) -> str:
+        return f"{true:,.{decimals}f}" if 10.0 <= true < 99.5 else ratio_words(true)
+
+    interval = f" ({words(row['low'])} to {words(row['high'])})" if found[2] else ""
+    return f"{words(row['speedup'])}x{interval}"
+
+
 def _interval(row: Mapping[str, Any]) -> str:
     return f"({ratio_words(row['low'])} to {ratio_words(row['high'])})"
 
 
-def _list(rows: Iterable[Mapping[str, Any]], words: Any) -> str:
+def _list(rows: Iterable[Mapping[str, Any]], words: Words) -> str:
     return "; ".join(f"{row['case']} has {words(row)}" for row in rows)
 
 
@@ -163,12 +233,11 @@ def is_rounded(quoted: str, true: float) -> bool:
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
     """Table rows, list items and paragraphs, each with the number of its first line."""
-    start, lines = 1, []  # type: ignore[var-annotated]
-    for number, line in enumerate([*text.splitlines(), ""], 1):
-        if not line.strip() or line.lstrip().startswith(("|", "- ", "#")):
-            if lines:
-                yield start, "\n".join(lines)
-            start, lines = number, []
+    lines: list[str] = []
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        if lines and (not line.strip() or line.lstrip().startswith(("|", "- ", "#"))):
+            yield number - len(lines), "\n".join(lines)
+            lines = []
         if line.strip():
             lines.append(line)
 
@@ -194,7 +263,7 @@ def main() -> int:
         return 0
     figures, outdated = read(root / KEPT), list[Outdated]()
     for path in documents(root):
-        text = write_tables(path.read_text(), figures)
+        text = write_quotes(write_tables(path.read_text(), figures), figures)
         path.write_text(text)
         outdated += find_outdated(path.relative_to(root), text, figures)
     print("\n".join(map(str, outdated)) or "every quote is up to date")
