@@ -29,6 +29,8 @@ BOUGHT = re.compile(r"bought:?[^|;.]*(?:\.\d[^|;.]*)*")
 """What fewer updates bought: the plain program against itself, in the sibling case that takes it longest."""
 TABLE = re.compile(r"(<!-- prove ?([^>]*?) ?-->\n).*?(<!-- end of prove -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`|<!-- (?!prove|end of|compare)([^>]+?) -->")
+FORMS = ("reference", "fast")
+"""Of `seconds`, which rows measured before times were kept do not have."""
 HEADINGS = ("case", "equal", "error", "plain", "fast", "speed-up (95 %)", "growth", "allocations, plain -> fast")
 
 Figures = Mapping[str, Mapping[str, Any]]
@@ -94,8 +96,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     growth = row["growth"]
     return [
         *cells,
-        time_words(row["seconds"]["reference"]),
-        time_words(row["seconds"]["fast"]),
+        *(time_words(row["seconds"][form]) if row["seconds"] else "-" for form in FORMS),
         f"{ratio_words(row['speedup'])}x ({ratio_words(row['low'])} to {ratio_words(row['high'])})",
         f"x{growth['factor']:.2f} ({growth['from']} to {growth['to']})" if growth else "-",
         f"{row['allocations']['reference']:,} -> {row['allocations']['fast']:,}",
@@ -119,9 +120,9 @@ class Quotes:
     def __init__(self, block: str, figures: Figures) -> None:
         self.block, self._figures = block, figures
         names = NAME.findall(block)
-        found = [named(figures, one or other) for one, other in names]
-        self.one_each = all(len(cases) <= 1 for cases in found)
-        cases = dict.fromkeys(case for cases in found for case in cases)
+        found = {one or other: named(figures, one or other) for one, other in names}
+        self.one_each = all(len(cases) == 1 for name, cases in found.items() if is_case(name))
+        cases = dict.fromkeys(case for cases in found.values() for case in cases)
         self.rows = [figures[case] for case in cases if figures[case]["speedup"] is not None]
         self.with_times = any(other for _, other in names)
         """Times belong to a case only where a comment binds them to it."""
@@ -159,14 +160,14 @@ class Quotes:
                 yield found, true, f"{ratio_words(_bought(rows[place], self._figures))}x" if in_order else ""
 
     def _wrong_times(self) -> Iterator[tuple[re.Match[str], str, str]]:
-        times, both = list(TIME.finditer(self._text)), ("reference", "fast")
-        seconds = [row["seconds"][form] for row in self.rows for form in both]
+        timed = [row for row in self.rows if row["seconds"]]
+        times, seconds = list(TIME.finditer(self._text)), [row["seconds"][form] for row in timed for form in FORMS]
         in_order = len(times) == len(seconds)
-        for place, found in enumerate(times):
+        for place, found in enumerate(times) if timed else ():
             right = [is_rounded(found[1], true / SECONDS[found[2]]) for true in seconds]
             if not (right[place] if in_order else any(right)):
-                true = _list(self.rows, lambda row: " and ".join(time_words(row["seconds"][form]) for form in both))
-                yield found, true, time_words(seconds[place]) if in_order else ""
+                words = _list(timed, lambda row: " and ".join(time_words(row["seconds"][form]) for form in FORMS))
+                yield found, words, time_words(seconds[place]) if in_order else ""
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
@@ -176,6 +177,8 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
 
 def _bought(row: Mapping[str, Any], figures: Figures) -> float:
     siblings = [figures[case] for case in figures if case.rpartition("/")[0] == row["case"].rpartition("/")[0]]
+    if not row["seconds"]:
+        return 1.0
     slowest = max(sibling["seconds"]["reference"] for sibling in siblings if sibling["seconds"])
     return float(slowest / row["seconds"]["reference"])
 
@@ -251,7 +254,13 @@ def wanted(root: Path) -> list[str]:
         for one, other in NAME.findall(TABLE.sub("", text)):
             name = one or other
             words += name.removeprefix("hotloop prove ").split() if name.startswith("hotloop prove ") else [name]
-    return sorted({word for word in words if word.split("/")[0] in FAMILIES and "/" in word})
+    return sorted({word for word in words if is_case(word)})
+
+
+def is_case(name: str) -> bool:
+    """Whether it names cases of a family; the name of a family alone may mean many other things."""
+    family, _, rest = name.partition("/")
+    return family in FAMILIES and rest != ""
 
 
 def main() -> int:

@@ -56,6 +56,7 @@ FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
     "topology-backward": (topology.topology_backward_cases, "its outputs and all gradients"),
     "topology-update": (topology.topology_update_cases, "a DQN update of it"),
     "gae": (advantages.gae_cases, "generalised advantages of T steps of N envs"),
+    "gae-front-insertion": (advantages.gae_front_insertion_cases, "the same against a list that grows at its front"),
     "gae-on-tensors": (advantages.gae_on_tensors_cases, "the same against a loop over preallocated tensors"),
     "entropy-kl": (advantages.entropy_cases, "entropy and KL in closed form, against drawing, within its error"),
     "ppo-update": (ppo_update.ppo_update_cases, "all epochs of a PPO update on a rollout"),

@@ -16,7 +16,9 @@ from hotloop.maths.gae_kernels import gae_slab
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.equivalence import Equality, compare, worst
 from hotloop.prove.reference.ppo_entropy import entropy_and_kl, make_policy
-from hotloop.prove.reference.ppo_gae import compute_gae, compute_gae_on_tensors
+from hotloop.prove.reference.ppo_gae import compute_gae, compute_gae_inserting, compute_gae_on_tensors
+
+Compute = Callable[..., Any]
 
 GAMMA, LAMBDA = 0.99, 0.95
 SLABS = ((128, 8), (2_048, 1), (2_048, 8))
@@ -34,19 +36,24 @@ LAYOUTS = {
 
 
 def gae_cases(small: bool) -> list[Case]:
-    """Against lists of Python floats."""
-    return _gae_cases("gae", False, small)
+    """Against a loop over Python floats."""
+    return _gae_cases("gae", compute_gae, small)
+
+
+def gae_front_insertion_cases(small: bool) -> list[Case]:
+    """Against the same loop into a list that grows at its front."""
+    return _gae_cases("gae-front-insertion", compute_gae_inserting, small)
 
 
 def gae_on_tensors_cases(small: bool) -> list[Case]:
     """Against a loop over preallocated tensors, whose every number is a tensor."""
-    return _gae_cases("gae-on-tensors", True, small)
+    return _gae_cases("gae-on-tensors", compute_gae_on_tensors, small)
 
 
-def _gae_cases(family: str, on_tensors: bool, small: bool) -> list[Case]:
+def _gae_cases(family: str, compute: Compute, small: bool) -> list[Case]:
     return [
         Case(
-            family, f"T{steps}-N{envs}", partial(_build_gae, on_tensors, steps, envs), tolerance=TOLERANCE,
+            family, f"T{steps}-N{envs}", partial(_build_gae, compute, steps, envs), tolerance=TOLERANCE,
             is_default=True,
         )
         for steps, envs in (((16, 3),) if small else SLABS)
@@ -54,13 +61,13 @@ def _gae_cases(family: str, on_tensors: bool, small: bool) -> list[Case]:
 
 
 class _Slab:
-    def __init__(self, on_tensors: bool, steps: int, num_envs: int, seed: int) -> None:
+    def __init__(self, compute: Compute, steps: int, num_envs: int, seed: int) -> None:
         draw = np.random.default_rng(seed)
         self.reward, self.final_value = draw.normal(size=(2, steps, num_envs)).astype(np.float32)
         self.value = draw.normal(size=(steps + 1, num_envs)).astype(np.float32)
         self.terminated, self.truncated = draw.random((2, steps, num_envs)) < 0.01
         self.advantage, self.returns = np.empty_like(self.reward), np.empty_like(self.reward)
-        self._compute: Callable[..., Any] = compute_gae_on_tensors if on_tensors else compute_gae
+        self._compute, on_tensors = compute, compute is compute_gae_on_tensors
         convert: Callable[[Array], Any] = torch.tensor if on_tensors else np.ndarray.tolist  # type: ignore[assignment]
         self._columns = [self._column(n, convert) for n in range(num_envs)]
 
@@ -81,8 +88,8 @@ class _Slab:
         return [self._compute(*column, GAMMA, LAMBDA) for column in self._columns]
 
 
-def _build_gae(on_tensors: bool, steps: int, num_envs: int) -> Built:
-    make = partial(_Slab, on_tensors)
+def _build_gae(compute: Compute, steps: int, num_envs: int) -> Built:
+    make = partial(_Slab, compute)
     slab = make(steps, num_envs, 0)
 
     def growth() -> Growth:
