@@ -39,7 +39,6 @@ format: $(VENV)/.check
 	@$(RUN)/ruff format .
 
 figures: $(VENV)/.test
-	@$(RUN)/hotloop prove --keep docs/results/prove.json >/dev/null
 	@$(RUN)/hotloop prove $$($(RUN)/python -m hotloop.prove.figures --names) --keep docs/results/prove.json >/dev/null
 	@$(RUN)/python -m hotloop.prove.figures
 

@@ -44,12 +44,23 @@ def run(words: list[str]) -> int:
     _prepare()
     from hotloop.prove import registry as known
 
+    _require_keepable(arguments.keep)
     registry = known.build_registry()
     cases = registry.select(arguments.cases, full=arguments.full or arguments.list)
     if arguments.list:
         _print_list(registry, cases, arguments.json)
         return 0
     return _report(_prove_all(cases, registry, arguments), arguments.json)
+
+
+def _require_keepable(name: str | None) -> None:
+    """Said before the minutes that a proof takes."""
+    from hotloop.prove.figures import read
+
+    if name is not None:
+        read(Path(name))
+        if not Path(name).absolute().parent.is_dir():
+            raise SettingsError(f"`--keep {name}`: there is no such folder", "make it first, or name another")
 
 
 def _prepare() -> None:

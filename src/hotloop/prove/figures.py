@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hotloop.core.errors import SettingsError
 from hotloop.prove.registry import FAMILIES, fits
 
 KEPT = Path("docs/results/prove.json")
@@ -53,14 +54,21 @@ class Outdated(NamedTuple):
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:
-    return {row["case"]: row for row in json.loads(path.read_text())} if path.is_file() else {}
+    """Empty where there is no file yet."""
+    try:
+        return {row["case"]: row for row in json.loads(path.read_text())} if path.exists() else {}
+    except (OSError, ValueError, TypeError, KeyError):
+        hint = "name a file that is not there yet, or one that it wrote"
+        raise SettingsError(f"`{path}` does not hold rows of `hotloop prove --json`", hint) from None
 
 
 def keep(path: Path, row: dict[str, Any], order: Sequence[str]) -> None:
     """Put a row in the place of the one of the same case; cases that are no longer in `order` go."""
     rows = read(path) | {row["case"]: row}
     lines = [json.dumps(rows[name]) for name in order if name in rows]
-    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    unfinished = path.with_name(f"{path.name}.tmp")
+    unfinished.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    unfinished.replace(path)
 
 
 def named(figures: Iterable[str], name: str) -> list[str]:
@@ -265,10 +273,11 @@ def is_case(name: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--names", action="store_true", help="name the cases that the documents quote, and stop")
+    parser.add_argument("--names", action="store_true", help="name the default set and what else is quoted, and stop")
     root = Path.cwd()
     if parser.parse_args().names:
-        print("\n".join(wanted(root)))
+        defaults = [case.name for make, _ in FAMILIES.values() for case in make(False) if case.is_default]
+        print("\n".join(dict.fromkeys([*defaults, *wanted(root)])))
         return 0
     figures, outdated = read(root / KEPT), list[Outdated]()
     for path in documents(root):
