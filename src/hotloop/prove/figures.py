@@ -31,7 +31,7 @@ BOUGHT = re.compile(r"bought:?[^|;.]*(?:\.\d[^|;.]*)*")
 TABLE = re.compile(r"(<!-- prove ?([^>]*?) ?-->\n).*?(<!-- end of prove -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`|<!-- (?!prove|end of|compare)([^>]+?) -->")
 FORMS = ("reference", "fast")
-"""Of `seconds`, which rows measured before times were kept do not have."""
+OLDER = "Rows without times are from an earlier measurement of the same programs."
 HEADINGS = ("case", "equal", "error", "plain", "fast", "speed-up (95 %)", "growth", "allocations, plain -> fast")
 
 Figures = Mapping[str, Mapping[str, Any]]
@@ -93,7 +93,8 @@ def write_tables(text: str, figures: Figures) -> str:
 def draw_table(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [" | ".join(HEADINGS), " | ".join(["---", "---", *["---:"] * 4, "---", "---:"])]
     lines += [" | ".join(_cells(row)) for row in rows]
-    return "\n" + "".join(f"| {line} |\n" for line in lines) + "\n"
+    table = "\n" + "".join(f"| {line} |\n" for line in lines) + "\n"
+    return table if all(row["seconds"] for row in rows) else f"{table}{OLDER}\n\n"
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
@@ -129,8 +130,9 @@ class Quotes:
         self.block, self._figures = block, figures
         names = NAME.findall(block)
         found = {one or other: named(figures, one or other) for one, other in names}
-        self.one_each = all(len(cases) == 1 for name, cases in found.items() if is_case(name))
-        cases = dict.fromkeys(case for cases in found.values() for case in cases)
+        own = {name: cases for name, cases in found.items() if is_case(name)} or found
+        self.one_each = all(len(cases) == 1 for name, cases in own.items() if is_case(name))
+        cases = dict.fromkeys(case for cases in own.values() for case in cases)
         self.rows = [figures[case] for case in cases if figures[case]["speedup"] is not None]
         self.with_times = any(other for _, other in names)
         """Times belong to a case only where a comment binds them to it."""
