@@ -111,10 +111,10 @@ def test_a_wrong_quote_is_named_with_its_line(text: str, quoted: str):
             "| `gae/T128-N8` | 1,382x |\n| `gae/T128-N8` | 1,382x |",
         ),
         (
-            "- `gae/T128-N8`,\n  `dqn-update`: 7x, 8x (1 to 9)",
-            "- `gae/T128-N8`,\n  `dqn-update`: 1,382x, 39x (36 to 41)",
+            "- `gae/T128-N8`,\n  `dqn-update/dqn`: 7x, 8x (1 to 9)",
+            "- `gae/T128-N8`,\n  `dqn-update/dqn`: 1,382x, 39x (36 to 41)",
         ),
-        ("`gae/T128-N8` and `dqn-update`: 7x", "`gae/T128-N8` and `dqn-update`: 7x"),
+        ("`gae/T128-N8` and `dqn-update/dqn`: 7x", "`gae/T128-N8` and `dqn-update/dqn`: 7x"),
         ("| `snake-loop/basic/8` | 2x, bought 5.0x |", "| `snake-loop/basic/8` | 39x, bought 4.00x |"),
         ("| x <!-- gae/T128-N8 --> | 3 ms | 1 ms |", "| x <!-- gae/T128-N8 --> | 1.04 ms | 24.2 microseconds |"),
         ("| `gae/T128-N8` | allocations 1 -> 2 |", "| `gae/T128-N8` | allocations 1,758 -> 11 |"),

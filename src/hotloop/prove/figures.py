@@ -130,9 +130,9 @@ class Quotes:
         self.block, self._figures = block, figures
         names = NAME.findall(block)
         found = {one or other: named(figures, one or other) for one, other in names}
-        own = {name: cases for name, cases in found.items() if is_case(name)} or found
-        self.one_each = all(len(cases) == 1 for name, cases in own.items() if is_case(name))
-        cases = dict.fromkeys(case for cases in own.values() for case in cases)
+        own = {name: cases for name, cases in found.items() if is_case(name)}
+        self.one_each = bool(own) and all(len(cases) == 1 for cases in own.values())
+        cases = dict.fromkeys(case for cases in (own or found).values() for case in cases)
         self.rows = [figures[case] for case in cases if figures[case]["speedup"] is not None]
         self.with_times = any(other for _, other in names)
         """Times belong to a case only where a comment binds them to it."""
