@@ -7,7 +7,7 @@ INSTALL := $(RUN)/python -m pip install --quiet --disable-pip-version-check -c c
 DEMO_RUN = runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow format clean
+.PHONY: help demo test check slow format figures clean
 
 help:
 	@echo "make demo    install, train the demonstration agent, say what it learned and where the time went"
@@ -15,6 +15,7 @@ help:
 	@echo "make check   ruff, types, and the test suite"
 	@echo "make slow    learning, kills, damage and soak: what takes minutes rather than seconds (an hour or more)"
 	@echo "make format  let ruff put the code into shape"
+	@echo "make figures measure again what the documents quote, on a quiet machine (about half an hour), and write it into them"
 	@echo "make clean   remove .venv and caches (runs/ stays)"
 
 demo: $(VENV)/.base
@@ -36,6 +37,10 @@ slow: $(VENV)/.test
 format: $(VENV)/.check
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
+
+figures: $(VENV)/.test
+	@$(RUN)/hotloop prove $$($(RUN)/python -m hotloop.prove.figures --names) --keep docs/results/prove.json >/dev/null
+	@$(RUN)/python -m hotloop.prove.figures
 
 $(VENV)/.python:
 	@command -v $(PYTHON) >/dev/null || { echo "hotloop needs Python 3.11 or newer: install it, or name it with 'make PYTHON=...'"; exit 1; }

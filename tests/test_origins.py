@@ -15,21 +15,15 @@ from hotloop.cli.main import VERBS
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.rules import load_rules
 from hotloop.envs.durotaxis.selection import leftmost
+from hotloop.prove.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, named, read
 from hotloop.prove.registry import FAMILIES, Registry
 
 ROOT = Path(__file__).parents[1]
+FIGURES = read(ROOT / KEPT)
 PAGE = (ROOT / "docs" / "origins.md").read_text()
 MEASURED = [*sorted((ROOT / "docs" / "results").glob("*.md")), ROOT / "docs" / "peers.md"]
 COLUMNS = "| item | what it said | in hotloop | proof | figure | exact? |"
 KINDS = {"exact", "changes learning", "wrong as written", "not done", "not run", "-"}
-DUROTAXIS_FAMILIES = {
-    "leftmost",
-    "durotaxis-step",
-    "reward-record",
-    "graph-forward",
-    "durotaxis-rollout",
-    "durotaxis-loop",
-}
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?(?:e-\d+)?"
 PRESET = r"(?:cartpole|snake|sfc|topology|durotaxis|lunarlander|pendulum)-[a-z0-9-]+"
 
@@ -146,34 +140,33 @@ def test_presets_exist() -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if ratios_in(row.figure)], ids=name_of)
-def test_ratios_are_those_measured_for_the_case(row: Row) -> None:
-    """On a line that names one of the row's cases, where the results name them; otherwise on any."""
+def test_ratios_are_of_cases_that_were_measured(row: Row) -> None:
+    """That each is the case's own is held by tests/prove/test_figures.py, for all documents."""
     cases = cases_of(row)
-    of_durotaxis = any(case.partition("/")[0] in DUROTAXIS_FAMILIES for case in cases)
-    paths = [ROOT / "docs" / "results" / "durotaxis.md"] if of_durotaxis else MEASURED
-    lines = [line for path in paths for line in path.read_text().splitlines()]
-    named = [line for line in lines if any(f"`{case}" in line for case in cases)]
-    for ratio in ratios_in(row.figure):
-        if named:
-            assert any(is_measured(ratio, line) for line in named), ratio
-        else:
+    if cases:
+        assert all(named(FIGURES, case) for case in cases), cases
+    elif not Quotes(row.proof, FIGURES).rows:
+        lines = [line for path in MEASURED for line in path.read_text().splitlines()]
+        for ratio in ratios_in(row.figure):
             assert any(ratio in ratios_in(line) for line in lines), ratio
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_no_figure_is_made_up(row: Row) -> None:
+    """But for ratios, allocations and errors of cases, which are held against what was measured."""
     text = "\n".join(path.read_text() for path in [*MEASURED, ROOT / "README.md"])
-    for number in re.findall(rf"(?<![\w.,]){NUMBER}", re.sub("`[^`]+`", "", row.figure)):
+    figure = re.sub("`[^`]+`", "", row.figure)
+    for pattern in (RATIO, ALLOCATIONS, ERROR) if Quotes(row.proof, FIGURES).rows else ():
+        figure = pattern.sub("", figure)
+    for number in re.findall(rf"(?<![\w.,]){NUMBER}", figure):
         assert is_measured(number, text), number
 
 
-def test_ratios_outside_the_tables_are_measured_too() -> None:
-    text = "\n".join(path.read_text() for path in MEASURED)
-    prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
-    measured, ratios = ratios_in(text), ratios_in(prose)
-    assert ratios
-    for ratio in ratios:
-        assert ratio in measured, ratio
+def test_ratios_outside_the_tables_stand_beside_their_case() -> None:
+    prose = [block for _, block in blocks(PAGE) if ratios_in(block) and not block.startswith("|")]
+    assert prose
+    for block in prose:
+        assert Quotes(block, FIGURES).rows, block
 
 
 def test_rows_written_into_one_tensor_cannot_be_differentiated() -> None:

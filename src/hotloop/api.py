@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,11 @@ from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
 from hotloop.algos.registry import RunSettings, class_of
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import RunError, SettingsError
-from hotloop.core.overrides import parse_overrides
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.types import Array, VecEnv
 from hotloop.envs.baselines import make_baseline
-from hotloop.envs.registry import is_file, make_envs, refuse_untrusted
+from hotloop.envs.registry import make_envs, refuse_untrusted, with_whole_path
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
@@ -28,51 +27,25 @@ from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, su
 from hotloop.loop.graph_agent import GraphAgent
 from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import require_resumable
-from hotloop.presets import preset_tree
+from hotloop.presets import settings_tree
 from hotloop.runs.directory import Run
-from hotloop.runs.plain import MAX_SETTINGS_BYTES, parse_toml
 
 
 def preset(name: str, **overrides: Any) -> RunSettings:
     """The settings of a preset or a TOML file, with keyword overrides (`env={"num_envs": 8}` for nested ones)."""
-    tree = merge(_tree_of(name), overrides)
+    tree = merge(settings_tree(name), overrides)
     return build(class_of(tree), tree, source=name)
-
-
-def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
-    """The same with command-line overrides: `["--seed", "3", "--env.num-envs", "8"]`.
-
-    An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
-    must be allowed with `--trust`.
-    """
-    tree = _tree_of(name)
-    cls = class_of(tree)
-    build(cls, tree, source=name)  # a mistake in the file is told as the file's
-    overrides = parse_overrides(words, cls)
-    settings = build(cls, merge(tree, overrides), source="the command line")
-    if "id" not in overrides.get("env", {}) and not settings.trust:
-        refuse_untrusted(settings.env.id)
-    return _with_whole_path(settings)
 
 
 def train(settings: RunSettings, *, label: str = "", progress: Progress | None = None) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints."""
     label = label or f"{settings.env.id}-{settings.algorithm}"
-    settings = _with_whole_path(settings)
+    settings = with_whole_path(settings)
 
     def claim_run() -> Run:
         return Run.create(settings.run_dir or None, label, as_tree(settings))
 
     return _train(dataclasses.replace(settings, trust=True), claim_run, progress or _Quiet())
-
-
-def _with_whole_path(settings: RunSettings) -> RunSettings:
-    """An env's file is found again from any folder, and is the same env however its path was typed."""
-    if not is_file(settings.env.id):
-        return settings
-    path, _, name = settings.env.id.rpartition(":")
-    env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
-    return dataclasses.replace(settings, env=env)
 
 
 def resume(
@@ -168,21 +141,6 @@ def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False
 def settings_of(run: Run, trust: bool) -> RunSettings:
     tree = run.settings()
     return build(class_of(tree), tree | {"trust": trust}, source=str(run.path / "settings.toml"))
-
-
-def _tree_of(name: str) -> dict[str, Any]:
-    if not name.endswith(".toml"):
-        return preset_tree(name)
-    try:
-        with Path(name).open("rb") as file:
-            tree = parse_toml(file.read(MAX_SETTINGS_BYTES + 1))
-    except OSError as error:
-        raise SettingsError(f"cannot read {name}: {error.strerror}", "give a preset's name or a TOML file") from None
-    except ValueError as error:  # also what Python itself refuses, such as thousands of digits
-        raise SettingsError(f"{name} is not valid TOML: {error}") from None
-    if "trust" in tree:
-        raise SettingsError(f"{name} sets `trust`, which a file cannot", "give `--trust` on the command line")
-    return tree
 
 
 class _Quiet:

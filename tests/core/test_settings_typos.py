@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core import settings as loader
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.settings import build, leaf_types
+from hotloop.core.suggest import ELSEWHERE
 
 KEYS = list(leaf_types(DQNSettings))
 TABLES = sorted({key.rsplit(".", depth)[0] for key in KEYS for depth in range(1, key.count(".") + 1)})
@@ -120,3 +122,40 @@ def test_nonsense_suggests_the_list_instead_of_a_guess():
         build(DQNSettings, {"qqqqqqqqqqqq": 1})
     assert suggestion(caught.value) == ""
     assert "hotloop settings dqn" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("foreign", "dqn", "ppo"),
+    [
+        ("learning_rate", "optimiser.lr", "optimiser.lr"),
+        ("lr", "optimiser.lr", "optimiser.lr"),
+        ("buffer_size", "replay.capacity", None),
+        ("learning_starts", "warmup_env_steps", None),
+        ("train_freq", "train_every", None),
+        ("gradient_steps", "updates_per_env_step", None),
+        ("exploration_fraction", "exploration.over", None),
+        ("target_update_interval", "target.every", None),
+        ("n_steps", "n_step", "rollout_steps"),
+        ("ent_coef", None, "entropy_weight"),
+        ("vf_coef", None, "value_weight"),
+        ("clip_range", None, "clip"),
+        ("total_timesteps", "total_env_steps", "total_env_steps"),
+        ("policy_kwargs", "network.hidden", "network.hidden"),
+        ("num_envs", "env.num_envs", "env.num_envs"),
+        ("max_grad_norm", "optimiser.max_gradient_norm", "optimiser.max_gradient_norm"),
+        ("env_id", "env.id", "env.id"),
+    ],
+)
+def test_what_other_libraries_call_a_setting_leads_to_ours(foreign, dqn, ppo):
+    for cls, ours in ((DQNSettings, dqn), (PPOSettings, ppo)):
+        with pytest.raises(SettingsError, match=f"unknown setting `{foreign}`") as caught:
+            build(cls, {foreign: 1})
+        assert ours is None or f"did you mean `{ours}`" in caught.value.hint
+
+
+def test_every_name_that_others_use_leads_to_a_setting_that_is_there_and_is_none_of_ours():
+    ours = {cls: set(leaf_types(cls)) for cls in (DQNSettings, PPOSettings)}
+    for foreign, places in ELSEWHERE.items():
+        for path, _ in places:
+            assert any(path in known for known in ours.values()), path
+        assert not all(foreign in known for known in ours.values()), foreign

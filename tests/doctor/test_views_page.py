@@ -182,3 +182,11 @@ def test_words_stand_out_from_their_ground(scheme):
 def test_script_and_style_cannot_end_their_elements_early():
     for file in (_SCRIPT, _STYLE):
         assert "</" not in file.read_text()
+
+
+def test_long_lines_of_a_remedy_are_folded_and_never_cut_off():
+    style = _STYLE.read_text()
+    (pre,) = re.findall(r"^pre \{(.*)\}", style, re.MULTILINE)
+    assert "white-space: pre-wrap" in pre
+    assert "overflow" not in pre
+    assert "pre code { overflow-wrap: anywhere; }" in style

@@ -143,3 +143,14 @@ def test_the_first_row_that_is_not_finite_is_found():
     obs[1, 1, 0] = np.inf
     assert first_not_finite(obs) == 1
     assert first_not_finite({"a": np.zeros((3, 1), np.uint8), "b": obs}) == 1
+
+
+def test_a_dict_with_an_image_is_joined_only_where_that_is_asked_for():
+    vectors = spaces.Dict({"place": spaces.Discrete(3), "speed": spaces.Box(0, 1, (2,))})
+    assert encoder_for("test", vectors, "auto").spec == ArraySpec((5,))
+    for image in (spaces.Box(0, 255, (84, 84, 3), np.uint8), spaces.Box(0, 255, (84, 84), np.uint8)):
+        mixed = spaces.Dict({"camera": image, "speed": spaces.Box(0, 1, (2,))})
+        with pytest.raises(EnvError, match=r"part `camera` .* is an image of shape \(84, 84") as caught:
+            encoder_for("test", mixed, "auto")
+        assert "--env.dict-obs flatten" in caught.value.hint
+        assert encoder_for("test", mixed, "flatten").spec.size == np.prod(image.shape) + 2

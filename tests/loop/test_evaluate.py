@@ -1,12 +1,15 @@
 """Evaluation: whole episodes, quotas that favour nobody, and the best weights."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
-from hotloop.loop.evaluate import Best, play_episodes, summarise
+from hotloop.algos.run_settings import EvaluationSettings
+from hotloop.loop.evaluate import Best, EvaluationPlan, play_episodes, summarise
 
 
 def test_every_env_plays_its_quota_however_long_it_takes():
@@ -102,3 +105,53 @@ def test_a_restored_best_continues(offers):
     assert one.state().keys() == other.state().keys()
     assert (one.mean_return, one.env_steps, one.judged_at) == (other.mean_return, other.env_steps, other.judged_at)
     np.testing.assert_array_equal(one.parameters, other.parameters)
+
+
+def plan(limited=True, **settings):
+    return EvaluationPlan(EvaluationSettings(**settings), limited)
+
+
+def test_an_evaluation_waits_until_a_twentieth_of_the_env_steps_pays_for_five_episodes():
+    assert plan().periodic_episodes(99_999, spent=0, longest=1_000) == 0
+    assert plan().periodic_episodes(100_000, spent=0, longest=1_000) == 5
+    assert plan().periodic_episodes(100_000, spent=1, longest=1_000) == 0  # 4,999 env steps are left
+    assert plan().periodic_episodes(160_000, spent=0, longest=1_000) == 8
+    assert plan().periodic_episodes(10**9, spent=0, longest=1_000) == 20
+
+
+def test_what_is_set_is_played_whatever_it_costs():
+    assert plan(every=100).periodic_episodes(100, spent=10**6, longest=1_000) == 20
+    assert plan(every=100, episodes=3).periodic_episodes(100, spent=10**6, longest=1_000) == 3
+    assert plan(episodes=2).periodic_episodes(39_999, spent=0, longest=1_000) == 0  # so many, or none
+    assert plan(episodes=2).periodic_episodes(40_000, spent=0, longest=1_000) == 2
+    assert plan(final_episodes=100).final_episodes(0, 1_000) == 100
+
+
+def test_native_envs_are_not_held_to_a_tenth():
+    assert plan(limited=False).periodic_episodes(100, spent=10**6, longest=1_000) == 20
+    assert plan(limited=False).final_episodes(0, 1_000) == 100
+
+
+def test_an_interval_that_was_set_leaves_the_end_half_of_the_tenth():
+    assert plan(every=100).final_allowance(50_000, spent=10**6) == 2_500
+    assert plan().final_allowance(50_000, spent=1_000) == 4_000
+
+
+@given(
+    st.integers(1_000, 60_000),
+    st.lists(st.integers(1, 40), min_size=1, max_size=30),
+    st.booleans(),
+)
+def test_evaluation_never_takes_more_than_a_tenth_of_what_a_run_trained(total, lengths, last_is_best):
+    """Episodes of any length up to a limit of 40; a run of 25 times the limit at least, so that one is affordable."""
+    many, scripted, spent = plan(), itertools.cycle(lengths), 0
+    play = lambda episodes: sum(itertools.islice(scripted, episodes))  # noqa: E731
+    for env_steps in range(total // 20, total + 1, total // 20):
+        spent += play(many.periodic_episodes(env_steps, spent, longest=40))
+        assert spent <= env_steps / 20
+    if not spent:
+        spent += play(many.only_episodes(total, longest=40))
+    allowance = many.final_allowance(total, spent)
+    first = play(many.final_episodes(allowance if last_is_best else allowance // 2, longest=40))
+    rest = 0 if last_is_best else play(many.final_episodes(allowance - first, longest=40))
+    assert spent + first + rest <= max(total / 10, 3 * 40)

@@ -32,6 +32,7 @@ BASE: dict[str, Any] = {
 }
 DECAY = {"kind": "decay", "start": 1.0, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
 LINEAR = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 256, "unit": "env_steps"}
+BOARD = {"env": {"id": "snake", "options": {"observation": "grid", "board_size": 5}}, "normalise": {"obs": False}}
 NUMBERS = {"env": {"id": "Pendulum-v1"}}
 GRAPHS = {
     "env": {"id": "durotaxis", "max_episode_steps": 20, "options": {"max_nodes": 20}},
@@ -87,6 +88,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "env.batched": (True, {}),
     "env.options": ({"sutton_barto_reward": True}, {}),
     "network.torso": ("cnn", {}),
+    "network.image_layout": ("channels-first", BOARD),
     "network.hidden": ([9], {}),
     "network.activation": ("relu", {}),
     "network.shared": (True, {}),

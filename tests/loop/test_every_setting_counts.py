@@ -33,6 +33,7 @@ BASE: dict[str, Any] = {
 }
 DECAY = {"kind": "decay", "start": 0.9, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
 GRAPH = {"network": {"torso": "topology", "noisy": False, "topology": {"hidden": 8, "ring_degree": 4, "rewiring": 0.5}}}
+BOARD = {"env": {"id": "snake", "options": {"observation": "grid", "board_size": 5}}}
 BRANCHES = {
     "env": {"id": "sfc", "num_envs": 4, "dict_obs": "keep", "max_episode_steps": 30},
     "network": {
@@ -65,6 +66,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "env.batched": (True, {}),
     "env.options": ({"sutton_barto_reward": True}, {}),
     "network.torso": ("cnn", {}),
+    "network.image_layout": ("channels-first", BOARD),
     "network.hidden": ([9], {}),
     "network.activation": ("tanh", {}),
     "network.dueling": (True, {}),

@@ -110,14 +110,66 @@ def test_the_state_of_an_empty_account_loads():
 
 def test_terms_of_a_reward_are_means_over_whole_episodes_and_survive_a_checkpoint():
     names = ("reward_a", "reward_b")
-    metrics, again = Metrics(terms=names), Metrics(terms=names)
+    metrics, again = Metrics(MEASURES, terms=names), Metrics(MEASURES, terms=names)
     ended = {"reward_a": np.array([1.0, 7.0, 3.0]), "reward_b": np.array([np.nan, 7.0, 4.0]), "other": np.zeros(3)}
     metrics.note_terms(ended, np.array([True, False, True]))
     again.load_state(metrics.state())
     for each in (metrics, again):
         row = each.row(Counters())
         assert (row["reward_a"], row["reward_b"]) == (2.0, 4.0)  # NaN: of an episode that was not seen whole
-    assert Metrics(terms=names).row(Counters())["reward_a"] is None
+    assert Metrics(MEASURES, terms=names).row(Counters())["reward_a"] is None
     older = {name: value for name, value in metrics.state().items() if name != "terms"}
     again.load_state(older)
     assert again.row(Counters())["reward_b"] is None
+
+
+def test_the_display_has_a_return_as_soon_as_an_episode_has_ended(capsys):
+    """Not only with the next log row, thousands of env steps later."""
+    from types import SimpleNamespace
+
+    from hotloop.cli.progress import TerminalProgress
+
+    metrics = Metrics(MEASURES)
+    settings = SimpleNamespace(total_env_steps=100)
+    session = SimpleNamespace(
+        settings=settings, counters=Counters(), metrics=metrics, best=SimpleNamespace(env_steps=-1)
+    )
+    session.facts = dict
+    timer = SimpleNamespace(last_ns=0, totals_ns=dict)
+    progress = TerminalProgress()
+    progress.show(session, timer)
+    for last_ns, episode in ((10**10, None), (2 * 10**10, 7.5)):
+        if episode is not None:
+            metrics.note_episodes(np.array([episode]), np.array([3]))
+        timer.last_ns = last_ns
+        progress.show(session, timer)
+    first, second = capsys.readouterr().err.splitlines()
+    assert "return - " in first
+    assert "return 7.5 " in second
+
+
+def test_compiling_says_what_and_how_much_is_left(monkeypatch):
+    from types import SimpleNamespace
+
+    from hotloop.loop import compile_phase
+
+    now, said = [0.0], []
+    monkeypatch.setattr(compile_phase.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(compile_phase, "uncompiled", lambda: 40)
+    timer = SimpleNamespace(phase=lambda name: SimpleNamespace(__enter__=lambda: None, __exit__=lambda: None))
+    listener = compile_phase._CompileListener(timer, said.append)
+    dispatcher = SimpleNamespace(py_func=SimpleNamespace(__name__="gather"))
+    for seconds in (0.0, 1.0, 6.0):
+        now[0] = seconds
+        listener.on_start(SimpleNamespace(data={"dispatcher": dispatcher}))
+        listener.on_end(None)
+    assert said[0].startswith("compiling machine-code kernels that no run here has needed before, 40 at most")
+    assert said[1:] == ["compiled 2 kernels, 40 left at most; now `gather`"]
+
+
+def test_kernels_without_machine_code_are_counted_in_the_files_that_are_loaded():
+    import hotloop.envs.cartpole_kernels  # noqa: F401
+    from hotloop.loop.compile_phase import uncompiled
+
+    before = uncompiled()
+    assert before > 0

@@ -237,3 +237,35 @@ def test_settings_are_stored_as_they_were_resolved(tmp_path: Path) -> None:
     from hotloop.runs.directory import Run
 
     assert settings_of(Run.open(settings.run_dir), trust=False) == dataclasses.replace(settings, trust=False)
+
+
+FOREIGN = {
+    "total_env_steps": 2_000,
+    "env": {"id": "CartPole-v1", "max_episode_steps": 20, "num_envs": 4},
+    "evaluation": {"every": 0, "episodes": 0, "final_episodes": 0},
+    "checkpoint": {"every": 700},
+}
+
+
+def test_a_gymnasium_run_is_evaluated_for_a_tenth_of_its_env_steps_and_resumes_exactly(tmp_path: Path) -> None:
+    """200 env steps, half of them for periodic evaluations of five episodes of up to 20."""
+    whole = hotloop.train(small(tmp_path, "whole", **FOREIGN))
+    assert 100 < whole["evaluation_env_steps"] <= 200
+    judged = [row for row in rows(whole["run"]) if row["event"] == "evaluation"]
+    assert len(judged) < 20
+    assert all(row["episodes"] >= 5 for row in judged[:-1])
+    with pytest.raises(ZeroDivisionError):
+        hotloop.train(small(tmp_path, "cut", **FOREIGN), progress=Interrupt(480))
+    resumed = hotloop.resume(tmp_path / "cut")
+    assert resumed["digest"] == whole["digest"]
+    assert resumed["evaluation_env_steps"] == whole["evaluation_env_steps"]
+    assert rows(tmp_path / "cut") == rows(tmp_path / "whole")
+
+
+def test_an_interval_that_is_set_is_kept_in_a_gymnasium_run(tmp_path: Path) -> None:
+    plan = {"every": 500, "episodes": 6, "final_episodes": 7}
+    result = hotloop.train(small(tmp_path, **FOREIGN | {"evaluation": plan}))
+    judged = [row for row in rows(result["run"]) if row["event"] == "evaluation"]
+    assert [(row["env_steps"], row["episodes"]) for row in judged] == [(500 * k, 6) for k in (1, 2, 3, 4)]
+    assert result["evaluation"]["episodes"] == 7
+    assert result["evaluation_env_steps"] > 200

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
-from hotloop.nets.build import QNetwork, build_q_network, mlp_layout, num_features
+from hotloop.nets.build import QNetwork, build_q_network, mlp_layout, num_features, observation_words
 from hotloop.nets.settings import NetworkSettings
 from hotloop.nets.torsos import CNN, MLP, as_vector
 
@@ -63,7 +63,7 @@ def test_one_number_per_observation_is_a_vector_too():
 @pytest.mark.parametrize("shape", [(6, 5, 2), (32, 32, 1), (33, 40, 3), (84, 84, 4), (1, 1, 1)])
 def test_images_of_any_size_fit_the_convolutions(shape):
     spec = ArraySpec(shape, np.dtype(np.uint8))
-    assert made(spec, hidden=(8,))(obs_of(spec, 2)).shape == (2, 4)
+    assert made(spec, image_layout="channels-last", hidden=(8,))(obs_of(spec, 2)).shape == (2, 4)
 
 
 def test_bytes_are_scaled_to_one_and_floats_are_taken_as_they_are():
@@ -166,3 +166,50 @@ def test_there_is_no_layout_where_the_network_is_not_plain():
 def test_a_cnn_needs_images(spec):
     with pytest.raises(SettingsError, match="cnn"):
         made(spec, torso="cnn")
+
+
+@pytest.mark.parametrize("shape", [(4, 84, 84), (1, 84, 84), (3, 210, 160), (20, 30, 30), (2, 6, 7)])
+def test_channels_come_first_where_the_shape_says_so(shape):
+    """A stack of four frames is no image of height 4 with 84 channels."""
+    network = made(ArraySpec(shape, np.dtype(np.uint8)))
+    assert network.torso.convolutions[0].in_channels == shape[0]
+    words = observation_words(NetworkSettings(), ArraySpec(shape))
+    assert words.endswith(f"images of {shape[1]} x {shape[2]} with {shape[0]} channels, which come first")
+
+
+@pytest.mark.parametrize("shape", [(84, 84, 4), (210, 160, 3), (5, 5, 3), (8, 8, 119), (6, 7, 2)])
+def test_channels_come_last_where_the_shape_says_so(shape):
+    assert made(ArraySpec(shape)).torso.convolutions[0].in_channels == shape[2]
+    words = observation_words(NetworkSettings(), ArraySpec(shape))
+    assert words.endswith(f"images of {shape[0]} x {shape[1]} with {shape[2]} channels, which come last")
+
+
+@pytest.mark.parametrize("shape", [(84, 84, 84), (4, 84, 4), (3, 4, 5), (7, 6, 5)])
+def test_a_shape_that_could_be_either_is_refused_until_the_setting_decides(shape):
+    with pytest.raises(SettingsError, match="first or last") as caught:
+        made(ArraySpec(shape))
+    assert "--network.image-layout channels-first" in caught.value.hint
+    assert made(ArraySpec(shape), image_layout="channels-first").torso.convolutions[0].in_channels == shape[0]
+    assert made(ArraySpec(shape), image_layout="channels-last").torso.convolutions[0].in_channels == shape[2]
+
+
+def test_both_layouts_of_the_same_image_give_the_same_values():
+    last = obs_of(ArraySpec((84, 84, 4), np.dtype(np.uint8)), 2)
+    one, other = made(ArraySpec((84, 84, 4))), made(ArraySpec((4, 84, 84)))
+    assert_close(one(last), other(last.permute(0, 3, 1, 2)))
+
+
+def test_an_image_among_the_parts_of_a_dict_is_flattened_only_where_that_is_asked_for():
+    parts = {"camera": ArraySpec((8, 8, 3)), "speed": ArraySpec((2,))}
+    with pytest.raises(SettingsError, match="part `camera`") as caught:
+        made(parts)
+    assert "--network.torso mlp" in caught.value.hint
+    assert made(parts, torso="mlp")(obs_of(parts, 3)).shape == (3, 4)
+
+
+def test_what_is_flattened_is_said():
+    assert observation_words(NetworkSettings(), ArraySpec((84, 84))) == (
+        "observations of 84 x 84 are flattened to 7056 numbers"
+    )
+    assert observation_words(NetworkSettings(), VECTOR) == ""
+    assert observation_words(NetworkSettings(torso="branch_attention"), DICT) == ""

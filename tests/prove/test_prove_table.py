@@ -4,24 +4,26 @@ import json
 
 from rich.console import Console
 
+from hotloop.prove import speed
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.equivalence import Equality
 from hotloop.prove.run import prove
+from hotloop.prove.speed import Speed
 from hotloop.prove.table import WIDTH, draw
 
-KEYS = ["case", "kind", "equal", "max_error", "tolerance", "speedup", "low", "high", "peak_bytes", "allocations"]
+KEYS = ["case", "kind", "equal", "max_error", "tolerance", "speedup", "low", "high", "seconds", "peak_bytes"]
 
 
 def make_case(error: float, kind="exact", growth=None) -> Case:
     def build() -> Built:
-        return Built(lambda: Equality(error, "loss"), lambda: [0] * 1000, lambda: None, growth)
+        return Built(lambda: [0] * 1000, lambda: None, lambda fast, plain: Equality(error, "loss"), growth=growth)
 
     return Case("family", "n1", build, variant="variant", lane="eager", kind=kind, tolerance=1e-3)
 
 
 def test_a_row_has_the_promised_keys_and_is_json():
     row = prove(make_case(1e-4), seconds=0.01).as_data()
-    assert list(row) == [*KEYS, "growth"]
+    assert list(row) == [*KEYS, "allocations", "growth"]
     assert json.loads(json.dumps(row)) == row
     assert row["case"] == "family/variant/eager/n1"
     assert row["equal"] is True
@@ -36,7 +38,49 @@ def test_a_case_that_is_not_equal_has_no_speed():
     data = row.as_data()
     assert row.equal is False
     assert data["max_error"] == 1e-2
-    assert [data[name] for name in (*KEYS[5:], "growth")] == [None] * 6
+    assert [data[name] for name in (*KEYS[5:], "allocations", "growth")] == [None] * 7
+
+
+def test_the_calls_that_are_compared_are_the_calls_that_are_timed(monkeypatch):
+    """And in that order: the first call of each is compared, whatever else is checked, then the same two are timed."""
+    made: list[str] = []
+
+    def reference() -> int:
+        made.append("reference")
+        return 1
+
+    def fast() -> int:
+        made.append("fast")
+        return 2
+
+    def compare(mine: int, theirs: int) -> Equality:
+        made.append(f"{mine} against {theirs}")
+        return Equality(0.0, "")
+
+    class Playing:
+        def end(self) -> None:
+            made.append("the tape ends")
+
+    def measure(first, second, seconds, clock):
+        assert (first, second) == (reference, fast)
+        made.append("timed")
+        return Speed(1.0, 1.0, 1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(speed, "measure", measure)
+    built = Built(reference, fast, compare, further=lambda: Equality(0.0, ""), tape=Playing())
+    prove(Case("family", "n1", lambda: built), seconds=0.01)
+    assert made[:5] == ["fast", "reference", "2 against 1", "the tape ends", "timed"]
+
+
+def test_every_call_of_several_is_compared():
+    numbers = iter(range(6))
+    built = Built(lambda: next(numbers), lambda: next(numbers), lambda mine, theirs: Equality(theirs, ""), calls=3)
+    assert built.check().max_error == 5
+
+
+def test_a_wrong_answer_of_a_timed_call_is_not_outweighed_by_a_further_check():
+    built = Built(int, int, lambda mine, theirs: Equality(1.0, "loss"), further=lambda: Equality(0.0, ""))
+    assert prove(Case("family", "n1", lambda: built), seconds=0.01).equal is False
 
 
 def test_an_infinite_error_is_null_in_json():

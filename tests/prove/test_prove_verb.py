@@ -24,7 +24,7 @@ def planted(monkeypatch):
     """Two cases instead of the real ones: one equal, one not."""
 
     def plant(name: str, error: float) -> Case:
-        return Case(name, "n1", lambda: Built(lambda: Equality(error, "loss"), int, int), is_default=error == 0.0)
+        return Case(name, "n1", lambda: Built(int, int, lambda *_: Equality(error, "loss")), is_default=error == 0.0)
 
     cases = [plant("right", 0.0), plant("wrong", 1.0)]
     monkeypatch.setattr(registry, "build_registry", lambda: Registry(cases))
@@ -57,6 +57,17 @@ def test_the_table_goes_to_stdout_and_the_progress_to_stderr(capsys):
 
 
 @pytest.mark.usefixtures("planted")
+def test_rows_are_kept_in_a_file_as_they_come(capsys, tmp_path):
+    path = tmp_path / "kept.json"
+    verb.run(["right", "--json", "--seconds", "0.01", "--keep", str(path)])
+    capsys.readouterr()
+    verb.run(["--full", "--json", "--seconds", "0.01", "--keep", str(path)])
+    rows = json.loads(capsys.readouterr().out)
+    assert json.loads(path.read_text()) == rows
+    assert [row["case"] for row in rows] == ["right/n1", "wrong/n1"]
+
+
+@pytest.mark.usefixtures("planted")
 def test_quiet_says_nothing_on_stderr(capsys):
     verb.run(["right", "--quiet", "--seconds", "0.01"])
     assert capsys.readouterr().err == ""
@@ -67,6 +78,22 @@ def test_list_names_the_families_and_marks_the_default_set(capsys):
     text = capsys.readouterr().out
     assert "replay-add: storing one transition of each of N envs" in text
     assert "  * replay-add/n256" in text
+
+
+@pytest.mark.usefixtures("planted")
+@pytest.mark.parametrize("text", ["[1", "[[]]", '{"a": 1}'])
+def test_a_file_of_something_else_is_not_overwritten(tmp_path, text):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match="does not hold rows"):
+        verb.run(["--keep", str(path)])
+    assert path.read_text() == text
+
+
+@pytest.mark.usefixtures("planted")
+def test_a_folder_that_is_not_there_is_said_before_anything_runs(tmp_path):
+    with pytest.raises(SettingsError, match="no such folder"):
+        verb.run(["--keep", str(tmp_path / "nowhere" / "kept.json")])
 
 
 def test_seconds_must_be_above_zero():

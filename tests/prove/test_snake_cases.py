@@ -118,8 +118,8 @@ def test_the_plain_loop_starts_from_the_weights_games_and_rows_of_ours():
     session = OurStretch(settings, SMALL.capacity, 4).session
     plain = PlainStretch(session, "flood-fill", make_config(settings, 1))
     np.testing.assert_array_equal(plain._states.numpy(), session.collector.state()["last_obs"]["obs"])
-    assert len(plain._buffer) == session.replay.size == SMALL.capacity
-    assert plain._agent.epsilon == session.policy.epsilon < 1.0
+    assert len(plain.buffer) == session.replay.size == SMALL.capacity
+    assert plain.agent.epsilon == session.policy.epsilon < 1.0
 
 
 def test_the_default_set_holds_one_case_of_each_snake_family():

@@ -9,6 +9,7 @@ import pytest
 from tests.report.written_runs import write_run
 
 from hotloop import api
+from hotloop.cli.arguments import settings_from_words
 from hotloop.core.settings import as_tree
 from hotloop.report.again import reproduce, settings_of
 from hotloop.report.facts import RunFacts, read_facts
@@ -26,7 +27,7 @@ def learning_tree(settings):
 def made_by(command: str):
     verb, name, *words = shlex.split(command)[1:]
     assert verb == "train"
-    return api.settings_from_words(name, words)
+    return settings_from_words(name, words)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def made_by(command: str):
     ],
 )
 def test_a_preset_with_overrides_comes_back_as_one_command(preset, words):
-    settings = api.settings_from_words(preset, words)
+    settings = settings_from_words(preset, words)
     again = reproduce(facts_of(preset, settings))
     assert not again.file
     wanted = replace(settings, learner=replace(settings.learner, lane="native"))

@@ -26,6 +26,7 @@ from hotloop.tune import trial as trial_module
 pytest.importorskip("optuna")
 
 WORDS = ["cartpole-dqn", "--search", "gamma=0.1..0.9", "--search", "n_step=1,3", "--storage", "there", "--jobs", "1"]
+EVERY = 60_000 // 20  # env steps between two evaluations of the preset
 Watch = Callable[[], None]
 
 
@@ -33,18 +34,20 @@ def gamma_of(job: Job) -> float:
     return float(job.command[job.command.index("--gamma") + 1])
 
 
-def pretend(job: Job, watch: Watch, scores: Sequence[float]) -> None:
+def pretend(job: Job, watch: Watch, scores: Sequence[float | None]) -> None:
     """What a child would leave, watched after each evaluation."""
     run = Run.create(job.path, "pretended", {**job.arm.settings, "seed": job.seed})
     run.close()
     log = EventLog(run.events)
     phases = {"seconds": 1.0, "phases": {}, "env_steps_per_second": 1.0}
     for number, score in enumerate(scores, start=1):
-        log.append({"event": "evaluation", "env_steps": 100 * number, "mean_return": score, **phases})
+        if score is None:  # put off
+            continue
+        log.append({"event": "evaluation", "env_steps": EVERY * number, "mean_return": score, **phases})
         watch()
     log.close()
     judged = {"evaluation": {"mean_return": scores[-1]}, "final_evaluation": {"mean_return": scores[-1]}}
-    run.write_json("result.json", {"env_steps": 100 * len(scores), "updates": 1, **phases, **judged})
+    run.write_json("result.json", {"env_steps": EVERY * len(scores), "updates": 1, **phases, **judged})
     job.status = "finished"
 
 
@@ -117,6 +120,22 @@ def test_a_trial_below_the_median_of_the_others_is_ended_early(
     started.clear()
     answer = tune(capsys, "--trials", "6", "--no-prune", "--storage", "unpruned")
     assert [trial["state"] for trial in answer["trials"]] == ["finished"] * 6
+
+
+def test_an_evaluation_that_was_put_off_is_compared_with_what_others_had_at_its_env_steps(
+    children: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fifth trial's first evaluation, 5.0, is the fifth of the others, whose fifth was 3.0 and third 30.0."""
+    started: list[int] = []
+
+    def child(job: Job, watch: Watch) -> None:
+        started.append(1)
+        late: list[float | None] = [None, None, None, None, 5.0, 5.0, 5.0, 5.0]
+        pretend(job, watch, late if len(started) == 5 else [30.0] * 4 + [3.0] * 4)
+
+    children(child)
+    answer = tune(capsys, "--trials", "5")
+    assert [trial["state"] for trial in answer["trials"]] == ["finished"] * 5
 
 
 def test_a_stopped_search_continues_the_trial_it_was_in(children: Any, capsys: pytest.CaptureFixture[str]) -> None:

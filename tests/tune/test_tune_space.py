@@ -9,6 +9,7 @@ import pytest
 
 from hotloop import api
 from hotloop.cli import tune as verb
+from hotloop.cli.arguments import settings_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import as_tree
 from hotloop.tune.space import Choices, Span, check_space, of_preset, parse_search, words_of
@@ -40,7 +41,7 @@ def test_values_become_the_words_that_train_them() -> None:
     values = {"optimiser.lr": 0.00123456789, "n_step": "3", "network.hidden": "64x32"}
     words = words_of(space, values)
     assert words == ["--optimiser.lr", "0.001235", "--n-step", "3", "--network.hidden", "64", "32"]
-    settings = api.settings_from_words("cartpole-dqn", words)
+    settings = settings_from_words("cartpole-dqn", words)
     assert (settings.optimiser.lr, settings.network.hidden) == (0.001235, (64, 32))
 
 

@@ -36,12 +36,14 @@ class OptimiserSettings:
 
     def __post_init__(self) -> None:
         require_finite(self, "optimiser.")
-        if self.lr <= 0 or self.epsilon <= 0:
-            raise SettingsError(f"`optimiser.lr` ({self.lr}) and `optimiser.epsilon` ({self.epsilon}) must be above 0")
-        if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
-            raise SettingsError("`optimiser.beta1` and `optimiser.beta2` must be at least 0 and below 1")
-        if self.max_gradient_norm < 0 or self.accumulate < 1:
-            raise SettingsError("`optimiser.max_gradient_norm` must not be negative, `optimiser.accumulate` at least 1")
+        for name in ("lr", "epsilon"):
+            if getattr(self, name) <= 0:
+                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected above 0")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected at least 0 and below 1")
+        require_at_least(0, self, "optimiser.", "max_gradient_norm")
+        require_at_least(1, self, "optimiser.", "accumulate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +58,9 @@ class TargetSettings:
     """What is counted: `updates`, `env_steps` or `episodes`."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.tau <= 1 or self.every < 1:
-            raise SettingsError(
-                f"`target.tau` ({self.tau}) must be in (0, 1], `target.every` ({self.every}) at least 1"
-            )
+        require_at_least(1, self, "target.", "every")
+        if not 0 < self.tau <= 1:
+            raise SettingsError(f"`target.tau` is {self.tau}, expected above 0 and at most 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +141,9 @@ class DQNSettings:
             raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
         if exact_fraction(self.updates_per_env_step) < 0:
             raise SettingsError(f"`updates_per_env_step` is {self.updates_per_env_step}, expected 0 or more")
-        if not (0 <= self.exploration.start <= 1 and 0 <= self.exploration.end <= 1):
-            raise SettingsError("`exploration.start` and `exploration.end` are probabilities, expected 0 to 1")
+        for name in ("start", "end"):
+            if not 0 <= (value := getattr(self.exploration, name)) <= 1:
+                raise SettingsError(f"`exploration.{name}` is {value}, expected a probability, 0 to 1")
         if self.network.atoms > 1 and self.loss == "mse":
             raise SettingsError(
                 "`loss` is `mse`, but C51 (`network.atoms` above 1) has a loss of its own", "leave `loss` at `huber`"

@@ -33,10 +33,12 @@ class PolicyOptimiserSettings:
 
     def __post_init__(self) -> None:
         require_finite(self, "optimiser.")
-        if self.lr <= 0 or self.epsilon <= 0:
-            raise SettingsError(f"`optimiser.lr` ({self.lr}) and `optimiser.epsilon` ({self.epsilon}) must be above 0")
-        if not (0 <= self.beta1 < 1 and 0 <= self.beta2 < 1):
-            raise SettingsError("`optimiser.beta1` and `optimiser.beta2` must be at least 0 and below 1")
+        for name in ("lr", "epsilon"):
+            if getattr(self, name) <= 0:
+                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected above 0")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected at least 0 and below 1")
         if self.max_gradient_norm < 0:
             raise SettingsError(f"`optimiser.max_gradient_norm` is {self.max_gradient_norm}, expected 0 or more")
 

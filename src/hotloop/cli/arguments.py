@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.program import take_options
 from hotloop.core.terminal import print_line
+
+if TYPE_CHECKING:
+    from hotloop.algos.registry import RunSettings
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -33,6 +37,31 @@ class VerbParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         raise SettingsError(message, f"`{self.prog} --help` explains")
+
+
+def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
+    """A preset or TOML file with overrides: `["--seed", "3", "--env.num-envs", "8"]`. Imports no PyTorch: a typo is
+    answered at once.
+
+    An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
+    must be allowed with `--trust`.
+    """
+    from hotloop.algos.registry import class_of
+    from hotloop.core.overrides import parse_overrides
+    from hotloop.core.settings import build, merge
+    from hotloop.envs.registry import refuse_untrusted, with_whole_path
+    from hotloop.envs.user_files import require_class
+    from hotloop.presets import settings_tree
+
+    tree = settings_tree(name)
+    cls = class_of(tree)
+    build(cls, tree, source=name)  # a mistake in the file is told as the file's
+    overrides = parse_overrides(words, cls)
+    settings = build(cls, merge(tree, overrides), source="the command line")
+    require_class(settings.env.id)
+    if "id" not in overrides.get("env", {}) and not settings.trust:
+        refuse_untrusted(settings.env.id)
+    return with_whole_path(settings)
 
 
 def print_json(data: Any) -> None:

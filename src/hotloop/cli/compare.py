@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
 
@@ -113,10 +113,9 @@ def _check(arguments: Namespace) -> None:
 
 
 def _resolve(source: str, words: Sequence[str]) -> dict[str, Any]:
-    from hotloop import api
     from hotloop.core.settings import as_tree
 
-    return as_tree(api.settings_from_words(source, words))
+    return as_tree(settings_from_words(source, words))
 
 
 def _workers(arms: Sequence[Arm], cores: int) -> int:

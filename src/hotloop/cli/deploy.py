@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import say
 
 SUBSTRATES = ("linear", "exponential", "random")
 COLUMNS = ("substrate", "episode", "step", "id", "x", "y", "intensity", "age", "action")
@@ -48,7 +48,7 @@ def run(words: list[str]) -> int:
     told = {"run": arguments.run, "substrates": results}
     if log is not None:
         told["log"] = {"file": str(log.path), "rows": log.rows}
-        print(f"{log.rows:,} rows in {log.path}", file=sys.stderr)
+        say(f"{log.rows:,} rows in {log.path}")
     if arguments.json:
         print_json(told)
     else:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import say
 
@@ -102,10 +102,9 @@ def _record_preset(arguments: argparse.Namespace) -> Trace:
     for name in ("env_steps", "env", "ops"):
         if getattr(arguments, name):
             raise SettingsError(f"`--{name.replace('_', '-')}` is for scripts", "leave it out for a preset")
-    from hotloop import api
     from hotloop.cli.doctor_preset import PresetPlan, record_preset
 
-    settings = api.settings_from_words(arguments.target, arguments.rest)
+    settings = settings_from_words(arguments.target, arguments.rest)
     plan = PresetPlan(seconds=arguments.seconds or PresetPlan.seconds, experiments=not arguments.quick)
     return record_preset(settings, Path(arguments.target).stem, plan, _say(arguments))
 

@@ -54,7 +54,6 @@ def _check(arguments: object) -> int:
         print_json([dataclasses.asdict(result) for result in results])
     else:
         for result in results:
-            print_line(
-                f"{'ok  ' if result.ok else 'FAIL'}  {result.name}{': ' + result.detail if result.detail else ''}"
-            )
+            verdict = "FAIL" if not result.ok else "ok" if result.checked else "not checked"
+            print_line(f"{verdict:11}  {result.name}{': ' + result.detail if result.detail else ''}")
     return 0 if all(result.ok for result in results) else 1

@@ -68,7 +68,7 @@ class TerminalProgress:
         facts = {
             "rate": f"{rate:,.0f} env steps/s",
             "left": "-" if left is None else _clock(left),
-            "return": _number(self._row.get("mean_return")),
+            "return": _number(session.metrics.mean_return),
             "loss": _number(self._row.get("loss")),
             **{name: _number(value) for name, value in session.facts().items()},
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hotloop.cli.arguments import VerbParser, print_json
@@ -32,6 +33,11 @@ def run(words: list[str]) -> int:
     parser.add_argument("--full", action="store_true", help="every case (long)")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each case (default 1)")
+    parser.add_argument(
+        "--keep",
+        metavar="FILE",
+        help="put each row into this JSON file as it comes, in the place of the case's last one",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     arguments = parser.parse_args(words)
     if arguments.seconds <= 0:
@@ -39,12 +45,23 @@ def run(words: list[str]) -> int:
     _prepare()
     from hotloop.prove import registry as known
 
+    _require_keepable(arguments.keep)
     registry = known.build_registry()
     cases = registry.select(arguments.cases, full=arguments.full or arguments.list)
     if arguments.list:
         _print_list(registry, cases, arguments.json)
         return 0
     return _report(_prove_all(cases, registry, arguments), arguments.json)
+
+
+def _require_keepable(name: str | None) -> None:
+    """Said before the minutes that a proof takes."""
+    from hotloop.prove.figures import read
+
+    if name is not None:
+        read(Path(name))
+        if not Path(name).absolute().parent.is_dir():
+            raise SettingsError(f"`--keep {name}`: there is no such folder", "make it first, or name another")
 
 
 def _prepare() -> None:
@@ -81,6 +98,7 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
     from rich.text import Text
 
     from hotloop.cli.console import display_console
+    from hotloop.prove.figures import keep
     from hotloop.prove.run import prove
 
     console = display_console(arguments.quiet)
@@ -93,6 +111,8 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
         for case in cases:
             progress.update(task, description=case.name, refresh=True)
             rows.append(prove(case, arguments.seconds))
+            if arguments.keep:
+                keep(Path(arguments.keep), rows[-1].as_data(), [known.name for known in registry.cases])
             if rows[-1].equal is False:
                 where = f" {case.name}: {rows[-1].equality.where}"
                 progress.console.print(Text.assemble(("not equal", "red"), where))

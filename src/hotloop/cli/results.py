@@ -8,6 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.cli.console import answer_console
+from hotloop.doctor.rules.reporting import LEAST_EVALUATION_SHARE
+from hotloop.doctor.trace import EVALUATE
+
+FEW_EPISODES = 10
 
 
 def print_result(result: dict[str, Any]) -> None:
@@ -24,10 +28,30 @@ def print_result(result: dict[str, Any]) -> None:
         Text("made", "bold"),
         f"    {result['env_steps']:,} env steps, {result['updates']:,} updates, "
         f"{result['episodes']:,} episodes in {result['seconds']:.1f} s: "
-        f"{result['env_steps_per_second']:,.0f} env steps/s while training ({result['lane']} lane)",
+        f"{result['env_steps_per_second']:,.0f} env steps/s while training, "
+        f"{result['env_steps'] / result['seconds']:,.0f} all in all ({result['lane']} lane)",
     )
     console.print(_phase_table(result["phases"]))
     console.print(Text("run", "bold"), f"     {result['run']}", soft_wrap=True)
+
+
+def remarks(result: dict[str, Any]) -> list[str]:
+    """What a reader of the summary should know: a judgement on few episodes, and what LOG003 of the doctor says."""
+    said, phases = [], result["phases"]
+    if (episodes := result["evaluation"]["episodes"]) < FEW_EPISODES:
+        said.append(
+            f"judged on {episodes} episode{'s' * (episodes > 1)} only: `hotloop evaluate '{result['run']}' --episodes "
+            "100` says more, or `--evaluation.final-episodes 100` in the next run"
+        )
+    seconds = {name: phase["seconds"] for name, phase in phases.items() if name not in ("start-up", "compile")}
+    share = seconds.get(EVALUATE, 0.0) / (sum(seconds.values()) or 1.0)
+    if share >= LEAST_EVALUATION_SHARE:
+        said.append(
+            f"LOG003: evaluation takes {share:.0%} of the loop ({seconds[EVALUATE]:.1f} s), and its env steps teach "
+            "nothing; a larger `--evaluation.every`, or fewer `--evaluation.episodes` and "
+            "`--evaluation.final-episodes`, give the time back"
+        )
+    return said
 
 
 def _own_measures(evaluation: dict[str, Any]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hotloop.cli.arguments import VerbParser, print_json
-from hotloop.core.terminal import print_line
+from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
+from hotloop.core.terminal import print_line, say
 from hotloop.presets import preset_names
 
 
@@ -22,10 +22,13 @@ def run(words: list[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     name, rest = _first_word(words)
     arguments, overrides = parser.parse_known_args([*name, *rest])
+    settings = settings_from_words(arguments.preset, overrides)  # before PyTorch: a mistake is answered at once
+    label = Path(arguments.preset).stem
+    if not arguments.quiet:
+        what = f"{settings.algorithm.upper()} on {settings.env.id}, {settings.total_env_steps:,} env steps"
+        say(f"{label}: {what}; loading PyTorch")
     from hotloop import api
 
-    settings = api.settings_from_words(arguments.preset, overrides)
-    label = Path(arguments.preset).stem
     return with_progress(arguments, lambda progress: api.train(settings, label=label, progress=progress))
 
 
@@ -37,7 +40,7 @@ def _first_word(words: list[str]) -> tuple[list[str], list[str]]:
 def with_progress(arguments: Any, train: Any) -> int:
     """Run `train` under a progress display and print what came of it."""
     from hotloop.cli.progress import TerminalProgress
-    from hotloop.cli.results import print_result
+    from hotloop.cli.results import print_result, remarks
     from hotloop.loop.running import RunStopped
 
     try:
@@ -54,4 +57,6 @@ def with_progress(arguments: Any, train: Any) -> int:
         print_result(result)
         if progress.lost:
             print_line(f"the display on stderr was lost ({progress.lost}); training went on without it")
+    for remark in remarks(result):
+        progress.say(remark)
     return 0

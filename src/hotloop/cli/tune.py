@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
 
@@ -114,10 +114,9 @@ def _plan(arguments: Namespace, overrides: Sequence[str]) -> Plan:
 
 
 def _resolve(source: str, words: Sequence[str]) -> dict[str, Any]:
-    from hotloop import api
     from hotloop.core.settings import as_tree
 
-    return as_tree(api.settings_from_words(source, words))
+    return as_tree(settings_from_words(source, words))
 
 
 def _search(study: Any, plan: Plan, arguments: Namespace) -> bool:

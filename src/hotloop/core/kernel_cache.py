@@ -23,6 +23,7 @@ from numba.core import sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
 from hotloop.core.own_folders import NoFolder, cache_base, own_folder, unsafe
+from hotloop.core.terminal import say
 
 PACKAGE = Path(__file__).parents[1]
 HINT = "set NUMBA_CACHE_DIR to a folder that only you can write"
@@ -54,7 +55,7 @@ def say_not_kept(problem: str) -> None:
     """One sentence per process."""
     if not _said:
         _said.append(problem)
-        print(f"machine-code kernels are compiled every time: {problem}; {HINT}", file=sys.stderr, flush=True)
+        say(f"machine-code kernels are compiled every time: {problem}; {HINT}")
 
 
 def kernels_are_kept() -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.suggest import nearest
+from hotloop.core.suggest import name_here, nearest
 from hotloop.core.values import convert, shortened
 
 Settings = TypeVar("Settings")
@@ -106,8 +106,11 @@ def _table_names(cls: Any, prefix: str = "") -> list[str]:
 
 def unknown_key(root: Any, path: str, source: str) -> SettingsError:
     path = path if len(path) <= _LONGEST_PATH else path[:_LONGEST_PATH] + "..."
-    near = nearest(path, [*leaf_types(root), *_table_names(root)])
-    hint = f"did you mean `{near}`? " if near else ""
+    known = [*leaf_types(root), *_table_names(root)]
+    near = nearest(path, known)
+    hint = name_here(path, known) if "." not in path or not near else ""
+    if not hint and near:
+        hint = f"did you mean `{near}`? "
     name = getattr(root, "algorithm", None)
     verb = f"`hotloop settings {name}`" if isinstance(name, str) else "`hotloop settings`"
     return SettingsError(f"unknown setting `{path}` in {source}", hint + f"{verb} lists every setting")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
 import inspect
+from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.types import Array, VecEnv
 from hotloop.envs.settings import EnvSettings
+from hotloop.envs.user_files import require_class
 
 NATIVE: dict[str, str] = {
     "cartpole": "hotloop.envs.cartpole:CartPole",
@@ -33,6 +36,7 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
         raise EnvError(f"{len(seeds)} seeds were given for {num_envs} envs", "give one seed per env")
     if env_id in NATIVE:
         return _make_native(settings, num_envs, seeds)
+    require_class(env_id)
     from hotloop.envs import gymnasium_make
 
     if is_file(env_id):
@@ -56,6 +60,24 @@ def refuse_untrusted(env_id: str) -> None:
 
 def is_file(env_id: str) -> bool:
     return env_id.rpartition(":")[0].endswith(".py")
+
+
+def with_whole_path(settings: Any) -> Any:
+    """Settings of a run in which an env's file is found again from any folder, and is the same however it was typed."""
+    if not is_file(settings.env.id):
+        return settings
+    path, _, name = settings.env.id.rpartition(":")
+    env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
+    return dataclasses.replace(settings, env=env)
+
+
+def episode_limit(settings: EnvSettings) -> int:
+    """After how many of its steps an episode is truncated at the latest; 0 where only the env itself knows."""
+    if settings.max_episode_steps or settings.id in NATIVE or is_file(settings.id):
+        return settings.max_episode_steps
+    import gymnasium
+
+    return gymnasium.spec(settings.id.rpartition(":")[2]).max_episode_steps or 0
 
 
 def list_envs() -> list[tuple[str, str]]:
@@ -84,7 +106,7 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known) or 'no options'}"
             raise SettingsError(f"`{settings.id}` has no option `{option}`", hint)
     if "dict_obs" in parameters:
-        options["dict_obs"] = settings.dict_obs
+        options["dict_obs"] = "flatten" if settings.dict_obs == "auto" else settings.dict_obs
     return kind(num_envs, seeds, **options)
 
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from hotloop.core.errors import SettingsError
 
-DictObs = Literal["flatten", "keep"]
+DictObs = Literal["auto", "flatten", "keep"]
 Option = str | int | float | bool
 MOST_ENVS = 1_000_000
 
@@ -24,8 +24,9 @@ class EnvSettings:
     max_episode_steps: int = 0
     """Truncate an episode after so many of its own steps; 0 keeps the environment's own limit."""
 
-    dict_obs: DictObs = "flatten"
-    """Dict observations: `flatten` joins the parts into one vector, `keep` hands them on by name."""
+    dict_obs: DictObs = "auto"
+    """Dict observations: `flatten` joins the parts into one vector, `keep` hands them on by name; `auto` joins vectors
+    and tables, and refuses a Dict with an image in it."""
 
     batched: bool = False
     """Use the Gymnasium id's own vectorised implementation instead of stepping `num_envs` single ones."""
@@ -51,7 +52,7 @@ class EnvSettings:
         _require_count("env.max_episode_steps", self.max_episode_steps, lowest=0)
         if self.dict_obs not in get_args(DictObs):
             raise SettingsError(
-                f"`env.dict_obs` is {self.dict_obs!r}; expected `flatten` or `keep`", "choose one of the two"
+                f"`env.dict_obs` is {self.dict_obs!r}; expected `auto`, `flatten` or `keep`", "choose one of the three"
             )
         if not isinstance(self.batched, bool):
             raise SettingsError(f"`env.batched` is {self.batched!r}; expected true or false", "choose one of the two")

@@ -25,6 +25,8 @@ from hotloop.envs.finite_kernels import count_not_finite
 from hotloop.envs.foreign import BadValueError
 
 NUMBER_KINDS = "fiub"
+LARGEST_TABLE_OF_BYTES = 8
+"""Rows or columns; bytes of two dimensions above are an image in grey."""
 
 
 class ObsEncoder(Protocol):
@@ -161,8 +163,21 @@ def encoder_for(env_id: str, space: gymnasium.Space, dict_obs: str = "flatten") 
     """The encoder of an observation space, or an error that says how to change the space."""
     _require_supported(env_id, space)
     if isinstance(space, spaces.Dict):
+        if dict_obs == "auto":
+            _refuse_images(env_id, space)
         return DictEncoder(space) if dict_obs == "keep" else FlatEncoder(space)
     return _part_encoder(space, True)
+
+
+def _refuse_images(env_id: str, space: spaces.Dict) -> None:
+    for name, part in space.spaces.items():
+        shape = part.shape or ()
+        if len(shape) >= 3 or (len(shape) == 2 and part.dtype == np.uint8 and min(shape) > LARGEST_TABLE_OF_BYTES):
+            raise EnvError(
+                f"part `{name}` of the observation space of `{env_id}` is an image of shape {part.shape}, which would "
+                "be flattened with the rest",
+                "`--env.dict-obs flatten` does that; for a cnn hand on the image alone (Gymnasium's FilterObservation)",
+            )
 
 
 def _part_encoder(space: Any, keep_bytes: bool) -> Any:

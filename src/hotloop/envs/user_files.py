@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import hashlib
 import importlib.util
@@ -11,6 +12,23 @@ from types import ModuleType
 
 from hotloop.core.errors import EnvError
 from hotloop.envs.foreign import env_code
+
+
+def require_class(env_id: str) -> None:
+    """Refuse a file without a class, and name those it has; reads the file, runs nothing."""
+    if not env_id.endswith(".py") or ":" in env_id:
+        return
+    try:
+        tree = ast.parse(Path(env_id).expanduser().read_text())
+    except (OSError, ValueError, SyntaxError) as error:
+        raise EnvError(f"`{env_id}` cannot be read: {error}", f"an env of your own is `{env_id}:Class`") from None
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    likely = [node for node in classes if "step" in {getattr(part, "name", "") for part in node.body}] or classes
+    names = " or ".join(f"`{env_id}:{node.name}`" for node in likely)
+    raise EnvError(
+        f"`{env_id}` is a file; which class of it is the env?",
+        f"give {names}" if names else f"it has no class at its top level; an env of your own is `{env_id}:Class`",
+    )
 
 
 def load_class(env_id: str) -> type:

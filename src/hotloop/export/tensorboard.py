@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
+from hotloop.core.toml import MAX_SETTINGS_BYTES
 from hotloop.export.extras import need
 from hotloop.export.follow import Once
 from hotloop.runs.directory import SETTINGS, Run
 from hotloop.runs.files import explained, make_folder, read_file, write_file
-from hotloop.runs.plain import MAX_SETTINGS_BYTES, read_json_table
+from hotloop.runs.plain import read_json_table
 
 STATE = "hotloop.json"
 """Beside the event files: of which run they are, and how far it was read."""

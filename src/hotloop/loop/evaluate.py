@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hotloop.algos.run_settings import EvaluationSettings
 from hotloop.core.types import Array, Policy, VecEnv
 
 MAX_EVALUATION_ENVS = 32
 MAX_EPISODE_STEPS = 100_000
+USUAL_EPISODES, LEAST_EPISODES, USUAL_FINAL_EPISODES = 20, 5, 100
+ONE_IN = 10
+"""Of so many training env steps, one may be spent on evaluation, half of it on the periodic ones."""
 
 
 def play_episodes(
@@ -85,6 +91,52 @@ def summarise(played: dict[str, Array]) -> dict[str, Any]:
     return summary
 
 
+def env_steps_of(evaluation: dict[str, Any]) -> int:
+    return round(evaluation["episodes"] * evaluation["mean_length"])
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """How many episodes an evaluation has: what was set, or what is affordable.
+
+    Decided from settings and env steps alone, never by a clock, so that a run is repeated and resumed exactly.
+    """
+
+    settings: EvaluationSettings
+    limited: bool
+    """Whether what is not set is held to a tenth of the training env steps."""
+
+    @property
+    def words(self) -> str:
+        if self.settings.every:
+            return f"every {self.settings.every:,} env steps, {self.settings.episodes or USUAL_EPISODES} episodes each"
+        if not self.limited:
+            return f"every twentieth of the run, {self.settings.episodes or USUAL_EPISODES} episodes each"
+        return "at most a tenth of the training env steps; `--evaluation.every N` sets your own interval"
+
+    def periodic_episodes(self, env_steps: int, spent: int, longest: int) -> int:
+        """Of an evaluation that is due now; 0: put off. `spent` are evaluation env steps, `longest` an episode's."""
+        if self.settings.every or not self.limited:
+            return self.settings.episodes or USUAL_EPISODES
+        affordable = max(0, env_steps // (2 * ONE_IN) - spent) // longest
+        if affordable < (self.settings.episodes or LEAST_EPISODES):
+            return 0
+        return self.settings.episodes or min(affordable, USUAL_EPISODES)
+
+    def only_episodes(self, env_steps: int, longest: int) -> int:
+        """Of the one evaluation that a run has even if it cannot afford it: something must be the best."""
+        return self.settings.episodes or max(1, min(env_steps // (2 * ONE_IN) // longest, USUAL_EPISODES))
+
+    def final_allowance(self, env_steps: int, spent: int) -> int:
+        """Env steps for judging the best and the last weights: what is left, and half of all at least."""
+        return max(env_steps // ONE_IN - spent, env_steps // (2 * ONE_IN))
+
+    def final_episodes(self, allowance: int, longest: int) -> int:
+        if self.settings.final_episodes or not self.limited:
+            return self.settings.final_episodes or USUAL_FINAL_EPISODES
+        return max(1, min(allowance // longest, USUAL_FINAL_EPISODES))
+
+
 class Best:
     """The weights with the highest mean return in a periodic evaluation (the later ones where two are equal)."""
 
@@ -92,12 +144,27 @@ class Best:
         self.mean_return = -np.inf
         self.env_steps = -1
         self.judged_at = -1  # env steps of the last evaluation, best or not
+        self.spent = 0  # evaluation env steps so far
+        self.longest = 0  # mean length of an evaluation's episodes, the longest so far
         self.parameters: Array = np.empty(0, dtype=np.float32)
 
     def offer(self, mean_return: float, env_steps: int, parameters: Array) -> None:
         self.judged_at = env_steps
         if mean_return >= self.mean_return:
             self.mean_return, self.env_steps, self.parameters = mean_return, env_steps, parameters
+
+    def note_played(self, evaluation: dict[str, Any]) -> None:
+        self.spent += env_steps_of(evaluation)
+        self.longest = max(self.longest, math.ceil(evaluation["mean_length"]))
+
+    def cost(self) -> dict[str, int]:
+        """Saved beside the state: what was spent is no part of what was learned."""
+        return {"spent": self.spent, "longest": self.longest}
+
+    def load_cost(self, cost: dict[str, int]) -> None:
+        self.spent, self.longest = cost.get("spent", 0), cost.get("longest", 0)
+        if type(self.spent) is not int or type(self.longest) is not int or min(self.spent, self.longest) < 0:
+            raise ValueError("what evaluations cost is no count of env steps")
 
     def state(self) -> dict[str, Any]:
         return {

@@ -15,6 +15,7 @@ from hotloop.core.values import shortened
 from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.agent import misfits_named
 from hotloop.loop.contract import TrainingSession
+from hotloop.loop.evaluate import env_steps_of
 from hotloop.loop.resuming import changed_settings, require_counts, require_like, require_nanoseconds, told
 from hotloop.loop.session_state import State
 from hotloop.loop.spec_data import specs_as_data
@@ -26,6 +27,9 @@ from hotloop.runs.schema import SCHEMA
 
 LANE = "lane.json"
 """Which lane the run was begun on; a resumed run takes the same."""
+
+EVALUATION_COST = "evaluation_cost"
+"""In a checkpoint's facts, beside its state; older runs have none."""
 
 NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint")
 """Phases that `env_steps_per_second` leaves out."""
@@ -62,6 +66,7 @@ class Journal:
             require_counts(state["counters"])
             require_like(state, self._session.state())
             self._session.load_state(state)
+            self._session.best.load_cost(meta.get(EVALUATION_COST, {}))
             self._timer.add_ns(require_nanoseconds(meta["phases_ns"]))
             offset = meta["events_offset"]
             if type(offset) is not int or offset < 0:
@@ -98,12 +103,13 @@ class Journal:
         logged since is forgotten."""
         found = self._checkpoints.newest(self._warn)
         if found is not None:
-            state, offset = found[1], found[2]["events_offset"]
+            state, offset, cost = found[1], found[2]["events_offset"], found[2].get(EVALUATION_COST, {})
         else:
             assert self._beginning is not None
-            state, offset = copy.deepcopy(self._beginning[0]), self._beginning[1]
+            state, offset, cost = copy.deepcopy(self._beginning[0]), self._beginning[1], {}
         change(state)
         self._session.load_state(state)
+        self._session.best.load_cost(cost)
         self._events.truncate(offset)
 
     def log(self, row: dict[str, Any]) -> None:
@@ -119,19 +125,23 @@ class Journal:
             **specs_as_data(envs),
             "lane": session.learner.lane.name,
             "settings": self._settings,
+            EVALUATION_COST: session.best.cost(),
         }
         self._checkpoints.save(checkpoint.checkpoint_name(session.counters.env_steps), session.state(), meta)
         self._checkpoints.thin()
         self.saved_env_steps = session.counters.env_steps
 
     def finish(self, evaluation: dict[str, Any], final_evaluation: dict[str, Any], state_digest: str) -> dict[str, Any]:
+        """The result of a run whose best weights and last weights were judged so; the same object: the same weights."""
         counters = self._session.counters
+        judged = [evaluation] if final_evaluation is evaluation else [evaluation, final_evaluation]
         result = {
             "run": str(self._run.path),
             "env_steps": counters.env_steps,
             "updates": counters.updates,
             "episodes": counters.episodes,
             **self._clock_fields(with_shares=True),
+            "evaluation_env_steps": self._session.best.spent + sum(map(env_steps_of, judged)),
             "evaluation": evaluation,
             "final_evaluation": final_evaluation,
             "lane": self._session.learner.lane.name,
@@ -158,8 +168,10 @@ class Journal:
         phases: dict[str, Any] = {name: round(value, 6) for name, value in seconds.items()}
         if with_shares:
             phases = {name: {"seconds": value, "share": value / total} for name, value in seconds.items()}
-        rate = self._session.counters.env_steps / training if training > 0 else 0.0
-        return {"seconds": round(total, 6), "env_steps_per_second": round(rate, 3), "phases": phases}
+        env_steps = self._session.counters.env_steps
+        rate = env_steps / training if training > 0 else 0.0
+        overall = {"overall_env_steps_per_second": round(env_steps / total, 3)} if with_shares else {}
+        return {"seconds": round(total, 6), "env_steps_per_second": round(rate, 3), **overall, "phases": phases}
 
 
 def machine_facts() -> dict[str, Any]:

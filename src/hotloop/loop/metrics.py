@@ -43,13 +43,23 @@ class Metrics:
             rows = np.stack([stats[name][ended] for name in self._term_names], axis=1)
             self._terms.extend(rows.tolist())
 
+    @property
+    def mean_return(self) -> float | None:
+        """Of the last 100 episodes."""
+        return _mean(self._returns)
+
+    @property
+    def longest_episode(self) -> int:
+        """Among the last 100; 0 where none has ended."""
+        return max(self._lengths, default=0)
+
     def row(self, counters: Counters) -> dict[str, Any]:
         """Counters, means over the last 100 episodes, and the means of what updates measured since the last row."""
         row: dict[str, Any] = {
             "env_steps": counters.env_steps,
             "updates": counters.updates,
             "episodes": counters.episodes,
-            "mean_return": _mean(self._returns),
+            "mean_return": self.mean_return,
             "mean_length": _mean(self._lengths),
         }
         self.require_finite(counters)

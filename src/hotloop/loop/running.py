@@ -10,15 +10,17 @@ from hotloop.core.errors import HotloopError, NumbersError
 from hotloop.core.interrupts import Interrupt
 from hotloop.core.types import Array
 from hotloop.doctor.timer import PhaseTimer
-from hotloop.envs.registry import NATIVE
+from hotloop.envs.registry import NATIVE, episode_limit
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
 from hotloop.loop.compile_phase import compile_phase
 from hotloop.loop.contract import Progress, TrainingSession
+from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import machine_for
 from hotloop.loop.stopping import Overdue, StopSignals
 from hotloop.loop.watchdog import Watchdog
+from hotloop.nets.build import observation_words
 from hotloop.runs.directory import Run
 
 Built = TypeVar("Built", bound=TrainingSession)
@@ -67,6 +69,9 @@ def train_with(
             cleanup.callback(journal.close)
             journal.begin()
         progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
+        if words := observation_words(settings.network, session.collector.envs.obs_spec):
+            progress.say(words)
+        progress.say(f"evaluation: {evaluation_plan(settings).words}")
         while True:
             try:
                 loop(session, journal, timer, stop, progress)
@@ -92,12 +97,31 @@ def log(session: TrainingSession, journal: Journal, timer: PhaseTimer, progress:
     progress.show(session, timer, row)
 
 
+def evaluation_plan(settings: Any) -> EvaluationPlan:
+    return EvaluationPlan(settings.evaluation, limited=settings.env.id not in NATIVE)
+
+
 def evaluate(session: TrainingSession, journal: Journal, stop: StopSignals) -> None:
-    """Judge the present weights, and keep them if they are the best so far."""
-    env_steps = session.counters.env_steps
-    evaluation = session.evaluate(session.settings.evaluation.episodes, stop.check, env_steps)
+    """Judge the present weights and keep them if they are the best so far, or put it off: it must be affordable."""
+    plan, env_steps, longest = evaluation_plan(session.settings), session.counters.env_steps, _longest_episode(session)
+    episodes = plan.periodic_episodes(env_steps, session.best.spent, longest)
+    if not episodes and session.finished and session.best.env_steps < 0:
+        episodes = plan.only_episodes(env_steps, longest)
+    if not episodes:
+        return
+    evaluation = session.evaluate(episodes, stop.check, env_steps)
+    session.best.note_played(evaluation)
     session.best.offer(evaluation["mean_return"], env_steps, session.weights())
     journal.log({"event": "evaluation", "env_steps": env_steps, **evaluation})
+
+
+def _longest_episode(session: TrainingSession) -> int:
+    """How long an evaluation episode may be: the env's limit, or the longest so far where it has none."""
+    limit, most = episode_limit(session.settings.env), session.settings.evaluation.max_episode_steps
+    if limit:
+        return min(limit, most)
+    trained = session.metrics.longest_episode or session.counters.env_steps // session.settings.env.num_envs
+    return min(max(trained, session.best.longest, 1), most)
 
 
 def checkpoint(session: TrainingSession, journal: Journal) -> None:
@@ -127,17 +151,28 @@ def _finish(
 ) -> dict[str, Any]:
     """Judge the best weights and the last ones on fresh episodes, leave a last checkpoint and the result."""
     _require_finite(session)
-    episodes = session.settings.evaluation.final_episodes
     with timer.phase("evaluate"):
         if session.best.judged_at != session.counters.env_steps:
             evaluate(session, journal, stop)
-        final = session.evaluate(episodes, stop.check, "final")
-        last: Array = session.weights()
-        session.load_weights(session.best.parameters)
-        best = session.evaluate(episodes, stop.check, "final")
-        session.load_weights(last)
+        best, final = _judge(session, stop)
     with timer.phase("checkpoint"):
         state_digest = journal.state_digest()
         journal.save()
     progress.show(session, timer, None)
     return journal.finish(best, final, state_digest)
+
+
+def _judge(session: TrainingSession, stop: StopSignals) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The best weights and the last ones on fresh episodes: once where the two are the same."""
+    plan, env_steps, longest = evaluation_plan(session.settings), session.counters.env_steps, _longest_episode(session)
+    allowance = plan.final_allowance(env_steps, session.best.spent)
+    if session.best.env_steps == env_steps:
+        both = session.evaluate(plan.final_episodes(allowance, longest), stop.check, "final")
+        return both, both
+    final = session.evaluate(plan.final_episodes(allowance // 2, longest), stop.check, "final")
+    last: Array = session.weights()
+    session.load_weights(session.best.parameters)
+    left = allowance - env_steps_of(final)
+    best = session.evaluate(plan.final_episodes(left, longest), stop.check, "final")
+    session.load_weights(last)
+    return best, final

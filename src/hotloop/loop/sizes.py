@@ -13,8 +13,8 @@ import torch
 from hotloop.algos.action_map import layout_of
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.graph_policies import GraphActionMap
-from hotloop.algos.graph_ppo import build_graph_network
 from hotloop.algos.normaliser import is_float
+from hotloop.algos.ppo import build_graph_network
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import CheckpointError, SettingsError

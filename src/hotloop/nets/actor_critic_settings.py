@@ -8,7 +8,7 @@ from typing import Literal
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import require_finite
 from hotloop.nets.graph_settings import GraphNetworkSettings
-from hotloop.nets.settings import Activation, require_widths
+from hotloop.nets.settings import Activation, ImageLayout, require_widths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,10 @@ class ActorCriticSettings:
 
     torso: Literal["auto", "mlp", "cnn"] = "auto"
     """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers;
-    `auto` takes `cnn` for observations of shape height x width x channels, `mlp` otherwise."""
+    `auto` takes `cnn` for observations of three dimensions (`network.image_layout`), `mlp` otherwise."""
+    image_layout: ImageLayout = "auto"
+    """Where the channels of an image stand for a `cnn`: `channels-first` (4 x 84 x 84), `channels-last` (84 x 84 x 4);
+    `auto` decides by shape, says what it decided, and refuses a shape that could be either."""
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer, each at least 1."""
     activation: Activation = "tanh"

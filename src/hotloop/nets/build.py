@@ -54,6 +54,9 @@ class TorsoSettings(Protocol):
     """What any network's settings say of its layers."""
 
     @property
+    def image_layout(self) -> str: ...
+
+    @property
     def torso(self) -> str: ...
 
     @property
@@ -64,17 +67,61 @@ class TorsoSettings(Protocol):
 
 
 def build_torso(settings: TorsoSettings, obs_spec: ObsSpec, linear: Linear) -> MLP | CNN:
-    kind = settings.torso
-    if kind == "auto":
-        kind = "cnn" if isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3 else "mlp"
-    if kind == "cnn":
-        if not isinstance(obs_spec, ArraySpec) or len(obs_spec.shape) != 3:
+    if not takes_cnn(settings, obs_spec):
+        return MLP(num_features(obs_spec), settings.hidden, settings.activation, linear)
+    if not isinstance(obs_spec, ArraySpec) or len(obs_spec.shape) != 3:
+        raise SettingsError(
+            f"`network.torso` is `cnn`, but the observation is {obs_spec}",
+            "a cnn needs observations of shape height x width x channels; use `--network.torso mlp`",
+        )
+    first = channels_come_first(settings.image_layout, obs_spec.shape)
+    return CNN(obs_spec.shape, first, settings.hidden, settings.activation, linear)
+
+
+def takes_cnn(settings: TorsoSettings, obs_spec: ObsSpec) -> bool:
+    """Whether convolutions are asked for, or `auto` sees an image: three dimensions. One among the parts of a dict is
+    refused, since nothing but `mlp`, if it is asked for, takes it."""
+    if settings.torso != "auto":
+        return settings.torso == "cnn"
+    if isinstance(obs_spec, ArraySpec):
+        return len(obs_spec.shape) == 3
+    for name, part in obs_spec.items():
+        if len(part.shape) >= 3:
             raise SettingsError(
-                f"`network.torso` is `cnn`, but the observation is {obs_spec}",
-                "a cnn needs observations of shape height x width x channels; use `--network.torso mlp`",
+                f"part `{name}` of the observation has shape {part.shape}: an image that would be flattened",
+                "`--network.torso mlp` flattens it with the rest; or hand on the image alone (`FilterObservation`)",
             )
-        return CNN(obs_spec.shape, settings.hidden, settings.activation, linear)
-    return MLP(num_features(obs_spec), settings.hidden, settings.activation, linear)
+    return False
+
+
+def channels_come_first(layout: str, shape: tuple[int, ...]) -> bool:
+    """By the two sides that are equal, as of (4, 84, 84), or by the end that is at most half of both others."""
+    if layout != "auto":
+        return layout == "channels-first"
+    first, middle, last = shape
+    square_after, square_before = first != middle == last, first == middle != last
+    if square_after or first * 2 <= min(middle, last):
+        return True
+    if square_before or last * 2 <= min(first, middle):
+        return False
+    raise SettingsError(
+        f"an observation of shape {shape} could have its channels first or last",
+        "say which: `--network.image-layout channels-first` or `channels-last`; or `--network.torso mlp`",
+    )
+
+
+def observation_words(settings: TorsoSettings, obs_spec: ObsSpec) -> str:
+    """How an observation that is no vector is read; empty for vectors, and for networks with parts of their own."""
+    if not isinstance(obs_spec, ArraySpec) or len(obs_spec.shape) < 2 or settings.torso not in ("auto", "mlp", "cnn"):
+        return ""
+    shape = " x ".join(map(str, obs_spec.shape))
+    if not takes_cnn(settings, obs_spec):
+        return f"observations of {shape} are flattened to {obs_spec.size} numbers"
+    if channels_come_first(settings.image_layout, obs_spec.shape):
+        channels, height, width = obs_spec.shape
+        return f"observations of {shape} are images of {height} x {width} with {channels} channels, which come first"
+    height, width, channels = obs_spec.shape
+    return f"observations of {shape} are images of {height} x {width} with {channels} channels, which come last"
 
 
 def num_features(obs_spec: ObsSpec) -> int:

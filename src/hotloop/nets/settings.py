@@ -10,6 +10,7 @@ from hotloop.core.values import require_finite, shortened
 
 MOST_LAYERS = 1_000
 Activation = Literal["relu", "tanh", "selu", "leaky_relu"]
+ImageLayout = Literal["auto", "channels-first", "channels-last"]
 
 
 def require_widths(widths: tuple[int, ...], name: str) -> None:
@@ -81,9 +82,12 @@ class NetworkSettings:
 
     torso: Literal["auto", "mlp", "cnn", "topology", "branch_attention"] = "auto"
     """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers;
-    `auto` takes `cnn` for observations of shape height x width x channels, `mlp` otherwise; `topology`: a graph of
-    single nodes, wired as `network.topology` says, is the whole network; `branch_attention`: a branch for each part of
-    a dict observation, as `network.branches` says, and attention over them before the hidden layers."""
+    `auto` takes `cnn` for observations of three dimensions (`network.image_layout`), `mlp` otherwise; `topology`: a
+    graph of single nodes, wired as `network.topology` says, is the whole network; `branch_attention`: a branch for each
+    part of a dict observation, as `network.branches` says, and attention over them before the hidden layers."""
+    image_layout: ImageLayout = "auto"
+    """Where the channels of an image stand for a `cnn`: `channels-first` (4 x 84 x 84), `channels-last` (84 x 84 x 4);
+    `auto` decides by shape, says what it decided, and refuses a shape that could be either."""
     hidden: tuple[int, ...] = (64, 64)
     """Units of each hidden layer, each at least 1."""
     activation: Activation = "relu"

@@ -49,14 +49,18 @@ class MLP(nn.Module):
 
 
 class CNN(nn.Module):
-    """Three 3x3 convolutions of 32, 64 and 64 channels over [B, height, width, channels], then an MLP.
+    """Three 3x3 convolutions of 32, 64 and 64 channels over [B, height, width, channels], or [B, channels, height,
+    width] where channels come first; then an MLP.
 
     Stride 1 and padding keep small boards whole; images above 32 pixels are halved by each layer.
     """
 
-    def __init__(self, shape: tuple[int, ...], hidden: tuple[int, ...], activation: str, linear: Linear) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], channels_first: bool, hidden: tuple[int, ...], activation: str, linear: Linear
+    ) -> None:
         super().__init__()
-        height, width, channels = shape
+        height, width, channels = (*shape[1:], shape[0]) if channels_first else shape
+        self.channels_first = channels_first
         stride = 1 if max(height, width) <= 32 else 2
         counts = (channels, 32, 64, 64)
         self.convolutions = nn.ModuleList(
@@ -70,7 +74,7 @@ class CNN(nn.Module):
         self.num_out = self.mlp.num_out
 
     def forward(self, obs: Tensor) -> Tensor:
-        x = as_floats(obs).permute(0, 3, 1, 2)
+        x = as_floats(obs) if self.channels_first else as_floats(obs).permute(0, 3, 1, 2)
         for convolution in self.convolutions:
             x = self.activation(convolution(x))
         return self.mlp(x)

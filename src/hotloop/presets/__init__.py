@@ -1,13 +1,15 @@
-"""Named settings: one TOML file per workload and algorithm."""
+"""Named settings: one TOML file per workload and algorithm; and settings in a file of one's own."""
 
 from __future__ import annotations
 
 import tomllib
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.suggest import nearest
+from hotloop.core.toml import MAX_SETTINGS_BYTES, parse_toml
 
 RENAMED = {
     "sfc-original": ("sfc-like", "docs/sfc.md"),
@@ -15,11 +17,24 @@ RENAMED = {
     "durotaxis-original": ("durotaxis-like", "docs/durotaxis.md"),
 }
 """Presets that promised more likeness than there is: what they are called now, and where the differences stand."""
+ALGORITHMS_HERE = (
+    "hotloop trains DQN (double, dueling, n-step, prioritised, C51, noisy: Rainbow) and PPO (continuous actions too; "
+    "A2C)"
+)
 
 
 def preset_names() -> list[str]:
     files = resources.files(__package__).iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+
+
+def presets_by_workload() -> str:
+    """`cartpole-a2c, -dqn, -ppo; snake-dqn, ...`: thirty names in the space of ten."""
+    workloads: dict[str, list[str]] = {}
+    for name in preset_names():
+        workload, _, rest = name.partition("-")
+        workloads.setdefault(workload, []).append(f"-{rest}")
+    return "; ".join(workload + ", ".join(rests) for workload, rests in workloads.items())
 
 
 def preset_text(name: str) -> str:
@@ -31,14 +46,35 @@ def preset_text(name: str) -> str:
             f"`{now}` has its settings; {page} lists what differs",
         )
     if name not in preset_names():
-        near = nearest(name, preset_names())
-        known = ", ".join(preset_names())
-        raise SettingsError(
-            f"no preset and no file is called `{name}`",
-            (f"did you mean `{near}`? " if near else "") + f"presets: {known}; or give a path ending in .toml",
-        )
+        raise SettingsError(f"no preset and no file is called `{name}`", _hint_for(name))
     return resources.files(__package__).joinpath(f"{name}.toml").read_text()
+
+
+def _hint_for(name: str) -> str:
+    there = f"presets: {presets_by_workload()}; or give a path ending in .toml"
+    if name.lower() in {preset.partition("-")[2] for preset in preset_names()}:
+        example = f"cartpole-{name.lower()}" if f"cartpole-{name.lower()}" in preset_names() else "cartpole-dqn"
+        return f"`{name}` goes with an env: `hotloop train {example} --env.id YourEnv-v0`; {there}"
+    if near := nearest(name, preset_names()):
+        return f"did you mean `{near}`? {there}"
+    return f"{ALGORITHMS_HERE}; {there}"
 
 
 def preset_tree(name: str) -> dict[str, Any]:
     return tomllib.loads(preset_text(name))
+
+
+def settings_tree(name: str) -> dict[str, Any]:
+    """Of a preset, or of a TOML file where the name ends so."""
+    if not name.endswith(".toml"):
+        return preset_tree(name)
+    try:
+        with Path(name).open("rb") as file:
+            tree = parse_toml(file.read(MAX_SETTINGS_BYTES + 1))
+    except OSError as error:
+        raise SettingsError(f"cannot read {name}: {error.strerror}", "give a preset's name or a TOML file") from None
+    except ValueError as error:  # also what Python itself refuses, such as thousands of digits
+        raise SettingsError(f"{name} is not valid TOML: {error}") from None
+    if "trust" in tree:
+        raise SettingsError(f"{name} sets `trust`, which a file cannot", "give `--trust` on the command line")
+    return tree

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from hotloop.prove.equivalence import Equality
+from hotloop.prove.equivalence import Equality, worst
 
 Kind = Literal["exact", "changes-learning"]
 Call = Callable[[], Any]
+
+
+class Playback(Protocol):
+    """Our draws, played to a plain program until they end; from then on it draws for itself, at its own cost."""
+
+    def end(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -25,14 +31,32 @@ class Growth:
 
 @dataclass(frozen=True)
 class Built:
-    """A case made ready: `check` compares from the same start; `reference` and `fast` do the same work per call."""
+    """A case made ready: `reference` and `fast` do the same work per call, from the same start.
 
-    check: Callable[[], Equality]
+    What is timed is what was compared: `check` makes the first call of each of the two callables that the clock gets.
+    """
+
     reference: Call
     fast: Call
+    compare: Callable[[Any, Any], Equality]
+    """Given what `fast` and `reference` answered; it may also look at what has become of the two programs."""
+    calls: int = 1
+    """Of each, compared one after the other."""
+    further: Callable[[], Equality] | None = None
+    """The same two programs from other starts, or for longer."""
+    tape: Playback | None = None
+    """Ends with the comparison, before anything is timed."""
     growth: Callable[[], Growth] | None = None
     brief: tuple[Call, Call] | None = None
     """Shorter forms of both, where a whole call is too long to watch every allocation of."""
+
+    def check(self) -> Equality:
+        found = [self.compare(self.fast(), self.reference()) for _ in range(self.calls)]
+        if self.tape is not None:
+            self.tape.end()
+        if self.further is not None:
+            found.append(self.further())
+        return worst(found)
 
 
 @dataclass(frozen=True)

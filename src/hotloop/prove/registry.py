@@ -56,17 +56,35 @@ FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
     "topology-backward": (topology.topology_backward_cases, "its outputs and all gradients"),
     "topology-update": (topology.topology_update_cases, "a DQN update of it"),
     "gae": (advantages.gae_cases, "generalised advantages of T steps of N envs"),
+    "gae-front-insertion": (advantages.gae_front_insertion_cases, "the same against a list that grows at its front"),
+    "gae-on-tensors": (advantages.gae_on_tensors_cases, "the same against a loop over preallocated tensors"),
     "entropy-kl": (advantages.entropy_cases, "entropy and KL in closed form, against drawing, within its error"),
     "ppo-update": (ppo_update.ppo_update_cases, "all epochs of a PPO update on a rollout"),
-    "leftmost": (durotaxis_step.leftmost_cases, "the third of N nodes that lies left-most, against a stable sort"),
+    "leftmost": (durotaxis_step.leftmost_cases, "the third of N nodes that lies left-most, against sorting all"),
+    "leftmost-argpartition": (
+        durotaxis_step.leftmost_argpartition_cases,
+        "the same by numpy's partial selection, which takes any of equal ones",
+    ),
     "durotaxis-step": (durotaxis_step.durotaxis_step_cases, "one step of 32 colonies of N nodes, with what is seen"),
     "reward-record": (durotaxis_step.reward_record_cases, "a step's rewards as a dictionary, against our whole step"),
     "graph-forward": (durotaxis_loop.graph_forward_cases, "a graph transformer over 64 graphs of N nodes"),
+    "graph-forward-singly": (
+        durotaxis_loop.graph_forward_singly_cases,
+        "the same against one graph per forward",
+    ),
     "durotaxis-rollout": (durotaxis_loop.durotaxis_rollout_cases, "a rollout of 16 colonies, all but the network"),
     "durotaxis-loop": (durotaxis_loop.durotaxis_loop_cases, "the whole PPO loop on 16 colonies of 4 to 10 nodes"),
+    "durotaxis-loop-singly": (durotaxis_loop.durotaxis_loop_singly_cases, "the same against one graph per forward"),
     "sfc-step": (sfc_step.sfc_step_cases, "one step of service chains in 8 networks of D data centres"),
-    "sfc-paths": (sfc_paths.sfc_paths_cases, "shortest paths between all pairs of D data centres"),
+    "sfc-step-all-paths": (sfc_step.sfc_step_all_paths_cases, "the same against listing all paths each time"),
+    "sfc-paths": (sfc_paths.sfc_paths_cases, "shortest paths between all pairs of D data centres, against Dijkstra's"),
+    "sfc-all-paths": (sfc_paths.sfc_all_paths_cases, "the same against listing all paths"),
     "sfc-loop": (sfc_loop.sfc_loop_cases, "the whole training loop on service chains, an update per action"),
+    "sfc-loop-all-paths": (sfc_loop.sfc_loop_all_paths_cases, "the same against listing all paths each time"),
+    "sfc-loop-16-envs": (
+        sfc_loop.sfc_loop_16_envs_cases,
+        "the same with 16 envs stepped together, then 16 updates: another order, so not the same learning",
+    ),
     "branch-attention": (
         branch_attention.branch_attention_cases,
         "the three-branch attention network: 32 states, an update",
@@ -90,7 +108,7 @@ class Registry:
 
     def _named(self, name: str) -> list[str]:
         wanted = name.strip("/").split("/")
-        found = [case.name for case in self.cases if _fits(wanted, case.parts)]
+        found = [case.name for case in self.cases if fits(wanted, case.parts)]
         if found:
             return found
         for lane, reason in self.missing.items():
@@ -109,7 +127,7 @@ class Registry:
         return f"did you mean `{near}`?" if near else f"`hotloop prove --list` shows all of `{wanted[0]}`"
 
 
-def _fits(wanted: Sequence[str], parts: Sequence[str]) -> bool:
+def fits(wanted: Sequence[str], parts: Sequence[str]) -> bool:
     """Whether `wanted` starts with the family and names further parts in their order."""
     if wanted[0] != parts[0]:
         return False

@@ -48,6 +48,7 @@ class Row:
             "speedup": cost and cost.speed.ratio,
             "low": cost and cost.speed.low,
             "high": cost and cost.speed.high,
+            "seconds": cost and {"fast": cost.speed.second_seconds, "reference": cost.speed.first_seconds},
             "peak_bytes": cost and _both(cost, "peak_bytes"),
             "allocations": cost and _both(cost, "allocations"),
             "growth": cost and cost.growth,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.errors import RunError
+from hotloop.core.toml import DEEPEST, require_shallow
 from hotloop.runs.files import read_file
 
 MAX_JSON_BYTES = 64 * 2**20
-MAX_SETTINGS_BYTES = 256 * 2**10
-_MOST_DIGITS, _DEEPEST = 20, 16
-_MOST_DOTS = 1_000
-"""In a line of TOML: its parser takes time by the square of a dotted key's parts, 30,000 of them are minutes."""
+_MOST_DIGITS = 20
 
 
 def canonical_json(data: Any) -> bytes:
@@ -60,7 +57,7 @@ def parse_strict(data: bytes) -> Any:
     """What we write ourselves outside checkpoints. As there, a number that is not finite is null, and so is one of more
     than 20 digits. Raises ValueError, also for what is nested beyond 16 levels and for text that cannot be written."""
     value = _STRICT.decode(data.decode())
-    if data.count(b"[") + data.count(b"{") > _DEEPEST:
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
         require_shallow(value)
     if b"\\ud" in data or b"\\uD" in data:
         json.dumps(value, ensure_ascii=False).encode()  # halves of surrogate pairs, which no terminal and no file takes
@@ -77,31 +74,6 @@ def _finite(text: str) -> float | None:
 
 
 _STRICT = json.JSONDecoder(parse_int=_whole, parse_float=_finite, parse_constant=lambda name: None)
-
-
-def require_shallow(value: Any) -> None:
-    """Raise ValueError where lists and tables are nested so deeply that what walks through them would not come back."""
-    level = [value]
-    for _ in range(_DEEPEST + 1):
-        tables = [item for item in level if isinstance(item, dict | list)]
-        if not tables:
-            return
-        level = [inner for item in tables for inner in (item.values() if isinstance(item, dict) else item)]
-    raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
-
-
-def parse_toml(data: bytes) -> dict[str, Any]:
-    """Settings. Raises ValueError, also for what would take the parser minutes."""
-    if len(data) > MAX_SETTINGS_BYTES:
-        raise ValueError(f"it has {len(data)} bytes; settings have at most {MAX_SETTINGS_BYTES}")
-    if any(line.count(b".") > _MOST_DOTS for line in data.split(b"\n")):
-        raise ValueError(f"it has a line with more than {_MOST_DOTS} dots")
-    try:
-        tree = tomllib.loads(data.decode())
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    require_shallow(tree)
-    return tree
 
 
 def parse_json(data: bytes, path: Path) -> Any:

@@ -76,10 +76,11 @@ class TrialRun:
         self._report(seed, watcher.new_scores(), may_prune=False)
         return score_of(Run.open(job.path).result()["evaluation"], self._plan.measure)
 
-    def _report(self, seed: int, scores: Sequence[tuple[int, float, int]], may_prune: bool) -> None:
+    def _report(self, seed: int, scores: Sequence[tuple[float, int]], may_prune: bool) -> None:
         total = self._arm.settings["total_env_steps"]
-        for ordinal, score, env_steps in scores:
-            step = seed * _SEED_STEPS + ordinal
+        every = self._arm.settings["evaluation"]["every"] or max(1, total // 20)
+        for score, env_steps in scores:  # by where they were due: trials may put evaluations off, each its own
+            step = seed * _SEED_STEPS + max(0, env_steps // every - 1)
             if step in self._reported:
                 continue
             self._reported.add(step)
@@ -98,18 +99,17 @@ class TrialRun:
 
 
 class _Watcher:
-    """The evaluations of a run as they come: their number from 0, their score, their env steps."""
+    """The evaluations of a run as they come: their score, their env steps."""
 
     def __init__(self, path: Path, measure: str) -> None:
-        self._tail, self._once, self._measure, self._count = Tail(Run(path)), Once(), measure, 0
+        self._tail, self._once, self._measure = Tail(Run(path)), Once(), measure
 
-    def new_scores(self) -> list[tuple[int, float, int]]:
-        found = []
-        for row in self._tail.new_rows():
-            if row.get("event") == "evaluation" and self._once.is_new(row):
-                found.append((self._count, score_of(row, self._measure), row["env_steps"]))
-                self._count += 1
-        return found
+    def new_scores(self) -> list[tuple[float, int]]:
+        return [
+            (score_of(row, self._measure), row["env_steps"])
+            for row in self._tail.new_rows()
+            if row.get("event") == "evaluation" and self._once.is_new(row)
+        ]
 
 
 def score_of(evaluation: Any, measure: str) -> float:

@@ -11,6 +11,7 @@ from hotloop.doctor.rules.evidence import (
     function_at,
     function_of,
     function_share,
+    microseconds_words,
     number,
     own_microseconds,
     per_env_call,
@@ -81,7 +82,8 @@ def one_env_after_another(trace: Trace) -> Finding | None:
     per_call = own_microseconds(trace, share, trace.counts.env_calls)
     evidence = (
         f"{number(trace.envs_at_once)} envs are stepped per call, with {number(per_env_step)} calls of your own "
-        f"functions for each: {number(per_call)} microseconds per call, {percent(share)} of the loop."
+        f"functions for each: {microseconds_words(trace, share, trace.counts.env_calls)} per call, "
+        f"{percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_BATCHING_GAINS, per_call / BATCHED_MICROSECONDS))
     return suggest(trace, share, speedup, evidence=evidence, remedy=BATCHED, places=places_of(calls))

@@ -128,10 +128,22 @@ def lines_with(trace: Trace, texts: Collection[str]) -> list[str]:
 
 
 def own_microseconds(trace: Trace, share: float, times: float) -> float:
-    """What each of so many `times` took, without the wait for a core where others keep the machine busy."""
+    """What each of so many `times` took, without the wait for a core where others keep the machine busy: to reckon
+    with. What is told is `microseconds_words`."""
+    return 1e6 * share * trace.loop_seconds / max(1.0, times) / _waiting(trace)
+
+
+def microseconds_words(trace: Trace, share: float, times: float) -> str:
+    """By the clock of the phase table, wall-clock; and what is left of it where the machine was busy with others."""
+    own, waiting = own_microseconds(trace, share, times), _waiting(trace)
+    busy = f" (about {number(own)} without the wait for a busy core)" if waiting > 1.0 else ""
+    return f"{number(own * waiting)} microseconds{busy}"
+
+
+def _waiting(trace: Trace) -> float:
+    """Programs that want a core, for each that there is; at least 1."""
     load = trace.machine.get("load_average") or [0.0]
-    waiting = max(1.0, load[0] / max(1, trace.machine.get("cores") or 1))
-    return 1e6 * share * trace.loop_seconds / max(1.0, times) / waiting
+    return max(1.0, load[0] / max(1, trace.machine.get("cores") or 1))
 
 
 def function_at(trace: Trace, where: str) -> tuple[str, str]:

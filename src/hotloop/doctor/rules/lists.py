@@ -10,6 +10,7 @@ from hotloop.doctor.rules.evidence import (
     features_at,
     function_at,
     loop_lines,
+    microseconds_words,
     number,
     own_microseconds,
     per_env_call,
@@ -73,13 +74,13 @@ def inserted_at_the_front(trace: Trace) -> Finding | None:
     lines = {line for call in calls for line in loop_lines(trace, function_at(trace, call.where))}
     share = sampled_share(trace, lines | set(places_of(calls)), {call.phase for call in calls})
     per_env_step = trace.per_env_step(calls[:1])
-    row = own_microseconds(trace, share, per_env_step * trace.counts.env_steps)
+    rows = per_env_step * trace.counts.env_steps
     evidence = (
         f"`insert(0, ...)` runs {number(trace.per_env_step(calls))} times per env step on lists of up to "
         f"{number(max(call.largest for call in calls))}; the lines around it take "
-        f"{percent(share)} of the loop, {number(row)} microseconds a row."
+        f"{percent(share)} of the loop, {microseconds_words(trace, share, rows)} a row."
     )
-    speedup = max(1.0, min(MOST_INSERT_GAINS, row / ROW_MICROSECONDS))
+    speedup = max(1.0, min(MOST_INSERT_GAINS, own_microseconds(trace, share, rows) / ROW_MICROSECONDS))
     return suggest(trace, share, speedup, evidence=evidence, remedy=ADVANTAGES, places=places_of(calls))
 
 

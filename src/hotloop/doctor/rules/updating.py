@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from hotloop.doctor.finding import CHANGES_LEARNING, Finding, rule
-from hotloop.doctor.rules.evidence import Remedy, dearest, number, own_microseconds, percent, places_of, suggest
+from hotloop.doctor.rules.evidence import (
+    Remedy,
+    dearest,
+    microseconds_words,
+    number,
+    own_microseconds,
+    percent,
+    places_of,
+    suggest,
+)
 from hotloop.doctor.rules.forwards import MANY_TENSORS
 from hotloop.doctor.rules.storing import batch_calls
 from hotloop.doctor.trace import SAMPLE, UPDATE, UPDATE_PARTS, Trace
@@ -133,8 +142,8 @@ def bound_by_calls(trace: Trace) -> Finding | None:
     arithmetic = arithmetic_microseconds(trace)
     share = learning * (1 / FEWER if saved_by_fewer_updates(trace) else 1)
     evidence = (
-        f"an update of {number(counts.parameters)} parameters on {number(counts.batch_size)} rows takes {number(took)} "
-        f"microseconds, its arithmetic about {number(arithmetic)}; they take "
+        f"an update of {number(counts.parameters)} parameters on {number(counts.batch_size)} rows takes "
+        f"{microseconds_words(trace, learning, counts.updates)}, its arithmetic about {number(arithmetic)}; they take "
         f"{percent(learning)} of the loop."
     )
     speedup = max(1.0, min(MOST_NATIVE_GAINS, took / (1.2 * arithmetic + NATIVE_CALL_MICROSECONDS)))

@@ -14,12 +14,14 @@ from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.cases.learners import NUM_ACTIONS, OBS_SIZE, SMALL, Size, make_agent, make_learner
 from hotloop.prove.cases.tape import Tape
-from hotloop.prove.equivalence import Equality, compare_sequences
+from hotloop.prove.equivalence import Equality, compare, compare_sequences
 from hotloop.prove.reference.epsilon import act, act_many
 
 EPSILON = 0.1
 SEED = 11
 NUM_ENVS = (1, 256)
+CALLS = 20
+"""Compared: some of them explore."""
 
 
 def epsilon_cases(small: bool) -> list[Case]:
@@ -51,21 +53,24 @@ def _observations(num_envs: int, seed: int) -> Array:
 def _build(lane: str, size: Size, num_envs: int) -> Built:
     policy, network = _policy(lane, size)
     obs = _observations(num_envs, 0)
-    single = obs[0]
+    single, tape = obs[0], Tape(SEED)
 
     def reference() -> object:
         if num_envs == 1:
-            return act(network, single, EPSILON, NUM_ACTIONS)
-        return act_many(network, obs, EPSILON, NUM_ACTIONS)
+            return act(network, single, EPSILON, NUM_ACTIONS, tape)
+        return act_many(network, obs, EPSILON, NUM_ACTIONS, tape)
 
     def growth() -> Growth:
         few, many = _observations(1, 0), _observations(256, 0)
         return Growth(lambda: policy.act(few, None), lambda: policy.act(many, None), 256.0, "N 1", "256")
 
     return Built(
-        check=partial(_check, lane, size, num_envs),
         reference=reference,
         fast=lambda: policy.act(obs, None),
+        compare=lambda fast, plain: compare([("action", fast, np.atleast_1d(plain))]),
+        calls=CALLS,
+        further=partial(_check, lane, size, num_envs),
+        tape=tape,
         growth=growth,
     )
 

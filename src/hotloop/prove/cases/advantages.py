@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +16,9 @@ from hotloop.maths.gae_kernels import gae_slab
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.equivalence import Equality, compare, worst
 from hotloop.prove.reference.ppo_entropy import entropy_and_kl, make_policy
-from hotloop.prove.reference.ppo_gae import compute_gae_all
+from hotloop.prove.reference.ppo_gae import compute_gae, compute_gae_inserting, compute_gae_on_tensors
+
+Compute = Callable[..., Any]
 
 GAMMA, LAMBDA = 0.99, 0.95
 SLABS = ((128, 8), (2_048, 1), (2_048, 8))
@@ -32,20 +36,46 @@ LAYOUTS = {
 
 
 def gae_cases(small: bool) -> list[Case]:
-    slabs = ((16, 3),) if small else SLABS
+    """Against a loop over Python floats."""
+    return _gae_cases("gae", compute_gae, small)
+
+
+def gae_front_insertion_cases(small: bool) -> list[Case]:
+    """Against the same loop into a list that grows at its front."""
+    return _gae_cases("gae-front-insertion", compute_gae_inserting, small)
+
+
+def gae_on_tensors_cases(small: bool) -> list[Case]:
+    """Against a loop over preallocated tensors, whose every number is a tensor."""
+    return _gae_cases("gae-on-tensors", compute_gae_on_tensors, small)
+
+
+def _gae_cases(family: str, compute: Compute, small: bool) -> list[Case]:
     return [
-        Case("gae", f"T{steps}-N{envs}", partial(_build_gae, steps, envs), tolerance=TOLERANCE, is_default=True)
-        for steps, envs in slabs
-    ]
+        Case(
+            family, f"T{steps}-N{envs}", partial(_build_gae, compute, steps, envs), tolerance=TOLERANCE,
+            is_default=True,
+        )
+        for steps, envs in (((16, 3),) if small else SLABS)
+    ]  # fmt: skip
 
 
 class _Slab:
-    def __init__(self, steps: int, num_envs: int, seed: int) -> None:
+    def __init__(self, compute: Compute, steps: int, num_envs: int, seed: int) -> None:
         draw = np.random.default_rng(seed)
         self.reward, self.final_value = draw.normal(size=(2, steps, num_envs)).astype(np.float32)
         self.value = draw.normal(size=(steps + 1, num_envs)).astype(np.float32)
         self.terminated, self.truncated = draw.random((2, steps, num_envs)) < 0.01
         self.advantage, self.returns = np.empty_like(self.reward), np.empty_like(self.reward)
+        self._compute, on_tensors = compute, compute is compute_gae_on_tensors
+        convert: Callable[[Array], Any] = torch.tensor if on_tensors else np.ndarray.tolist  # type: ignore[assignment]
+        self._columns = [self._column(n, convert) for n in range(num_envs)]
+
+    def _column(self, n: int, convert: Callable[[Array], Any]) -> list[Any]:
+        """What the plain program knows of one env, each as the kind of sequence it computes with."""
+        value, last = self.value[:-1, n], self.value[-1, n]
+        parts = (self.reward[:, n], value, last, self.final_value[:, n], self.terminated[:, n], self.truncated[:, n])
+        return [convert(np.asarray(part)) for part in parts]
 
     def fast(self) -> tuple[Array, Array]:
         gae_slab(
@@ -54,29 +84,27 @@ class _Slab:
         )  # fmt: skip
         return self.advantage, self.returns
 
-    def plain(self) -> list[tuple[list[float], list[float]]]:
-        flags = (self.terminated, self.truncated)
-        return compute_gae_all(self.reward, self.value, self.final_value, *flags, GAMMA, LAMBDA)
+    def plain(self) -> list[Any]:
+        return [self._compute(*column, GAMMA, LAMBDA) for column in self._columns]
 
 
-def _build_gae(steps: int, num_envs: int) -> Built:
-    slab, longer = _Slab(steps, num_envs, 0), _Slab(8 * steps, num_envs, 0)
-    return Built(
-        check=partial(_check_gae, steps, num_envs),
-        reference=slab.plain,
-        fast=slab.fast,
-        growth=lambda: Growth(slab.fast, longer.fast, 8.0, f"T {steps}", str(8 * steps)),
-    )
+def _build_gae(compute: Compute, steps: int, num_envs: int) -> Built:
+    make = partial(_Slab, compute)
+    slab = make(steps, num_envs, 0)
+
+    def growth() -> Growth:
+        return Growth(slab.fast, make(8 * steps, num_envs, 0).fast, 8.0, f"T {steps}", str(8 * steps))
+
+    def further() -> Equality:
+        slabs = [make(steps, num_envs, seed) for seed in range(1, 4)]
+        return worst(_compare_gae(slab.fast(), slab.plain()) for slab in slabs)
+
+    return Built(slab.plain, slab.fast, _compare_gae, further=further, growth=growth)
 
 
-def _check_gae(steps: int, num_envs: int) -> Equality:
-    def one(seed: int) -> Equality:
-        slab = _Slab(steps, num_envs, seed)
-        plain = np.array(slab.plain())  # [N, 2, T]
-        advantage, returns = slab.fast()
-        return compare([("advantage", advantage.T, plain[:, 0]), ("returns", returns.T, plain[:, 1])])
-
-    return worst(one(seed) for seed in range(10))
+def _compare_gae(fast: tuple[Array, Array], plain: list[Any]) -> Equality:
+    advantage, returns = (np.array([np.asarray(column[part]) for column in plain]) for part in range(2))  # [N, T]
+    return compare([("advantage", fast[0].T, advantage), ("returns", fast[1].T, returns)])
 
 
 def entropy_cases(small: bool) -> list[Case]:
@@ -111,17 +139,14 @@ class _Policies:
 
 def _build_entropy(name: str, rows: int) -> Built:
     policies = _Policies(LAYOUTS[name], rows)
-    return Built(check=partial(_check_entropy, name, rows), reference=policies.drawn, fast=policies.fast)
-
-
-def _check_entropy(name: str, rows: int) -> Equality:
-    """The distance from what drawing found, in units of five of its standard errors."""
-    policies = _Policies(LAYOUTS[name], rows)
     torch.manual_seed(1)
+    return Built(policies.drawn, policies.fast, _compare_entropy)
+
+
+def _compare_entropy(fast: tuple[torch.Tensor, ...], plain: list[list[tuple[float, float]]]) -> Equality:
+    """The distance from what drawing found, in units of five of its standard errors."""
     found = []
-    for what, closed, drawn in zip(
-        ("entropy", "KL"), policies.fast(), zip(*policies.drawn(), strict=True), strict=True
-    ):
+    for what, closed, drawn in zip(("entropy", "KL"), fast, zip(*plain, strict=True), strict=True):
         for value, (mean, error) in zip(closed.tolist(), drawn, strict=True):
             found.append(Equality(abs(value - mean) / (STANDARD_ERRORS * error + 1e-5), what))
     return worst(found)

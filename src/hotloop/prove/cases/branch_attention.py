@@ -14,13 +14,13 @@ import numpy as np
 import torch
 
 from hotloop.algos.dqn import DQNLearner
-from hotloop.core.types import Array, Batch
+from hotloop.core.types import Array, Batch, UpdateStats
 from hotloop.envs.sfc.env import PARTS
 from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.cases.learners import copy_parameters, flat
 from hotloop.prove.cases.sfc_loop import LANES, make_config, make_settings
-from hotloop.prove.equivalence import Equality, Snapshot, compare, compare_sequences
+from hotloop.prove.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots
 from hotloop.prove.reference import sfc_dqn
 
 FORWARD_TOLERANCE, UPDATE_TOLERANCE = 1e-5, 1e-4
@@ -58,6 +58,12 @@ class _Pair:
         self.plain.env_steps = 10**9  # it no longer explores
         self.plain.config.epsilon_end = 0.0
 
+    def fast_snapshot(self, stats: UpdateStats) -> Snapshot:
+        return {"parameters": self.learner.lane.parameters(), "loss": np.asarray(stats.scalars)[0, 0]}
+
+    def plain_snapshot(self, loss: float) -> Snapshot:
+        return {"parameters": flat(self.plain.online.parameters()), "loss": loss}
+
 
 def make_obs(rng: np.random.Generator, *shape: int) -> dict[str, Array]:
     return {name: rng.random((*shape, *spec.shape), np.float32) for name, spec in PARTS.items()}
@@ -76,28 +82,39 @@ def _build_forward(lane: str) -> Built:
     def fast() -> Array:
         return pair.learner.lane.infer(obs, mask)[0]
 
-    def check() -> Equality:
+    def compare_values() -> Equality:
         with torch.no_grad():
             q = pair.learner.network({name: torch.from_numpy(part) for name, part in obs.items()})
             singles = [pair.plain.online(*(torch.tensor(part)[None] for part in state))[0] for state in states]
-        return compare([("Q-values", q, torch.stack(singles)), ("actions", fast(), plain())])
+        return compare([("Q-values", q, torch.stack(singles))])
 
     def growth() -> Growth:
         large = make_obs(rng, 16 * ROWS)
         infer = pair.learner.lane.infer
         return Growth(fast, partial(infer, large), 16.0, f"{ROWS} states", f"{16 * ROWS}")
 
-    return Built(check, plain, fast, growth if lane == "eager" else None)
+    return Built(
+        reference=plain,
+        fast=fast,
+        compare=lambda fast, plain: compare([("actions", fast, plain)]),
+        further=compare_values,
+        growth=growth if lane == "eager" else None,
+    )
 
 
 def _build_backward(lane: str) -> Built:
     pair = _Pair(lane)
     batch, rows = make_batch(0)
 
-    def fast() -> object:
-        return pair.learner.update(batch)
+    def compare_update(stats: UpdateStats, loss: float) -> Equality:
+        return compare_snapshots(pair.fast_snapshot(stats), pair.plain_snapshot(loss), "after the timed update")
 
-    return Built(partial(_check_updates, lane), partial(pair.plain.learn, Rows(rows)), fast)
+    return Built(
+        reference=partial(pair.plain.learn, Rows(rows)),
+        fast=partial(pair.learner.update, batch),
+        compare=compare_update,
+        further=partial(_check_updates, lane),
+    )
 
 
 class Rows(sfc_dqn.ReplayBuffer):
@@ -139,10 +156,9 @@ def _check_updates(lane: str) -> Equality:
 
     def fast(j: int) -> Snapshot:
         stats = pair.learner.update(data[j - 1][0])
-        return {"parameters": pair.learner.lane.parameters(), "loss": np.asarray(stats.scalars)[0, 0]}
+        return pair.fast_snapshot(stats)
 
     def plain(j: int) -> Snapshot:
-        loss = pair.plain.learn(Rows(data[j - 1][1]))
-        return {"parameters": flat(pair.plain.online.parameters()), "loss": loss}
+        return pair.plain_snapshot(pair.plain.learn(Rows(data[j - 1][1])))
 
     return compare_sequences(fast, plain, COMPARED)

@@ -1,13 +1,16 @@
-"""Learning on growing graphs: the network, a rollout, and the whole training loop, all graphs together or one by one.
+"""Learning on growing graphs: the network, a rollout, and the whole training loop.
 
 `graph-forward`: outputs, or outputs and gradients, of 64 graphs. `durotaxis-rollout`: what a rollout is beside the
 network, given its actions and values: steps, observations, rewards in parts, and their advantages.
-`durotaxis-loop`: acting, stepping and PPO's epochs. The plain program gets our initial weights and a tape of our draws;
-both must end with the same parameters. The policy starts with a delete ratio near 0.6, so that colonies stay small.
+`durotaxis-loop`: acting, stepping and PPO's epochs. The plain network takes all graphs of a step or minibatch in one
+forward, as anybody with a graph library has it; `graph-forward-singly` and `durotaxis-loop-singly` are against one
+forward per graph. The plain program gets our initial weights and a tape of our draws; both must end with the same
+parameters. The policy starts with a delete ratio near 0.6, so that colonies stay small.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -45,11 +48,19 @@ SMALL_COLONIES = 1.2
 
 
 def graph_forward_cases(small: bool) -> list[Case]:
+    return _forward_cases("graph-forward", _Batched, small)
+
+
+def graph_forward_singly_cases(small: bool) -> list[Case]:
+    return _forward_cases("graph-forward-singly", _Singly, small)
+
+
+def _forward_cases(family: str, form: type[_Batched | _Singly], small: bool) -> list[Case]:
     return [
         Case(
-            "graph-forward",
+            family,
             f"n{nodes}",
-            partial(_build_forward, nodes, variant == "gradients"),
+            partial(_build_forward, form, nodes, variant == "gradients"),
             variant=variant,
             tolerance=TOLERANCE,
             is_default=nodes == 10,
@@ -67,11 +78,19 @@ def durotaxis_rollout_cases(small: bool) -> list[Case]:
 
 
 def durotaxis_loop_cases(small: bool) -> list[Case]:
+    return _loop_cases("durotaxis-loop", False, small)
+
+
+def durotaxis_loop_singly_cases(small: bool) -> list[Case]:
+    return _loop_cases("durotaxis-loop-singly", True, small)
+
+
+def _loop_cases(family: str, singly: bool, small: bool) -> list[Case]:
     return [
         Case(
-            "durotaxis-loop",
+            family,
             "n4-10",
-            partial(_build_loop, mode, small),
+            partial(_build_loop, mode, singly, small),
             variant=mode.replace("_", "-"),
             tolerance=TOLERANCE,
             is_default=mode == "ratio",
@@ -87,52 +106,71 @@ def _graphs(nodes: int, count: int) -> Graphs:
     return env.step(random_actions(np.random.default_rng(0), env, 0.5)).obs
 
 
-def _build_forward(nodes: int, gradients: bool) -> Built:
-    graphs = _graphs(nodes, GRAPHS)
-    ours, plain = _networks()
-    rows = [durotaxis_network.to_tensors(_one(graphs, index)) for index in range(GRAPHS)]
+class _Batched:
+    """The plain network on all graphs in one forward; they were concatenated beforehand."""
 
-    def fast() -> Any:
+    make: type[durotaxis_network.GraphActorCritic] = durotaxis_network.BatchedGraphActorCritic
+
+    def __init__(self, graphs: Graphs, network: Any) -> None:
+        self.network = network
+        self.rows = [durotaxis_network.to_tensors(_one(graphs, index)) for index in range(len(graphs))]
+        self.batch = durotaxis_network.collate(self.rows)
+
+    def outputs(self) -> dict[str, torch.Tensor]:
+        found = self.network(self.batch)
+        return {"mean": found.mean, "log_std": found.log_std, "value": found.values}
+
+    def __call__(self, gradients: bool) -> dict[str, torch.Tensor]:
         with torch.set_grad_enabled(gradients):
-            outcome = ours(to_tensors(graphs))
+            outputs = self.outputs()
+            if gradients:
+                self.network.zero_grad()
+                sum(part.sum() for part in outputs.values()).backward()  # type: ignore[union-attr]
+        return outputs
+
+
+class _Singly(_Batched):
+    """One graph per forward."""
+
+    make = durotaxis_network.GraphActorCritic
+
+    def outputs(self) -> dict[str, torch.Tensor]:
+        found = [self.network(row) for row in self.rows]
+        names = {"mean": "mean", "log_std": "log_std", "value": "values"}
+        return {name: torch.stack([getattr(one, other) for one in found]) for name, other in names.items()}
+
+
+def _build_forward(form: type[_Batched | _Singly], nodes: int, gradients: bool) -> Built:
+    graphs = _graphs(nodes, GRAPHS)
+    ours, network = _networks(form.make)
+    plain = form(graphs, network)
+
+    def fast() -> dict[str, torch.Tensor]:
+        with torch.set_grad_enabled(gradients):
+            found = ours(to_tensors(graphs))
             if gradients:
                 ours.zero_grad()
-                (outcome.mean.sum() + outcome.log_std.sum() + outcome.value.sum()).backward()
-        return outcome
+                (found.mean.sum() + found.log_std.sum() + found.value.sum()).backward()
+        return {"mean": found.mean, "log_std": found.log_std, "value": found.value}
 
-    def reference() -> Any:
-        with torch.set_grad_enabled(gradients):
-            outcomes = [plain(row) for row in rows]
-            if gradients:
-                plain.zero_grad()
-                sum(one.mean.sum() + one.log_std.sum() + one.values.sum() for one in outcomes).backward()
-        return outcomes
-
-    def check() -> Equality:
-        mine, theirs = fast(), reference()
-        found: list[tuple[str, Any, Any]] = [
-            (name, getattr(mine, name).detach(), torch.stack([getattr(one, other) for one in theirs]).detach())
-            for name, other in (("mean", "mean"), ("log_std", "log_std"), ("value", "values"))
-        ]
+    def compare_outputs(mine: dict[str, torch.Tensor], theirs: dict[str, torch.Tensor]) -> Equality:
+        found: list[tuple[str, Any, Any]] = [(name, mine[name].detach(), theirs[name].detach()) for name in mine]
         if gradients:
-            pairs = zip(ours.named_parameters(), plain.parameters(), strict=True)
+            pairs = zip(ours.named_parameters(), network.parameters(), strict=True)
             found += [(f"gradient of {name}", one.grad, other.grad) for (name, one), other in pairs]
         return compare(found)
 
-    larger = _graphs(nodes, 4 * GRAPHS)
-
     def growth() -> Growth:
+        larger = _graphs(nodes, 4 * GRAPHS)
         with_more = lambda: ours(to_tensors(larger))  # noqa: E731
         return Growth(lambda: ours(to_tensors(graphs)), with_more, 4.0, f"{GRAPHS} graphs", str(4 * GRAPHS))
 
-    return Built(check, reference, fast, growth)
+    return Built(partial(plain, gradients), fast, compare_outputs, growth=growth)
 
 
-def _networks(per_node: bool = False) -> tuple[GraphActorCritic, Any]:
-    numbers = 4 if per_node else 5
-    spec = make_ours(1).obs_spec
-    ours = build_graph_actor_critic(GraphNetworkSettings(), spec, numbers, 6, per_node, 0.0, seed=0)
-    plain = durotaxis_network.GraphActorCritic(numbers, per_node)
+def _networks(make: Callable[[int, bool], Any]) -> tuple[GraphActorCritic, Any]:
+    ours = build_graph_actor_critic(GraphNetworkSettings(), make_ours(1).obs_spec, 5, 6, False, 0.0, seed=0)
+    plain = make(5, False)
     copy_parameters(flat(ours.parameters()), plain)
     return ours, plain
 
@@ -184,9 +222,8 @@ class GivenRollout:
         agent.add_advantages(rows, self.values[:, -1].T.tolist())
         return rows
 
-    def check(self) -> Equality:
-        returns, seen = self.fast()
-        rows = self.plain()
+    def compare(self, fast: tuple[Array, list[Graphs]], rows: list[dict[str, Any]]) -> Equality:
+        returns, seen = fast
         theirs = np.array([row["returns"] for row in rows]).reshape(self.steps, self.num_envs, self.parts)
         found: list[tuple[str, Any, Any]] = [("returns", returns.transpose(1, 2, 0), theirs)]
         found += [
@@ -199,7 +236,7 @@ class GivenRollout:
 
 def _build_rollout(nodes: int, small: bool) -> Built:
     given = GivenRollout(nodes, 2 if small else 16)
-    return Built(given.check, given.plain, given.fast)
+    return Built(given.plain, given.fast, given.compare)
 
 
 def make_settings(mode: str, num_envs: int, steps: int, epochs: int) -> PPOSettings:
@@ -244,16 +281,21 @@ class Ours:
 class Plain:
     """The plain program with our weights, from where our session stands."""
 
-    def __init__(self, ours: Ours, settings: PPOSettings, mode: str) -> None:
+    def __init__(self, ours: Ours, settings: PPOSettings, mode: str, singly: bool) -> None:
         session, rows = ours.session, settings.rollout_rows
-        network = durotaxis_network.GraphActorCritic(4 if mode == "per_node" else 5, mode == "per_node")
+        make = durotaxis_network.GraphActorCritic if singly else durotaxis_network.BatchedGraphActorCritic
+        network = make(4 if mode == "per_node" else 5, mode == "per_node")
         copy_parameters(session.learner.weights(), network)
         config = durotaxis_ppo.Config(
             rollout_steps=rows, epochs=settings.epochs, batch_size=settings.batch_size, kl_stop=1e9
         )
         seeds = (derive_seed(settings.seed, "policy"), derive_seed(settings.seed, "shuffle"))
-        draws = Draws(*seeds, settings.epochs)
-        self.agent = durotaxis_ppo.Agent(config, network, durotaxis_network.to_tensors, draws)
+        self.draws, to_tensors = Draws(*seeds, settings.epochs), durotaxis_network.to_tensors
+        self.agent = (
+            durotaxis_ppo.Agent(config, network, to_tensors, self.draws)
+            if singly
+            else durotaxis_ppo.BatchedAgent(config, network, to_tensors, durotaxis_network.collate, self.draws)
+        )
         state = session.collector.envs.get_state()
         self.colonies: list[Colony] = [
             plain_from(state, index, **OPTIONS, action=mode) for index in range(settings.env.num_envs)
@@ -266,33 +308,29 @@ class Plain:
         return rows
 
 
-def _build_loop(mode: str, small: bool) -> Built:
+def _build_loop(mode: str, singly: bool, small: bool) -> Built:
     num_envs, steps, epochs = (2, 2, 1) if small else (LOOP_ENVS, LOOP_STEPS, 4)
     settings = make_settings(mode, num_envs, steps, epochs)
     ours = Ours(settings)
-    plain = Plain(ours, settings, mode)
+    plain = Plain(ours, settings, mode, singly)
     brief = make_settings(mode, 2, 2, 1)
     ours_briefly = Ours(brief)
-    plain_briefly = Plain(ours_briefly, brief, mode)
-    return Built(
-        check=partial(_check_loop, mode, num_envs, steps),
-        reference=plain.iterate,
-        fast=ours.iterate,
-        brief=(plain_briefly.iterate, ours_briefly.iterate),
-    )
+    plain_briefly = Plain(ours_briefly, brief, mode, singly)
 
-
-def _check_loop(mode: str, num_envs: int, steps: int) -> Equality:
-    """Two iterations: rewards of every step, then the parameters."""
-    settings = make_settings(mode, num_envs, steps, epochs=1)
-    ours = Ours(settings)
-    plain = Plain(ours, settings, mode)
-    for turn in range(2):
-        ours.iterate()
-        rows = plain.iterate()
+    def compare_iteration(_: None, rows: list[dict[str, Any]]) -> Equality:
+        """Rewards of every step, then the parameters."""
         rewards = np.array([row["rewards"] for row in rows]).reshape(steps, num_envs, -1).transpose(2, 0, 1)
-        played = compare([(f"rewards of iteration {turn + 1}", ours.session.rollout.data.reward, rewards)])
+        played = compare([("rewards", ours.session.rollout.data.reward, rewards)])
         if played.max_error > 1e-4:  # one other action and the two go separate ways
             return Equality(float("inf"), played.where)
-    learned = ours.session.learner.weights(), flat(plain.agent.network.parameters())
-    return compare([("parameters", *learned)])
+        learned = ours.session.learner.weights(), flat(plain.agent.network.parameters())
+        return compare([("parameters", *learned)])
+
+    return Built(
+        reference=plain.iterate,
+        fast=ours.iterate,
+        compare=compare_iteration,
+        calls=2,
+        tape=plain.draws,
+        brief=(plain_briefly.iterate, ours_briefly.iterate),
+    )

@@ -10,13 +10,14 @@ import numpy as np
 
 from hotloop.core.kernels import next_uniform
 from hotloop.core.rng import derive_seeds
-from hotloop.core.types import Array, NodeAction
+from hotloop.core.types import Array, EnvStep, NodeAction
 from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.durotaxis.reward_kernels import ENTRIES
 from hotloop.envs.durotaxis.snapshot import snapshot
 from hotloop.maths.action_kernels import next_normal, shuffle
-from hotloop.prove.equivalence import Equality, compare
+from hotloop.prove.equivalence import Equality, compare, worst
 from hotloop.prove.reference.durotaxis_env import MILESTONES, Colony
+from hotloop.prove.reference.durotaxis_ppo import Draws as PlainDraws
 
 SEED = 3
 HELD = 0.5
@@ -43,6 +44,11 @@ class Draws:
             shuffle(self._shuffle, orders)
             self._orders = list(orders)
         return self._orders.pop(0)
+
+    def end(self) -> None:
+        """From now on the plain program's own draws, at their cost."""
+        own: Any = PlainDraws()
+        self.normal, self.uniform, self.permutation = own.normal, own.uniform, own.permutation  # type: ignore[method-assign]
 
 
 def make_ours(num_envs: int, **options: Any) -> Durotaxis:
@@ -91,11 +97,24 @@ def grow(env: Durotaxis, nodes: int) -> None:
 
 
 def compare_step(env: Durotaxis, plains: list[Colony], action: Any, when: str) -> Equality:
-    """One step of both: observation, rewards by name, flags; where an episode ends, both begin the next."""
+    """One step of both; where an episode ends, both begin the next."""
+    offsets = np.cumsum([0, *(len(colony.nodes) for colony in plains)])
     step = env.step(action)
-    record, offsets, found = env.record, np.cumsum([0, *(len(colony.nodes) for colony in plains)]), []
-    for index, colony in enumerate(plains):
-        observation, rewards, terminated, truncated, info = colony.step(_one(action, index, offsets))
+    answers = [colony.step(_one(action, index, offsets)) for index, colony in enumerate(plains)]
+    next_episodes = [
+        found
+        for index, (_, _, terminated, truncated, _) in enumerate(answers)
+        if terminated or truncated
+        for found in compare_observation(step.obs, plains[index].reset(), index, f"in the next episode {when}")
+    ]
+    return worst([compare_answers(env, step, answers, when), compare(next_episodes)])
+
+
+def compare_answers(env: Durotaxis, step: EnvStep, answers: list[Any], when: str = "of the timed stretch") -> Equality:
+    """Observation, rewards by name, flags, and what an episode was like where one ends."""
+    record = env.record
+    found: list[tuple[str, Any, Any]] = []
+    for index, (observation, rewards, terminated, truncated, info) in enumerate(answers):
         flags = [step.terminated[index], step.truncated[index]]
         found.append((f"flags {when}", flags, [terminated, truncated]))
         found += [(f"{name} {when}", record[name][index], value) for name, value in rewards.items()]
@@ -103,7 +122,6 @@ def compare_step(env: Durotaxis, plains: list[Colony], action: Any, when: str) -
         if terminated or truncated:
             stats = {name: values[index] for name, values in step.episode_stats.items()}
             found += [(f"{name} {when}", stats[name], info[name]) for name in stats]
-            found += compare_observation(step.obs, colony.reset(), index, f"in the next episode {when}")
     return compare(found)
 
 

@@ -8,15 +8,19 @@ and again.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hotloop.envs.durotaxis.selection_kernels import select_leftmost
-from hotloop.prove.case import Built, Call, Case, Growth
+from hotloop.core.types import Array, EnvStep
+from hotloop.envs.durotaxis.env import Durotaxis
+from hotloop.envs.durotaxis.selection import leftmost
+from hotloop.prove.case import Built, Call, Case, Growth, Kind
 from hotloop.prove.cases.durotaxis_play import (
     HELD,
+    compare_answers,
     compare_observation,
     compare_step,
     grow,
@@ -43,9 +47,39 @@ CHECKED_STEPS = 150
 LEFTMOST_SIZES = (20, 100, 1_000, 10_000)
 
 
+SORTS: dict[str, tuple[Callable[[Array], Any], Callable[[Any, int], Any]]] = {
+    "python-sort": (np.ndarray.tolist, lambda x, k: sorted(range(len(x)), key=x.__getitem__)[:k]),
+    "numpy-sort": (np.asarray, lambda x, k: np.argsort(x, kind="stable")[:k]),
+}
+"""What people write -> the positions as it takes them, and how it finds the k left-most of them."""
+
+
 def leftmost_cases(small: bool) -> list[Case]:
+    """`leftmost`, which is what a program calls. An env marks them inside its own step: up to 128 nodes it counts for
+    each how many lie left of it, which is quicker still (`mark_leftmost`)."""
+    return _leftmost_cases("leftmost", leftmost, "exact", small)
+
+
+def leftmost_argpartition_cases(small: bool) -> list[Case]:
+    """numpy's partial selection: as quick, but of nodes that lie equally far left it takes any."""
+    return _leftmost_cases("leftmost-argpartition", _by_argpartition, "changes-learning", small)
+
+
+def _by_argpartition(x: Array, k: int) -> Array:
+    return np.argpartition(x, k - 1)[:k]
+
+
+def _leftmost_cases(family: str, select: Callable[[Array, int], Array], kind: Kind, small: bool) -> list[Case]:
     return [
-        Case("leftmost", f"n{size}", partial(_build_leftmost, size), is_default=size >= 100)
+        Case(
+            family,
+            f"n{size}",
+            partial(_build_leftmost, select, sort, size),
+            variant=sort,
+            kind=kind,
+            is_default=size >= 100,
+        )
+        for sort in SORTS
         for size in ((20, 100) if small else LEFTMOST_SIZES)
     ]
 
@@ -64,34 +98,29 @@ def reward_record_cases(small: bool) -> list[Case]:
     ]
 
 
-def _build_leftmost(size: int) -> Built:
+def _build_leftmost(select: Callable[[Array, int], Array], sort: str, size: int) -> Built:
     draw = np.random.default_rng(0)
-    x, k = draw.random(size) * 600.0, size // 3
-    larger = draw.random(8 * size) * 600.0
-
-    def select(x: Any) -> Call:
-        order, count = np.empty(len(x), np.int64), len(x) // 3
-        return lambda: select_leftmost(x, len(x), count, order)
-
+    x, larger, k = draw.random(size) * 600.0, draw.random(8 * size) * 600.0, size // 3
+    convert, first = SORTS[sort]
+    given = convert(x)
     return Built(
-        check=_check_leftmost,
-        reference=lambda: np.argsort(x, kind="stable")[:k],
-        fast=select(x),
-        growth=lambda: Growth(select(x), select(larger), 8.0, f"{size} nodes", str(8 * size)),
+        reference=lambda: first(given, k),
+        fast=lambda: select(x, k),
+        compare=lambda fast, plain: compare([(f"{k} of {size}", np.sort(fast), np.sort(plain))]),
+        further=partial(_check_leftmost, select, sort),
+        growth=lambda: Growth(lambda: select(x, k), lambda: select(larger, 8 * k), 8.0, f"{size} nodes", str(8 * size)),
     )
 
 
-def _check_leftmost() -> Equality:
-    """Drawn from few values, so that most are tied: the older ones must be chosen."""
+def _check_leftmost(select: Callable[[Array, int], Array], sort: str) -> Equality:
+    """Random positions, many of which are equal."""
     draw, found = np.random.default_rng(1), []
-    for size in (1, 2, 5, 20, 101, 500):
+    convert, first = SORTS[sort]
+    for size in (1, 2, 7, 48, 128, 129, 500):
         for values in (3, 1_000_000):
             x = draw.integers(0, values, size).astype(np.float64)
-            for k in {0, 1, size // 3, size // 2, size}:
-                order = np.empty(size, np.int64)
-                select_leftmost(x, size, k, order)
-                plain = sorted(range(size), key=lambda i: (x[i], i))[:k]
-                found.append((f"{k} of {size}", np.sort(order[:k]), np.sort(plain)))
+            for k in {1, (size + 2) // 3, (size + 1) // 2, size}:
+                found.append((f"{k} of {size}", np.sort(select(x, k)), np.sort(first(convert(x), k))))
     return compare(found)
 
 
@@ -105,10 +134,10 @@ class Stretch:
         self.start = env.get_state()
         self.actions = [random_actions(draw, env, HELD) for _ in range(length)]
 
-    def fast(self) -> Call:
-        env, steps = make_ours(self.num_envs, **self.options), itertools.cycle(enumerate(self.actions))
+    def fast(self, env: Durotaxis) -> Call:
+        steps = itertools.cycle(enumerate(self.actions))
 
-        def step() -> object:
+        def step() -> EnvStep:
             place, action = next(steps)
             if place == 0:
                 env.set_state(self.start)
@@ -137,15 +166,22 @@ def _build_step(nodes: int, small: bool) -> Built:
     stretch = Stretch(nodes, 2 if small else NUM_ENVS)
 
     def growth() -> Growth:
-        one, many = (Stretch(nodes, count).fast() for count in (1, 128))
+        one, many = (Stretch(nodes, count).fast(make_ours(count)) for count in (1, 128))
         return Growth(one, many, 128.0, "1 colony", "128")
 
-    steps = 30 if small else CHECKED_STEPS
-    return Built(partial(_check_steps, stretch, steps), stretch.plain(), stretch.fast(), growth)
+    env = make_ours(stretch.num_envs)
+    return Built(
+        reference=stretch.plain(),
+        fast=stretch.fast(env),
+        compare=partial(compare_answers, env),
+        calls=4,
+        further=partial(_check_steps, 30 if small else CHECKED_STEPS),
+        growth=growth,
+    )
 
 
-def _check_steps(stretch: Stretch, num_steps: int) -> Equality:
-    return worst([*(check_play(2, num_steps, **options) for options in VARIANTS.values()), _check_stretch(stretch)])
+def _check_steps(num_steps: int) -> Equality:
+    return worst(check_play(2, num_steps, **options) for options in VARIANTS.values())
 
 
 def check_play(num_envs: int, num_steps: int, **options: Any) -> Equality:
@@ -158,13 +194,6 @@ def check_play(num_envs: int, num_steps: int, **options: Any) -> Equality:
         ratio = None if step % 3 else 0.65  # small colonies live longer
         found.append(compare_step(ours, plains, random_actions(draw, ours, ratio), f"at step {step}"))
     return worst(found)
-
-
-def _check_stretch(stretch: Stretch) -> Equality:
-    ours, plains = make_ours(stretch.num_envs, **stretch.options), stretch.plain_colonies()
-    ours.set_state(stretch.start)
-    steps = enumerate(stretch.actions[:4], 1)
-    return worst(compare_step(ours, plains, action, f"at step {j} of the timed stretch") for j, action in steps)
 
 
 def _build_record(nodes: int, small: bool) -> Built:
@@ -182,4 +211,13 @@ def _build_record(nodes: int, small: bool) -> Built:
     def plain() -> list[dict[str, Any]]:
         return [colony.calculate_rewards(*rest) for colony, *rest in situations]
 
-    return Built(partial(_check_steps, stretch, 30 if small else CHECKED_STEPS), plain, stretch.fast())
+    env = make_ours(stretch.num_envs, **stretch.options)
+
+    def compare_rewards(_: EnvStep, rewards: list[dict[str, Any]]) -> Equality:
+        ours = env.record
+        return compare(
+            (name, ours[name][index], value) for index, record in enumerate(rewards) for name, value in record.items()
+        )
+
+    further = partial(_check_steps, 30 if small else CHECKED_STEPS)
+    return Built(plain, stretch.fast(env), compare_rewards, further=further)

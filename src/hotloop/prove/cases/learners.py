@@ -116,6 +116,19 @@ def copy_parameters(values: Array, network: torch.nn.Module) -> None:
     torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
 
 
+def copy_learner(state: Mapping[str, Any], updates: int, agent: Any) -> None:
+    """Weights, target and Adam's moments into a plain agent with `online`, `target` and `optimizer`."""
+    copy_parameters(state["online"], agent.online)
+    copy_parameters(state["target"], agent.target)
+    start = 0
+    for parameter in agent.online.parameters() if updates else ():
+        part = slice(start, start := start + parameter.numel())
+        moments = {"exp_avg": state["mean"][part], "exp_avg_sq": state["square"][part]}
+        agent.optimizer.state[parameter] = {"step": torch.tensor(float(updates))} | {
+            name: torch.from_numpy(values.copy()).view_as(parameter) for name, values in moments.items()
+        }
+
+
 def flat(parameters: Any) -> Array:
     """Parameters (or their gradients) of a plain module as one vector."""
     return torch.cat([part.detach().reshape(-1) for part in parameters]).numpy()

@@ -1,8 +1,8 @@
 """The whole training loop on CartPole against a plain single-file DQN, at equal settings and equal update counts.
 
 Compared step by step: the plain program gets our initial weights, our env seeds and a tape of our exploration and
-sampling draws; then both must have stored the same transitions and end with the same parameters. Timed: both as
-they are, networks and envs made anew each time.
+sampling draws; then both must have stored the same transitions and end with the same parameters. Timed: the same runs
+again, networks and envs made anew each time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ from hotloop.replay.settings import ReplaySettings
 ENVS = {"gymnasium": "CartPole-v1", "native-env": "cartpole"}
 TOLERANCE = 1e-3
 """Of the parameters after 500 updates whose batches come from their own actions; transitions must agree throughout."""
-CHECKED_ENV_STEPS = 600
 TIMED_ENV_STEPS = 600
 WARM_UP = 100
 """Env steps."""
@@ -135,31 +134,35 @@ def _build(variant: str, lane: str) -> Built:
         return Growth(lambda: _train(settings), lambda: _train(longer), 4.0, f"{lengths[0]} env steps", lengths[1])
 
     return Built(
-        check=partial(_check, variant, lane),
-        reference=lambda: dqn_cartpole.train(_config(settings)),
+        reference=_PlainRuns(variant, settings),
         fast=lambda: _train(settings),
+        compare=lambda session, plain: _compare(session, *plain[:2]),
         growth=growth if lane == "native" else None,  # minutes on the others
         brief=(lambda: dqn_cartpole.train(_config(brief)), lambda: _train(brief)),
     )
 
 
-def _check(variant: str, lane: str) -> Equality:
-    settings = _settings(variant, lane, CHECKED_ENV_STEPS)
-    start = build_session(settings, PhaseTimer())
-    network = dqn_cartpole.QNetwork(4, 2, settings.network.hidden)
-    copy_parameters(start.learner.lane.parameters(), network)
-    start.close()
-    env, seed = _plain_env(variant, settings)
-    tape = Tape(derive_seed(settings.seed, "policy"), derive_seed(settings.seed, "replay"))
-    agent, buffer, _ = dqn_cartpole.train(_config(settings, seed), env, network, tape)
-    session = _train(settings)
-    return _compare(session, agent, buffer)
+class _PlainRuns:
+    """Whole runs of the plain program: the first from our weights, env seeds and draws, all others from its own."""
+
+    def __init__(self, variant: str, settings: DQNSettings) -> None:
+        start = build_session(settings, PhaseTimer())
+        network = dqn_cartpole.QNetwork(4, 2, settings.network.hidden)
+        copy_parameters(start.learner.lane.parameters(), network)
+        start.close()
+        env, seed = _plain_env(variant, settings)
+        tape = Tape(derive_seed(settings.seed, "policy"), derive_seed(settings.seed, "replay"))
+        self._config, self._start = _config(settings, seed), (env, network, tape)
+
+    def __call__(self) -> tuple[Any, ...]:
+        start, self._start = self._start, ()  # type: ignore[assignment]
+        return dqn_cartpole.train(self._config, *start)
 
 
 def _compare(session: Session, agent: dqn_cartpole.DQN, buffer: dqn_cartpole.ReplayBuffer) -> Equality:
     if (session.counters.updates, session.replay.size) != (agent.updates, len(buffer.buffer)):
         return Equality(float("inf"), "the number of updates or of transitions")
-    batch = session.replay.sample(4 * CHECKED_ENV_STEPS, 1, 0)
+    batch = session.replay.sample(4 * TIMED_ENV_STEPS, 1, 0)
     obs, action, reward, next_obs, done = zip(*[buffer.buffer[row] for row in batch.index[0]], strict=True)
     transitions = compare(
         [

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from hotloop.algos.dqn import DQNLearner
-from hotloop.core.types import ArraySpec
+from hotloop.core.types import ArraySpec, UpdateStats
 from hotloop.lanes.spec import LANES
 from hotloop.prove.case import Built, Case, Growth, Kind
 from hotloop.prove.cases.learners import (
@@ -90,40 +90,52 @@ def _make_lane(lane: str, networks: _Networks, size: Size) -> DQNLearner:
     return learner
 
 
-def _lane_call(lane: str, networks: _Networks, size: Size) -> Callable[[], Any]:
-    learner, nothing = _make_lane(lane, networks, size), np.zeros(1)
+def _lane_call(learner: DQNLearner, networks: _Networks) -> Callable[[], UpdateStats]:
+    nothing = np.zeros(1)
     return lambda: learner.lane.update(networks.ours, nothing, 0)
 
 
 def _build_q_loss(variant: str, lane: str, size: Size) -> Built:
     networks = _Networks(size)
+    learner = _make_lane(lane, networks, size)
+    fast = _lane_call(learner, networks)
+
+    def compare_first(stats: UpdateStats, plain: Any) -> Equality:
+        if variant == "gradient":
+            return compare([("gradient", _gradient_of(learner, stats), flat(plain))])
+        return compare([("loss", stats.scalars[0][0], plain.detach())])
 
     def growth() -> Growth:
         larger = size.with_batch(8 * size.batch)
-        large = _lane_call(lane, _Networks(larger), larger)
-        return Growth(_lane_call(lane, networks, size), large, 8.0, f"B {size.batch}", f"{larger.batch}")
+        others = _Networks(larger)
+        large = _lane_call(_make_lane(lane, others, larger), others)
+        return Growth(fast, large, 8.0, f"B {size.batch}", f"{larger.batch}")
 
     return Built(
-        check=partial(_check_q_loss, lane, size),
         reference=_plain_call(q_loss, networks, variant == "gradient"),
-        fast=_lane_call(lane, networks, size),
+        fast=fast,
+        compare=compare_first,
+        further=partial(_check_q_loss, lane, size),
         growth=None if lane == "compiled" else growth,
     )
 
 
+def _gradient_of(learner: DQNLearner, stats: UpdateStats) -> Any:
+    """Read from Adam's running mean after a first update."""
+    optimiser, norm = learner.settings.optimiser, float(stats.scalars[2][0])
+    clip = min(1.0, optimiser.max_gradient_norm / (norm + 1e-6))
+    return learner.state()["mean"] / (1.0 - optimiser.beta1) / clip
+
+
 def _check_q_loss(lane: str, size: Size) -> Equality:
-    """Over several batches: loss, and gradient read from Adam's running mean after a first update."""
+    """Over several batches: loss and gradient."""
     found = []
     for seed in range(8):
         networks = _Networks(size, seed)
         learner = _make_lane(lane, networks, size)
         stats = learner.lane.update(networks.ours, np.zeros(1), 0)
         loss, plain_gradient = _with_gradient(q_loss, networks)
-        norm = float(stats.scalars[2][0])
-        optimiser = learner.settings.optimiser
-        clip = min(1.0, optimiser.max_gradient_norm / (norm + 1e-6))
-        mean = learner.state()["mean"] / (1.0 - optimiser.beta1) / clip
-        found += [("loss", stats.scalars[0][0], loss), ("gradient", mean, plain_gradient)]
+        found += [("loss", stats.scalars[0][0], loss), ("gradient", _gradient_of(learner, stats), plain_gradient)]
     return compare(found)
 
 
@@ -162,9 +174,10 @@ def _idea(
         other = copy.copy(networks)
         other.online = copy.deepcopy(networks.online)
         return Built(
-            check=partial(_check_idea, plain, fast, size),
             reference=_plain_call(plain, networks, True),
             fast=_plain_call(fast, other, True),
+            compare=lambda mine, theirs: compare([("gradient", flat(mine), flat(theirs))]),
+            further=partial(_check_idea, plain, fast, size),
         )
 
     return Case(family, size.name, build, variant, kind=kind, tolerance=TOLERANCE, is_default=is_default)

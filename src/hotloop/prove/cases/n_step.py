@@ -10,6 +10,7 @@ from hotloop.prove.cases.transitions import CAPACITY, GAMMA, compare_rows, make_
 from hotloop.prove.equivalence import Equality
 from hotloop.prove.reference.n_step import NStepBuffer
 from hotloop.prove.reference.replay import ReplayBuffer
+from hotloop.replay.buffer import Replay
 
 N_STEP = 3
 LONG = 30
@@ -47,16 +48,29 @@ def _build(num_envs: int) -> Built:
         longer = make_replay(num_envs, CAPACITY, LONG)
         return Growth(partial(replay.add, *step), partial(longer.add, *step), 1.0, f"n {N_STEP}", str(LONG))
 
-    return Built(partial(_check, num_envs), partial(plain.add, *step), partial(replay.add, *step), growth)
+    return Built(
+        reference=partial(plain.add, *step),
+        fast=partial(replay.add, *step),
+        compare=lambda fast, reference: _compare(replay, plain),
+        calls=2 * N_STEP,
+        further=partial(_check, num_envs),
+        growth=growth,
+    )
 
 
 def _check(num_envs: int) -> Equality:
-    """The rows that left the window: return, discount, and where each started and ended."""
     replay, plain = make_replay(num_envs, 100 * num_envs, N_STEP), _Plain(num_envs, 100 * num_envs)
     for step in make_steps(num_envs, 100):
         replay.add(*step)
         plain.add(*step)
+    return _compare(replay, plain)
+
+
+def _compare(replay: Replay, plain: _Plain) -> Equality:
+    """The rows that left the window: return, discount, and where each started and ended."""
     if replay.size != len(plain.stored):
         return Equality(float("inf"), f"{replay.size} rows against {len(plain.stored)}")
+    if replay.size == 0:
+        return Equality(0.0, "")
     batch = replay.sample(2_000, 1, 0)
     return compare_rows(batch, 0, plain.stored.collate([plain.stored.buffer[row] for row in batch.index[0]]))

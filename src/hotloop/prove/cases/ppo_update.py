@@ -26,7 +26,7 @@ from hotloop.lanes.policy_objective import Minibatches
 from hotloop.loop.rollout import RolloutBuffer
 from hotloop.nets.actor_critic_settings import ActorCriticSettings
 from hotloop.prove.case import Built, Case, Growth
-from hotloop.prove.equivalence import Equality, compare_sequences
+from hotloop.prove.equivalence import Equality, compare, compare_sequences
 from hotloop.prove.reference.ppo_update import PPOAgent
 
 OBS_SIZE, LR, CLIP, ENTROPY_WEIGHT = 4, 1e-3, 0.2, 0.01
@@ -149,7 +149,15 @@ def _build(kind: str, lane: str, size: Size) -> Built:
         wider = _Pair(kind, lane, Size(size.hidden, size.batch, size.steps, 8 * size.num_envs, size.epochs))
         return Growth(pair.fast, wider.fast, 8.0, f"N {size.num_envs}", str(8 * size.num_envs))
 
-    return Built(check=partial(_check, kind, lane, size), reference=pair.plain, fast=pair.fast, growth=growth)
+    return Built(
+        reference=pair.plain,
+        fast=pair.fast,
+        compare=lambda fast, plain: compare(
+            [("parameters after a timed update", pair.learner.lane.parameters(), pair.plain_parameters())]
+        ),
+        further=partial(_check, kind, lane, size),
+        growth=growth,
+    )
 
 
 def _check(kind: str, lane: str, size: Size) -> Equality:

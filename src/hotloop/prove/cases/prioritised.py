@@ -22,7 +22,7 @@ from hotloop.prove.cases.transitions import (
     make_replay,
     make_steps,
 )
-from hotloop.prove.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences
+from hotloop.prove.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences, compare_snapshots
 from hotloop.prove.reference.prioritised import PrioritisedReplay
 from hotloop.replay.buffer import Replay
 
@@ -65,10 +65,17 @@ def _build(batch_size: int, small: bool) -> Built:
     replay, plain = _pair(capacity)
     errors = np.random.default_rng(0).random((1, batch_size)).astype(np.float32)
 
+    tape = Tape(SEED)
+
     def reference() -> Any:
-        batch, weights, indices = plain.sample(batch_size, BETA)
+        batch, weights, indices = plain.sample(batch_size, BETA, tape)
         plain.update_priorities(indices, errors[0])
-        return batch, weights
+        return batch, weights, indices
+
+    def compare_draws(batch: Batch, drawn: Any) -> Equality:
+        (obs, *_), weights, indices = drawn
+        fast = {name: getattr(batch, name)[0] for name in ("index", "weight", "obs")}
+        return compare_snapshots(fast, {"index": indices, "weight": weights, "obs": obs}, "of a timed call")
 
     def growth() -> Growth:
         few = make_replay(FILL_ENVS, SMALL_CAPACITY, prioritised=True)
@@ -76,7 +83,15 @@ def _build(batch_size: int, small: bool) -> Built:
         small, large = (_draw_and_set(rows, batch_size, errors) for rows in (few, replay))
         return Growth(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
-    return Built(partial(_check, batch_size), reference, _draw_and_set(replay, batch_size, errors), growth)
+    return Built(
+        reference=reference,
+        fast=_draw_and_set(replay, batch_size, errors),
+        compare=compare_draws,
+        calls=4,
+        further=partial(_check, batch_size),
+        tape=tape,
+        growth=growth,
+    )
 
 
 def _check(batch_size: int) -> Equality:

@@ -1,6 +1,6 @@
 """Replay: store, and draw uniformly. Both programs hold the same transitions.
 
-Our draws are with replacement, `random.sample`'s without: what is compared is what the same rows give.
+Our draws are with replacement, `random.sample`'s without: for the comparison the plain program gets our draws.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.core.types import Batch
 from hotloop.prove.case import Built, Case, Growth
+from hotloop.prove.cases.tape import Tape
 from hotloop.prove.cases.transitions import (
     CAPACITY,
     FILL_ENVS,
     GAMMA,
+    SEED,
     SMALL_CAPACITY,
     compare_rows,
     fill,
@@ -64,7 +67,13 @@ def _build_add(num_envs: int, small: bool) -> Built:
         )
         return Growth(few, many, 1.0, f"{capacity // 100:,} rows", f"{capacity:,}")
 
-    return Built(partial(_check_add, num_envs), reference, partial(replay.add, obs, action, step), growth)
+    return Built(
+        reference=reference,
+        fast=partial(replay.add, obs, action, step),
+        compare=lambda fast, plain: _same_rows(replay, buffer, len(buffer), 8 * num_envs, 1),
+        further=partial(_check_add, num_envs),
+        growth=growth,
+    )
 
 
 def _check_add(num_envs: int) -> Equality:
@@ -90,8 +99,15 @@ def _build_sample(batch_size: int, k: int, small: bool) -> Built:
     replay, buffer = make_replay(FILL_ENVS, capacity), ReplayBuffer(capacity)
     fill(capacity, replay, buffer)
 
+    tape = Tape(SEED)
+
     def reference() -> Any:
-        return [buffer.sample(batch_size) for _ in range(k)]
+        return [buffer.sample(batch_size, tape) for _ in range(k)]
+
+    def compare_batches(batch: Batch, plain: Any) -> Equality:
+        return worst(
+            compare_rows(batch, j, (*rows, np.float32(GAMMA) * (1 - done))) for j, (*rows, done) in enumerate(plain)
+        )
 
     def growth() -> Growth:
         few = make_replay(FILL_ENVS, SMALL_CAPACITY)
@@ -99,7 +115,11 @@ def _build_sample(batch_size: int, k: int, small: bool) -> Built:
         small, large = (partial(rows.sample, batch_size, k, 0) for rows in (few, replay))
         return Growth(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
-    def check() -> Equality:
-        return worst(_same_rows(replay, buffer, capacity, batch_size, k) for _ in range(20))
-
-    return Built(check, reference, partial(replay.sample, batch_size, k, 0), growth)
+    return Built(
+        reference=reference,
+        fast=partial(replay.sample, batch_size, k, 0),
+        compare=compare_batches,
+        calls=20,
+        tape=tape,
+        growth=growth,
+    )

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.core.types import ArraySpec
+from hotloop.core.kernels import next_below
+from hotloop.core.types import Array, ArraySpec, Batch
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.cases.transitions import (
     FILL_ENVS,
@@ -58,6 +59,20 @@ def make_filled_pair(num_envs: int, capacity: int) -> tuple[Replay, MemmapReplay
     return replay, buffer
 
 
+class RowTape:
+    """Our replay's draws in the place of the plain buffer's own generator."""
+
+    def __init__(self, buffer: MemmapReplayBuffer) -> None:
+        self._buffer, self._own, self._draws = buffer, buffer.random, np.array([SEED], np.uint64)
+        buffer.random = self  # type: ignore[assignment]
+
+    def integers(self, bound: int, size: int) -> Array:
+        return np.array([next_below(self._draws, 0, bound) for _ in range(size)])
+
+    def end(self) -> None:
+        self._buffer.random = self._own
+
+
 def _build(num_envs: int, batch_size: int, small: bool) -> Built:
     capacity = SMALL_CAPACITY if small else CAPACITY
     replay, buffer = make_filled_pair(num_envs, capacity)
@@ -71,11 +86,23 @@ def _build(num_envs: int, batch_size: int, small: bool) -> Built:
         buffer.add(obs, action, step.reward, step.final_obs, step.terminated)
         return buffer.sample(batch_size)
 
+    def compare_batches(batch: Batch, plain: Any) -> Equality:
+        *rows, done = plain
+        return compare_rows(batch, 0, (*rows, np.float32(GAMMA) * (1 - done)))
+
     def growth() -> Growth:
         few, _ = make_filled_pair(num_envs, SMALL_CAPACITY)
         return Growth(partial(fast, few), partial(fast, replay), 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
-    return Built(partial(_check, num_envs, batch_size), reference, partial(fast, replay), growth)
+    return Built(
+        reference=reference,
+        fast=partial(fast, replay),
+        compare=compare_batches,
+        calls=4,
+        further=partial(_check, num_envs, batch_size),
+        tape=RowTape(buffer),
+        growth=growth,
+    )
 
 
 def _check(num_envs: int, batch_size: int) -> Equality:

@@ -1,9 +1,10 @@
 """The whole training loop on service chains with one update per action, at equal settings.
 
-Compared from the start of a run with one env: the plain program gets our initial weights and a tape of our draws; both
-must have stored the same transitions and end with the same parameters. Timed in the midst of a run: ours steps 16 envs
-together and then makes 16 updates; the plain program makes 16 actions with an update after each, from the state of our
-first env and with our weights.
+Both train on one env. Compared from the start of a run: the plain program gets our initial weights and a tape of our
+draws; both must have stored the same transitions and end with the same parameters. Timed in its midst: 16 actions with
+an update after each, from the same state of env, weights and replay, the first call of which is compared as well.
+`sfc-loop-all-paths`: the plain env lists all paths. `sfc-loop-16-envs`: ours steps 16 envs together and then makes 16
+updates, which is another order of acting and learning, and so learns something else.
 """
 
 from __future__ import annotations
@@ -29,23 +30,27 @@ from hotloop.nets.settings import NetworkSettings
 from hotloop.prove.case import Built, Case
 from hotloop.prove.cases.learners import copy_parameters, flat
 from hotloop.prove.cases.sfc_play import ROUNDS, make_plain, plain_from
-from hotloop.prove.cases.snake_run import NEVER, Ours
+from hotloop.prove.cases.snake_run import NEVER, Ours, tape_of
 from hotloop.prove.cases.tape import Tape
+from hotloop.prove.cases.transitions import all_rows
 from hotloop.prove.equivalence import Equality, compare
 from hotloop.prove.reference import sfc_dqn
+from hotloop.prove.reference.sfc_env import AllPathsSfcEnv, SfcEnv
 from hotloop.replay.buffer import Replay
 from hotloop.replay.settings import ReplaySettings
 
 CENTRES = (2, 4, 6, 8)
-NUM_ENVS = 16
+MANY_ENVS = 16
+ACTIONS = 16
+"""Of one timed call, each with its update."""
 LANES = ("eager", "compiled", "native")
 TOLERANCE = 1e-3
 """Of the parameters, after updates whose batches come from their own actions; transitions must agree throughout."""
 WARM_UP = 50
-CHECKED_STEPS = {2: 250, 4: 250, 6: 120, 8: 70}
-"""Data centres -> actions of the run that is compared."""
+CHECKED_STEPS, CHECKED_STEPS_ALL_PATHS = 250, 70
+"""Actions of the run that is compared."""
 MOST_FUSED = 100
-"""Of them on the compiled and native lanes, which sum in another order: Adam makes a step of full length out of the
+"""On the compiled and native lanes, which sum in another order: Adam makes a step of full length out of the
 rounding of a gradient that all but vanishes, and some hundred updates later two actions of nearly equal value change
 places."""
 SKIPPED = 500
@@ -58,12 +63,32 @@ def sfc_loop_cases(small: bool) -> list[Case]:
             family="sfc-loop",
             lane=lane,
             size=str(centres),
-            build=partial(_build, centres, lane, small),
+            build=partial(_build, SfcEnv, centres, lane, small),
             tolerance=TOLERANCE,
             is_default=lane == "native" and centres in (4, 8),
         )
         for lane in LANES
         for centres in ((2,) if small else CENTRES)
+    ]
+
+
+def sfc_loop_all_paths_cases(small: bool) -> list[Case]:
+    centres = 3 if small else 8
+    build = partial(_build, AllPathsSfcEnv, centres, "native", small)
+    return [Case("sfc-loop-all-paths", str(centres), build, lane="native", tolerance=TOLERANCE, is_default=True)]
+
+
+def sfc_loop_16_envs_cases(small: bool) -> list[Case]:
+    return [
+        Case(
+            family="sfc-loop-16-envs",
+            lane="native",
+            size=str(centres),
+            build=partial(_build_many, centres, small),
+            kind="changes-learning",
+            is_default=True,
+        )
+        for centres in ((2,) if small else (4, 8))
     ]
 
 
@@ -105,62 +130,92 @@ def make_config(settings: DQNSettings) -> sfc_dqn.Config:
 
 
 class PlainRun:
-    """The plain program from where the first env of our session stands, its replay filled from ours."""
+    """The plain program from where the first env of our session stands, its replay filled from ours, and with the draws
+    that ours will make next on a tape. No update has been made yet."""
 
-    def __init__(self, session: Session, settings: DQNSettings) -> None:
-        network = sfc_dqn.ThreeBranchNetwork()
+    def __init__(self, session: Session, settings: DQNSettings, make: type[SfcEnv] = SfcEnv) -> None:
+        network, self.tape = sfc_dqn.ThreeBranchNetwork(), tape_of(session)
         copy_parameters(session.learner.lane.parameters(), network)
-        self._agent = sfc_dqn.DQN(make_config(settings), network)
-        self._agent.env_steps = session.counters.env_steps
-        self._env = plain_from(session.collector.envs.get_state(), 0)
+        self.agent = sfc_dqn.DQN(make_config(settings), network, self.tape)
+        self.agent.env_steps = session.counters.env_steps
+        self._env = plain_from(session.collector.envs.get_state(), 0, make)
         self._state, self._mask = self._env.get_state(), self._env.action_mask()
-        self._buffer = sfc_dqn.ReplayBuffer(settings.replay.capacity)
+        self.buffer = sfc_dqn.ReplayBuffer(settings.replay.capacity)
         self._fill(session.replay)
 
     def _fill(self, replay: Replay) -> None:
-        batch = replay.sample(replay.size, 1, 0)
+        batch = all_rows(replay)
         parts = [[np.array(part[0]) for part in obs.values()] for obs in (batch.obs, batch.next_obs)]  # type: ignore[union-attr]
         masks, dones = np.array(batch.next_action_mask[0]), batch.discount[0] == 0  # type: ignore[index]
         for row in range(replay.size):
             states = [tuple(part[row] for part in kind) for kind in parts]
             action, reward = int(batch.action[0, row]), float(batch.reward[0, row])
-            self._buffer.push(states[0], action, reward, states[1], bool(dones[row]), masks[row])
+            self.buffer.push(states[0], action, reward, states[1], bool(dones[row]), masks[row])
 
     def advance(self, num_steps: int) -> None:
         for _ in range(num_steps):
-            self._state, self._mask = sfc_dqn.env_step(self._agent, self._env, self._buffer, self._state, self._mask)
+            self._state, self._mask = sfc_dqn.env_step(self.agent, self._env, self.buffer, self._state, self._mask)
 
 
-def _build(centres: int, lane: str, small: bool) -> Built:
-    num_envs, skipped = (4, 40) if small else (NUM_ENVS, SKIPPED)
-    settings = make_settings(centres, lane, num_envs, warmup=skipped * num_envs, explored=skipped * num_envs)
+def _prepare(centres: int, lane: str, num_envs: int, small: bool) -> tuple[Ours, DQNSettings]:
+    """Our session when its warm-up is over."""
+    warmup = (40 if small else SKIPPED) * num_envs
+    settings = make_settings(centres, lane, num_envs, warmup=warmup, explored=warmup)
     ours = Ours(settings)
-    ours.run_to(skipped * num_envs)
-    plain = PlainRun(ours.session, settings)
+    ours.run_to(warmup)
+    return ours, settings
 
-    def advance() -> None:
-        ours.run_to(ours.session.counters.env_steps + num_envs)
 
+def _build(make: type[SfcEnv], centres: int, lane: str, small: bool) -> Built:
+    ours, settings = _prepare(centres, lane, 1, small)
+    plain = PlainRun(ours.session, settings, make)
     return Built(
-        check=partial(_check, centres, lane, 80 if small else _checked_steps(centres, lane)),
-        reference=partial(plain.advance, num_envs),
-        fast=advance,
-        brief=(partial(plain.advance, 1), advance),
+        reference=partial(plain.advance, ACTIONS),
+        fast=partial(_advance, ours),
+        compare=lambda session, _: _compare(session, plain.agent, plain.buffer),
+        further=partial(_check, make, centres, lane, 80 if small else _checked_steps(make, lane)),
+        tape=plain.tape,
+        brief=(partial(plain.advance, 1), partial(_advance, ours)),
     )
 
 
-def _checked_steps(centres: int, lane: str) -> int:
-    return CHECKED_STEPS[centres] if lane == "eager" else min(CHECKED_STEPS[centres], MOST_FUSED)
+def _build_many(centres: int, small: bool) -> Built:
+    ours, settings = _prepare(centres, "native", MANY_ENVS, small)
+    plain = PlainRun(ours.session, settings)
+
+    def compare_parameters(session: Session, _: None) -> Equality:
+        return compare([("parameters", session.learner.lane.parameters(), flat(plain.agent.online.parameters()))])
+
+    return Built(
+        reference=partial(plain.advance, ACTIONS),
+        fast=partial(_advance, ours),
+        compare=compare_parameters,
+        tape=plain.tape,
+        brief=(partial(plain.advance, 1), partial(_advance, ours)),
+    )
 
 
-def _check(centres: int, lane: str, steps: int) -> Equality:
+def _advance(ours: Ours) -> Session:
+    return ours.run_to(ours.session.counters.env_steps + ACTIONS)
+
+
+def _checked_steps(make: type[SfcEnv], lane: str) -> int:
+    if make is AllPathsSfcEnv:
+        return CHECKED_STEPS_ALL_PATHS
+    return CHECKED_STEPS if lane == "eager" else MOST_FUSED
+
+
+def _check(make: type[SfcEnv], centres: int, lane: str, steps: int) -> Equality:
     settings = make_settings(centres, lane, num_envs=1, warmup=WARM_UP, explored=2 * steps)
     ours, network = Ours(settings), sfc_dqn.ThreeBranchNetwork()
     copy_parameters(ours.session.learner.lane.parameters(), network)
     tape = Tape(derive_seed(settings.seed, "policy"), derive_seed(settings.seed, "replay"))
-    env = make_plain(centres, int(derive_seeds(settings.seed, 1, "env", 0)[0]))
+    env = make_plain(centres, int(derive_seeds(settings.seed, 1, "env", 0)[0]), make)
     agent, buffer = sfc_dqn.train(make_config(settings), env, steps, network, tape)
-    session = ours.run_to(steps)
+    return _compare(ours.run_to(steps), agent, buffer)
+
+
+def _compare(session: Session, agent: sfc_dqn.DQN, buffer: sfc_dqn.ReplayBuffer) -> Equality:
     counts = (session.counters.updates, session.replay.size), (agent.updates, len(buffer))
     if counts[0] != counts[1]:
         return Equality(float("inf"), f"updates and transitions {counts[0]} against {counts[1]}")
@@ -171,12 +226,11 @@ def _check(centres: int, lane: str, steps: int) -> Equality:
 
 
 def compare_rows(replay: Replay, buffer: sfc_dqn.ReplayBuffer) -> Equality:
-    """Rows drawn from ours, and the very rows of the plain buffer, neither of which has begun to forget."""
-    batch = replay.sample(4 * len(buffer), 1, 0)
+    """All of them, from the oldest to the newest."""
+    batch = all_rows(replay)
     assert isinstance(batch.obs, dict)
     assert isinstance(batch.next_obs, dict)
-    rows = [buffer.buffer[place] for place in batch.index[0]]
-    states, actions, rewards, next_states, dones, masks = zip(*rows, strict=True)
+    states, actions, rewards, next_states, dones, masks = zip(*buffer.buffer, strict=True)
     found: list[tuple[str, Any, Any]] = [("action", batch.action[0], actions), ("reward", batch.reward[0], rewards)]
     found += [("mask", batch.next_action_mask[0], masks)]  # type: ignore[index]
     found += [("done", batch.discount[0] == 0, dones)]

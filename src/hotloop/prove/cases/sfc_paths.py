@@ -1,4 +1,5 @@
-"""Shortest paths between all pairs of data centres: once an episode, against listing every path there is.
+"""Shortest paths between all pairs of data centres, once an episode: against Dijkstra's, and against listing every path
+there is (`sfc-all-paths`).
 
 Compared path by path in random networks, half of which have so few different lengths that many paths are equally long.
 """
@@ -16,30 +17,43 @@ from hotloop.envs.sfc.layout_kernels import empty_worlds
 from hotloop.envs.sfc.network_kernels import find_all_paths
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.equivalence import Equality, compare, worst
-from hotloop.prove.reference.sfc_env import SfcEnv
+from hotloop.prove.reference.sfc_env import AllPathsSfcEnv, SfcEnv
 
 CENTRES = (2, 4, 6, 8)
-CHECKED = {2: 2_000, 4: 500, 6: 30, 8: 2}
+CHECKED = 200
+CHECKED_ALL_PATHS = {4: 500, 8: 2}
 """Data centres -> networks compared."""
 SEED = 5
 
 
 def sfc_paths_cases(small: bool) -> list[Case]:
+    checked = 4 if small else CHECKED
     return [
-        Case(
-            family="sfc-paths",
-            size=str(centres),
-            build=partial(_build, centres, 4 if small else CHECKED[centres]),
-            is_default=centres == 8,
-        )
+        Case("sfc-paths", str(centres), partial(_build, SfcEnv, centres, checked), is_default=centres == 8)
         for centres in ((2, 5) if small else CENTRES)
     ]
 
 
-def _build(centres: int, num_checked: int) -> Built:
+def sfc_all_paths_cases(small: bool) -> list[Case]:
+    networks = {5: 4} if small else CHECKED_ALL_PATHS
+    return [
+        Case("sfc-all-paths", str(centres), partial(_build, AllPathsSfcEnv, centres, checked), is_default=centres == 8)
+        for centres, checked in networks.items()
+    ]
+
+
+def _build(make: type[SfcEnv], centres: int, num_checked: int) -> Built:
     worlds = networks(centres, 1, np.random.default_rng(SEED))
-    plain = plain_network(worlds[0])
+    plain = plain_network(worlds[0], make)
     pairs = list(itertools.permutations(range(centres), 2))
+
+    def reference() -> list[list[int]]:
+        plain.paths.clear()  # a new episode
+        return [plain.shortest_path(*pair) for pair in pairs]
+
+    def fast() -> Array:
+        find_all_paths(worlds)
+        return worlds[0]
 
     def growth() -> Growth:
         few, many = (networks(count, 64, np.random.default_rng(SEED)) for count in (4, 16))
@@ -48,9 +62,10 @@ def _build(centres: int, num_checked: int) -> Built:
         return Growth(partial(find_all_paths, few), partial(find_all_paths, many), units, "4 centres", "16, per pair")
 
     return Built(
-        check=partial(_check, centres, num_checked),
-        reference=lambda: [plain.shortest_path(*pair) for pair in pairs],
-        fast=partial(find_all_paths, worlds),
+        reference=reference,
+        fast=fast,
+        compare=lambda world, paths: compare_paths(world, plain, paths),
+        further=partial(_check, make, centres, num_checked),
         growth=growth if centres == CENTRES[-1] else None,
     )
 
@@ -66,8 +81,8 @@ def networks(centres: int, count: int, rng: np.random.Generator) -> Array:
     return worlds
 
 
-def plain_network(world: Array) -> SfcEnv:
-    env = SfcEnv(lambda count: 0)
+def plain_network(world: Array, make: type[SfcEnv] = SfcEnv) -> SfcEnv:
+    env = make(lambda count: 0)
     env.num_dcs = int(world["num_centres"])
     env.distance = {pair: int(world["length"][pair]) for pair in itertools.permutations(range(env.num_dcs), 2)}
     return env
@@ -80,17 +95,19 @@ def path_of(world: Array, start: int, goal: int) -> list[int]:
     return stops
 
 
-def _check(centres: int, count: int) -> Equality:
+def _check(make: type[SfcEnv], centres: int, count: int) -> Equality:
     worlds = networks(centres, count, np.random.default_rng(SEED + 1))
     find_all_paths(worlds)
-    return worst(_check_network(world) for world in worlds)
+    pairs, found = list(itertools.permutations(range(centres), 2)), []
+    for world in worlds:
+        plain = plain_network(world, make)
+        found.append(compare_paths(world, plain, [plain.shortest_path(*pair) for pair in pairs]))
+    return worst(found)
 
 
-def _check_network(world: Array) -> Equality:
-    plain = plain_network(world)
+def compare_paths(world: Array, plain: SfcEnv, paths: list[list[int]]) -> Equality:
     found: list[tuple[str, Any, Any]] = []
-    for pair in itertools.permutations(range(plain.num_dcs), 2):
-        path = plain.shortest_path(*pair)
+    for pair, path in zip(itertools.permutations(range(plain.num_dcs), 2), paths, strict=True):
         found.append((f"the path {pair}", path_of(world, *pair), path))
         found.append((f"the length of the path {pair}", world["shortest"][pair], plain.path_length(path)))
     return compare(found)

@@ -2,8 +2,8 @@
 
 Compared from the first observation on, with the same draws and the same actions, in networks of each size under random
 play, some of it invalid; and then on the very stretch that is timed. Timed: both play that stretch, recorded once the
-second round of requests has come, again and again from the same state. The plain program finds a shortest path by
-listing all there are, as the program does that it is written after; `sfc-paths` times that alone.
+second round of requests has come, again and again from the same state. The plain program keeps its shortest paths for
+the episode; that of `sfc-step-all-paths` lists all paths each time, as the program once did that it is written after.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 import itertools
 from functools import partial
 
+from hotloop.core.types import EnvStep
 from hotloop.prove.case import Built, Call, Case, Growth
 from hotloop.prove.cases.sfc_play import (
+    compare_answers,
     compare_start,
     compare_step,
     env_seeds,
@@ -22,26 +24,37 @@ from hotloop.prove.cases.sfc_play import (
     record,
 )
 from hotloop.prove.equivalence import Equality, worst
+from hotloop.prove.reference.sfc_env import AllPathsSfcEnv, SfcEnv
 
 CENTRES = (2, 4, 6, 8)
 NUM_ENVS = 8
 SKIPPED = 500
 """Steps before the stretch that is timed."""
-STRETCH = 64
-CHECKED_STEPS = {2: 3_000, 4: 1_500, 6: 300, 8: 60}
+STRETCH = 256
+CHECKED_STEPS = 1_500
+CHECKED_STEPS_ALL_PATHS = {4: 1_500, 8: 60}
 """Data centres -> steps compared; listing all paths takes its time."""
 GROWTH = (1, 128)
 
 
 def sfc_step_cases(small: bool) -> list[Case]:
+    checked = 40 if small else CHECKED_STEPS
+    return [
+        Case("sfc-step", str(centres), partial(_build, SfcEnv, centres, checked, small), is_default=centres in (2, 8))
+        for centres in ((2, 4) if small else CENTRES)
+    ]
+
+
+def sfc_step_all_paths_cases(small: bool) -> list[Case]:
+    steps = {4: 40} if small else CHECKED_STEPS_ALL_PATHS
     return [
         Case(
-            family="sfc-step",
+            family="sfc-step-all-paths",
             size=str(centres),
-            build=partial(_build, centres, small),
-            is_default=centres in (2, 8),
+            build=partial(_build, AllPathsSfcEnv, centres, checked, small),
+            is_default=centres == 8,
         )
-        for centres in ((2, 4) if small else CENTRES)
+        for centres, checked in steps.items()
     ]
 
 
@@ -56,7 +69,7 @@ class Stretch:
         env = make_ours(self.centres, self.num_envs)
         steps = itertools.cycle(enumerate(self.actions))
 
-        def step() -> object:
+        def step() -> EnvStep:
             place, action = next(steps)
             if place == 0:
                 env.set_state(self.start)
@@ -64,21 +77,24 @@ class Stretch:
 
         return step
 
-    def plain(self) -> Call:
+    def plain(self, make: type[SfcEnv]) -> Call:
         steps = itertools.cycle(enumerate(self.actions))
-        envs = [plain_from(self.start, env) for env in range(self.num_envs)]
+        envs = [plain_from(self.start, env, make) for env in range(self.num_envs)]
 
         def step() -> object:
             nonlocal envs
             place, action = next(steps)
             if place == 0:
-                envs = [plain_from(self.start, env) for env in range(self.num_envs)]
+                paths = [env.paths for env in envs]  # the episode is the same one: they were found before
+                envs = [plain_from(self.start, env, make) for env in range(self.num_envs)]
+                for env, found in zip(envs, paths, strict=True):
+                    env.paths = found
             return [(env.step(int(act)), env.action_mask()) for env, act in zip(envs, action, strict=True)]
 
         return step
 
 
-def _build(centres: int, small: bool) -> Built:
+def _build(make: type[SfcEnv], centres: int, checked: int, small: bool) -> Built:
     stretch = Stretch(centres, 2 if small else NUM_ENVS)
 
     def growth() -> Growth:
@@ -86,32 +102,22 @@ def _build(centres: int, small: bool) -> Built:
         return Growth(one, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} env", f"{GROWTH[1]}")
 
     return Built(
-        check=partial(_check, stretch, 40 if small else CHECKED_STEPS[centres]),
-        reference=stretch.plain(),
+        reference=stretch.plain(make),
         fast=stretch.fast(),
+        compare=lambda step, answers: compare_answers(step, answers, "of the timed stretch"),
+        calls=4,
+        further=partial(check_play, centres, 1, checked, make),
         growth=growth,
     )
 
 
-def _check(stretch: Stretch, num_steps: int) -> Equality:
-    return worst([check_play(stretch.centres, 1, num_steps), _check_stretch(stretch, min(4, num_steps))])
-
-
-def check_play(centres: int, num_envs: int, num_steps: int) -> Equality:
+def check_play(centres: int, num_envs: int, num_steps: int, make: type[SfcEnv] = SfcEnv) -> Equality:
     """From the first observation through all that random play leads to."""
     _, actions = record(centres, num_envs, num_steps, wrong=0.05)
     ours = make_ours(centres, num_envs)
-    plains = [make_plain(centres, int(seed)) for seed in env_seeds(num_envs)]
+    plains = [make_plain(centres, int(seed), make) for seed in env_seeds(num_envs)]
     obs, mask = ours.reset()
     for plain in plains:
         plain.reset()
     first = compare_start(obs, mask, plains, "at the start")
     return worst([first, *(compare_step(ours, plains, act, f"at step {j}") for j, act in enumerate(actions, 1))])
-
-
-def _check_stretch(stretch: Stretch, num_steps: int) -> Equality:
-    ours = make_ours(stretch.centres, stretch.num_envs)
-    plains = [plain_from(stretch.start, env) for env in range(stretch.num_envs)]
-    ours.set_state(stretch.start)
-    steps = enumerate(stretch.actions[:num_steps], 1)
-    return worst(compare_step(ours, plains, act, f"at step {j} of the timed stretch") for j, act in steps)

@@ -48,7 +48,13 @@ def _build(size: int, num_checked: int) -> Built:
         (_, few), (_, many) = timed_calls(10, num_boards=16), timed_calls(64, num_boards=16)
         return Growth(few, many, 64**2 / 10**2, "10x10", "64x64")
 
-    return Built(partial(check, size, num_checked), plain, fast, growth if size == 10 else None)
+    return Built(
+        reference=plain,
+        fast=fast,
+        compare=lambda counts, cells: compare([("cells counted", counts, [len(found) for found in cells])]),
+        further=partial(check, size, num_checked),
+        growth=growth if size == 10 else None,
+    )
 
 
 def timed_calls(size: int, num_boards: int = 0) -> tuple[Call, Call]:

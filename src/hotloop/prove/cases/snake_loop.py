@@ -2,8 +2,9 @@
 
 Compared from the start of a run: the plain program gets our initial weights and a tape of our food, exploration and
 sampling draws; then both must have stored the same transitions and end with the same parameters. Timed in the midst of
-a run: ours trains until its replay is full, then both go on from there: same weights, same games, same rows in the
-replay. Both store time-outs as terminal, as the program does that these settings come from.
+a run: ours trains until its replay is full, then both go on from there: same weights and moments, same games, same rows
+in the replay, and for the first call, which is compared, the same draws. Both store time-outs as terminal, as the
+program does that these settings come from.
 """
 
 from __future__ import annotations
@@ -74,9 +75,11 @@ def _build(mode: str, updates: int, scale: Scale) -> Built:
         return Growth(*_tenths(settings), 1.0, "the first tenth", f"the last of {RUN_ENV_STEPS:,} env steps")
 
     return Built(
-        check=partial(_check, mode, updates, scale),
         reference=partial(plain.advance, TIMED_STEPS),
         fast=partial(ours.advance, TIMED_STEPS),
+        compare=lambda fast, reference: _compare(ours.session, plain.agent, plain.buffer),
+        further=partial(_check, mode, updates, scale),
+        tape=plain.tape,
         growth=growth,
         brief=(partial(plain.advance, 1), partial(ours.advance, 1)),
     )
@@ -117,7 +120,7 @@ def _compare(session: Session, agent: snake_dqn.DQN, buffer: snake_dqn.ReplayBuf
     theirs = agent.updates, agent.episodes, len(buffer)
     if ours != theirs:
         return Equality(float("inf"), f"updates, episodes and transitions {ours} against {theirs}")
-    transitions = compare_rows(session.replay, buffer, counters.env_steps)
+    transitions = compare_rows(session.replay, buffer)
     if transitions.max_error > 0:  # one other action and the two go separate ways
         return Equality(float("inf"), f"{transitions.where} of the transitions stored")
     return compare([("parameters", session.learner.lane.parameters(), flat(agent.online.parameters()))])

@@ -9,7 +9,7 @@ import numpy as np
 
 from hotloop.core.kernels import next_below
 from hotloop.core.rng import derive_seeds
-from hotloop.core.types import Array
+from hotloop.core.types import Array, EnvStep
 from hotloop.envs.snake.env import Snake
 from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
 from hotloop.prove.equivalence import Equality, compare_snapshots
@@ -101,9 +101,13 @@ def record(num_games: int, num_steps: int, guide: Guide, skipped: int = 0) -> tu
 
 
 def compare_step(ours: Snake, plain: SnakeGames, action: Array, when: str) -> Equality:
-    """One vector step in both; a score counts where its game ended."""
-    step = ours.step(action)
-    obs, reward, terminated, truncated, final_obs, score = plain.step(action)
+    """One vector step in both."""
+    return compare_answers(ours.step(action), plain.step(action), when)
+
+
+def compare_answers(step: EnvStep, plain: tuple[Array, ...], when: str) -> Equality:
+    """A score counts where its game ended."""
+    obs, reward, terminated, truncated, final_obs, score = plain
     done = terminated | truncated
     fast = {
         "obs": step.obs,

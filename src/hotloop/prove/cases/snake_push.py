@@ -13,6 +13,7 @@ import torch
 from hotloop.core.types import Array, ArraySpec, EnvStep
 from hotloop.prove.case import Built, Case, Growth
 from hotloop.prove.cases.snake_play import carefully, make_ours
+from hotloop.prove.cases.transitions import all_rows
 from hotloop.prove.equivalence import Equality, compare
 from hotloop.prove.reference.snake_dqn import ReplayBuffer, push_batch, push_one_by_one
 from hotloop.replay.buffer import Replay
@@ -77,9 +78,10 @@ def _build(form: str, num_games: int, mode: str, capacity: int) -> Built:
         return Growth(few, many, 1.0, "1,000 rows", f"{CAPACITY:,}")
 
     return Built(
-        check=partial(_check, form, num_games, mode),
         reference=partial(FORMS[form], buffer, *_tensors(stored[-1])),
         fast=partial(replay.add, *stored[-1]),
+        compare=lambda fast, plain: compare_rows(replay, buffer),
+        further=partial(_check, form, num_games, mode),
         growth=growth,
     )
 
@@ -91,15 +93,13 @@ def _check(form: str, num_games: int, mode: str) -> Equality:
     for one in stored:
         replay.add(*one)
         FORMS[form](buffer, *_tensors(one))
-    return compare_rows(replay, buffer, len(stored) * num_games)
+    return compare_rows(replay, buffer)
 
 
-def compare_rows(replay: Replay, buffer: ReplayBuffer, num_added: int) -> Equality:
-    """Rows drawn from ours, and the very rows of the plain buffer: row p of the ring is its (p - oldest)-th."""
-    batch = replay.sample(8 * len(buffer), 1, 0)
-    oldest = num_added % replay.capacity if num_added > replay.capacity else 0
-    rows = [buffer.buffer[place] for place in (batch.index[0] - oldest) % len(buffer)]
-    states, actions, rewards, next_states, dones = map(np.array, zip(*rows, strict=True))
+def compare_rows(replay: Replay, buffer: ReplayBuffer) -> Equality:
+    """All of them, from the oldest to the newest."""
+    batch = all_rows(replay)
+    states, actions, rewards, next_states, dones = map(np.array, zip(*buffer.buffer, strict=True))
     return compare(
         [
             ("obs", batch.obs[0], states),  # type: ignore[index]

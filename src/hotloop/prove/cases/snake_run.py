@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +23,11 @@ from hotloop.loop.off_policy import run_loop
 from hotloop.loop.session import Session, build_session
 from hotloop.loop.stopping import StopSignals
 from hotloop.nets.settings import NetworkSettings
-from hotloop.prove.cases.learners import copy_parameters
+from hotloop.prove.cases.learners import copy_learner
 from hotloop.prove.cases.loop import Nowhere
 from hotloop.prove.cases.snake_play import observation_of, plain_from
+from hotloop.prove.cases.tape import Tape
+from hotloop.prove.cases.transitions import all_rows
 from hotloop.prove.reference import snake_dqn
 from hotloop.replay.settings import ReplaySettings
 
@@ -130,26 +133,33 @@ class OurStretch:
             session.replay.load_state(state["replay"])
 
 
+def tape_of(session: Session, oldest: Callable[[], int] | None = None) -> Tape:
+    """The draws that a session is about to make."""
+    coins, samples = session.policy.state()["rng"], session.replay.state()["sampler"]["generator"]
+    return Tape(int(coins[0]), int(samples[0]), oldest)
+
+
 class PlainStretch:
-    """The plain program from where our session stands."""
+    """The plain program from where our session stands, with the numbers that it will draw next on a tape."""
 
     def __init__(self, session: Session, mode: str, config: snake_dqn.Config) -> None:
         self._env = plain_from(mode, session.collector.envs.get_state())
         self._states = torch.from_numpy(self._env.get_observations())
-        network = snake_dqn.QNetwork(self._states.shape[1], 3, config.hidden)
-        copy_parameters(session.learner.lane.parameters(), network)
-        self._agent, self._buffer = snake_dqn.DQN(config, network), snake_dqn.ReplayBuffer(config.buffer_size)
-        self._agent.epsilon, self._agent.env_steps = session.policy.epsilon, session.counters.env_steps
+        network, counters = snake_dqn.QNetwork(self._states.shape[1], 3, config.hidden), session.counters
+        self.tape = tape_of(session, lambda: self.agent.env_steps % config.buffer_size)
+        self.agent, self.buffer = snake_dqn.DQN(config, network, self.tape), snake_dqn.ReplayBuffer(config.buffer_size)
+        copy_learner(session.learner.state(), counters.updates, self.agent)
+        self.agent.env_steps, self.agent.updates = counters.env_steps, counters.updates
+        self.agent.epsilon, self.agent.episodes = session.policy.epsilon, counters.episodes
         self._fill(session)
 
     def _fill(self, session: Session) -> None:
-        """With as many rows as ours holds, drawn from them."""
-        batch = session.replay.sample(session.replay.size, 1, 0)
+        batch = all_rows(session.replay)
         obs, next_obs = np.array(batch.obs[0]), np.array(batch.next_obs[0])  # type: ignore[index]
         columns = (batch.action[0].tolist(), batch.reward[0].tolist(), next_obs, (batch.discount[0] == 0).tolist())
         for row in zip(obs, *columns, strict=True):
-            self._buffer.push(*row)
+            self.buffer.push(*row)
 
     def advance(self, num_steps: int) -> None:
         for _ in range(num_steps):
-            self._states, _ = snake_dqn.vector_step(self._agent, self._env, self._buffer, self._states)
+            self._states, _ = snake_dqn.vector_step(self.agent, self._env, self.buffer, self._states)

@@ -8,14 +8,17 @@ from the careful policy once its games are spread over all stages, again and aga
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 
+from hotloop.core.types import EnvStep
 from hotloop.prove.case import Built, Call, Case, Growth
 from hotloop.prove.cases.snake_play import (
     MODES,
     Guide,
     at_random,
     carefully,
+    compare_answers,
     compare_step,
     env_seeds,
     make_ours,
@@ -56,11 +59,11 @@ class Stretch:
         length = max(16, STRETCH_GAME_STEPS // num_games)
         self.start, self.actions = record(num_games, length, carefully, skipped=SPREAD)
 
-    def fast(self, mode: str) -> Call:
+    def fast(self, mode: str) -> Callable[[], EnvStep]:
         env = make_ours(mode, len(self.actions[0]))
         steps = itertools.cycle(enumerate(self.actions))
 
-        def step() -> object:
+        def step() -> EnvStep:
             place, action = next(steps)
             if place == 0:
                 env.set_state(self.start)
@@ -90,22 +93,19 @@ def _build(mode: str, num_games: int, small: bool) -> Built:
         return Growth(few, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} games", f"{GROWTH[1]:,}")
 
     return Built(
-        check=partial(_check, mode, stretch, small),
         reference=stretch.plain(mode),
         fast=stretch.fast(mode),
+        compare=lambda step, plain: compare_answers(step, plain, "of the timed stretch"),
+        calls=4 if small else 8,
+        further=partial(_check, mode, small),
         growth=growth,
     )
 
 
-def _check(mode: str, stretch: Stretch, small: bool) -> Equality:
+def _check(mode: str, small: bool) -> Equality:
     num_games, scale = (4, 1) if small else (16, 2)
-    return worst(
-        [
-            check_games(mode, num_games, 50 * scale, at_random),
-            check_games(mode, num_games, 200 * scale, carefully),
-            _check_stretch(mode, stretch, 4 * scale),
-        ]
-    )
+    guides = {at_random: 50 * scale, carefully: 200 * scale}
+    return worst(check_games(mode, num_games, num_steps, guide) for guide, num_steps in guides.items())
 
 
 def check_games(mode: str, num_games: int, num_steps: int, guide: Guide) -> Equality:
@@ -114,10 +114,3 @@ def check_games(mode: str, num_games: int, num_steps: int, guide: Guide) -> Equa
     ours, plain = make_ours(mode, num_games), make_plain(mode, env_seeds(num_games))
     first = compare_snapshots({"obs": ours.reset()[0]}, {"obs": plain.reset()}, "at the start")
     return worst([first, *(compare_step(ours, plain, act, f"at step {j}") for j, act in enumerate(actions, 1))])
-
-
-def _check_stretch(mode: str, stretch: Stretch, num_steps: int) -> Equality:
-    ours, plain = make_ours(mode, len(stretch.actions[0])), plain_from(mode, stretch.start)
-    ours.set_state(stretch.start)
-    steps = enumerate(stretch.actions[:num_steps], 1)
-    return worst(compare_step(ours, plain, act, f"at step {j} of the timed stretch") for j, act in steps)

@@ -5,7 +5,8 @@ With the same tape both programs explore, sample and reset alike, so that they c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,15 @@ from hotloop.core.kernels import next_below, next_uniform
 
 
 class Tape:
-    """A stand-in for `random`: coins and actions from one stream, rows of the replay from another."""
+    """A stand-in for `random`: coins and actions from one stream, rows of the replay from another.
 
-    def __init__(self, seed: int, sample_seed: int | None = None) -> None:
+    `oldest` says in which row of a full ring the oldest transition lies, which is the first of the plain deque.
+    """
+
+    def __init__(self, seed: int, sample_seed: int | None = None, oldest: Callable[[], int] | None = None) -> None:
         self._draws = np.array([seed % 2**64], dtype=np.uint64)
         self._samples = np.array([(seed if sample_seed is None else sample_seed) % 2**64], dtype=np.uint64)
+        self._oldest = oldest
 
     def random(self) -> float:
         return next_uniform(self._draws, 0)
@@ -28,4 +33,9 @@ class Tape:
 
     def sample(self, population: Sequence[Any], count: int) -> list[Any]:
         """With replacement, as our replay draws."""
-        return [population[next_below(self._samples, 0, len(population))] for _ in range(count)]
+        size, oldest = len(population), 0 if self._oldest is None else self._oldest()
+        return [population[(next_below(self._samples, 0, size) - oldest) % size] for _ in range(count)]
+
+    def end(self) -> None:
+        """From now on it is Python's `random`, at its cost: what a plain program is timed with."""
+        self.random, self.randrange, self.sample = random.random, random.randrange, random.sample  # type: ignore[method-assign,assignment]

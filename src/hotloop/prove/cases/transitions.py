@@ -11,6 +11,7 @@ from hotloop.prove.equivalence import Equality, compare
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
+from hotloop.replay.storage import BatchArrays
 
 OBS_SIZE = 4
 GAMMA = 0.99
@@ -51,6 +52,16 @@ def fill(capacity: int, replay: Replay, buffer: Any = None) -> None:
         replay.add(obs, action, step)
         if buffer is not None:
             add_plain(buffer, obs, action, step)
+
+
+def all_rows(replay: Replay) -> Batch:
+    """Everything it holds, the oldest first, as a deque has it; nothing is drawn, so that its draws stay in step."""
+    ring = replay._ring
+    arrays = BatchArrays(ring.layout, 1, ring.size)
+    oldest = ring.num_added % ring.capacity if ring.num_added > ring.capacity else 0
+    arrays.batch.index[0] = (oldest + np.arange(ring.size)) % ring.size
+    ring.gather(arrays)
+    return arrays.batch
 
 
 def compare_rows(batch: Batch, j: int, plain: tuple[Any, ...]) -> Equality:

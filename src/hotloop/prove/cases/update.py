@@ -22,7 +22,7 @@ from hotloop.prove.cases.learners import (
     make_batches,
     make_learner,
 )
-from hotloop.prove.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences
+from hotloop.prove.equivalence import SEQUENCE, Equality, Snapshot, compare, compare_sequences, compare_snapshots
 from hotloop.prove.reference.dqn_update import DQNAgent
 from hotloop.prove.reference.polyak import soft_update
 
@@ -79,12 +79,14 @@ def multi_batch_cases(small: bool) -> list[Case]:
 
 
 def _build(lane: str, variant: str, size: Size, k: int) -> Built:
-    plain, fast = _Pair(lane, variant, size, k).calls()
+    pair = _Pair(lane, variant, size, k)
+    plain, fast = pair.calls()
     grow = (_k_growth if k > 1 else _batch_growth) if lane != "compiled" else None  # another size: another compilation
     return Built(
-        check=partial(_check, lane, variant, size, k),
         reference=plain,
         fast=fast,
+        compare=pair.compare,
+        further=partial(_check, lane, variant, size, k),
         growth=grow and partial(grow, lane, variant, size, k),
     )
 
@@ -110,13 +112,20 @@ class _Pair:
     def _plain(self, batches: list[PlainBatch]) -> list[tuple[float, Tensor]]:
         return [self.agent.update(**batch) for batch in batches]
 
+    def compare(self, stats: UpdateStats, results: list[tuple[float, Tensor]]) -> Equality:
+        return compare_snapshots(self._fast_state(1, stats), self._plain_state(1, results), "after a timed call")
+
     def fast_step(self, j: int) -> Snapshot:
-        stats = self._fast(self._batches[j % DIFFERENT_BATCHES][0])
+        return self._fast_state(j, self._fast(self._batches[j % DIFFERENT_BATCHES][0]))
+
+    def plain_step(self, j: int) -> Snapshot:
+        return self._plain_state(j, self._plain(self._batches[j % DIFFERENT_BATCHES][1]))
+
+    def _fast_state(self, j: int, stats: UpdateStats) -> Snapshot:
         values = {"loss": np.asarray(stats.scalars[0]), "td_error": np.asarray(stats.td_error)}
         return {**values, **_state(j, self.learner.state())}
 
-    def plain_step(self, j: int) -> Snapshot:
-        results = self._plain(self._batches[j % DIFFERENT_BATCHES][1])
+    def _plain_state(self, j: int, results: list[tuple[float, Tensor]]) -> Snapshot:
         losses, td_errors = zip(*results, strict=True)
         values = {"loss": np.array(losses, np.float32), "td_error": np.stack(td_errors)}
         return {**values, **_state(j, _plain_state(self.agent))}
@@ -192,9 +201,10 @@ def _build_polyak(lane: str, size: Size) -> Built:
         return Growth(lambda: small.move_target(TAU), lambda: large.move_target(TAU), units, "64x64", "512x512")
 
     return Built(
-        check=partial(_check_polyak, lane, size),
         reference=lambda: soft_update(agent.target, agent.online, TAU),
         fast=lambda: learner.lane.move_target(TAU),
+        compare=lambda fast, plain: compare([("target", learner.state()["target"], flat(agent.target.parameters()))]),
+        further=partial(_check_polyak, lane, size),
         growth=growth,
     )
 

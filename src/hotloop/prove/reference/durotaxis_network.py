@@ -1,4 +1,4 @@
-"""An edge-aware graph transformer with an actor and a critic, one graph per forward."""
+"""An edge-aware graph transformer with an actor and a critic: one graph per forward, or a batch of graphs in one."""
 
 import math
 from typing import NamedTuple
@@ -119,6 +119,59 @@ class GraphActorCritic(nn.Module):
     def simplicial(self, x):
         groups = self.simplices(self.final_norm(x)).view(len(x), GROUPS, WIDTH // GROUPS)
         return groups.softmax(-1).view(len(x), WIDTH)
+
+
+class BatchedOutputs(NamedTuple):
+    mean: torch.Tensor  # [graphs, numbers]
+    log_std: torch.Tensor  # [graphs, numbers]
+    values: torch.Tensor  # [graphs, value heads]
+    logits: torch.Tensor | None  # [all nodes, 2]
+    graph_of_node: torch.Tensor  # [all nodes]
+
+
+class BatchedGraphActorCritic(GraphActorCritic):
+    """The same network on many graphs at once: their nodes concatenated, then a token for each."""
+
+    def forward(self, batch):
+        """`batch`: what `collate` makes."""
+        graph_of_node, count = batch["graph_of_node"], len(batch["graph"])
+        z = self.simplicial(self.transform(batch))
+        nodes, tokens = z[:-count], z[-count:]
+        sums = torch.zeros_like(tokens).index_add(0, graph_of_node, nodes)
+        sizes = torch.bincount(graph_of_node, minlength=count).clamp(min=1).unsqueeze(1)
+        pooled = torch.cat([sums / sizes, tokens], dim=1)
+        mean, raw_log_std = self.actor(pooled).chunk(2, dim=1)
+        logits = self.node_head(torch.cat([nodes, tokens[graph_of_node]], dim=1)) if self.per_node else None
+        return BatchedOutputs(mean, raw_log_std.clamp(-5.0, 1.0), self.critic(pooled), logits, graph_of_node)
+
+    def transform(self, batch):
+        x = torch.cat([self.node_embedding(batch["nodes"]), self.token_embedding(batch["graph"])])
+        links, senders, receivers = self.messages(batch)
+        for layer in self.layers:
+            x = layer(x, links, senders, receivers)
+        return x
+
+    def messages(self, batch):
+        count = len(batch["nodes"])
+        nodes, token = torch.arange(count), count + batch["graph_of_node"]
+        source, target = batch["edges"].unbind(1)
+        backwards = batch["edge_features"] * torch.tensor([1.0, -1.0, -1.0])
+        to_token, from_token = (link.expand(count, WIDTH) for link in self.token_links)
+        links = [self.edge_embedding(batch["edge_features"]), self.edge_embedding(backwards), to_token, from_token]
+        return torch.cat(links), torch.cat([source, target, nodes, token]), torch.cat([target, source, token, nodes])
+
+
+def collate(graphs):
+    """Several graphs as one: nodes and edges concatenated, ends of edges counted on."""
+    sizes = torch.tensor([len(graph["nodes"]) for graph in graphs])
+    offsets = torch.cumsum(sizes, 0) - sizes
+    return {
+        "nodes": torch.cat([graph["nodes"] for graph in graphs]),
+        "edges": torch.cat([graph["edges"] + offset for graph, offset in zip(graphs, offsets, strict=True)]),
+        "edge_features": torch.cat([graph["edge_features"] for graph in graphs]),
+        "graph": torch.stack([graph["graph"] for graph in graphs]),
+        "graph_of_node": torch.repeat_interleave(torch.arange(len(graphs)), sizes),
+    }
 
 
 def to_tensors(observation):

@@ -1,5 +1,7 @@
-"""PPO on growing graphs: colonies stepped one after another, one graph per forward, a value for each part of the
-reward. Run it as it stands.
+"""PPO on growing graphs: colonies stepped one after another, a value for each part of the reward.
+
+`Agent` asks the network for one graph per forward, `BatchedAgent` for all graphs of a step or minibatch in one. Run it
+as it stands.
 """
 
 import argparse
@@ -185,24 +187,29 @@ class Agent:
         return measure | {"gradient_norm": norm.item()}
 
     def loss(self, batch):
-        """One forward per graph, then means over the minibatch."""
+        """Means over the minibatch."""
         config = self.config
+        log_probs, mean_entropy, mean_kl, values = self.judge(batch)
+        ratio = torch.exp(log_probs - torch.stack([row["log_prob"] for row in batch]))
+        advantage = torch.tensor([row["advantage"] for row in batch])
+        advantage = (advantage - advantage.mean()) / (advantage.std(unbiased=False) + 1e-8)
+        clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
+        policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
+        value_loss = self.value_loss(values, batch)
+        loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * mean_entropy
+        measure = {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss, "entropy": mean_entropy}
+        measure |= {"kl": mean_kl, "clip_fraction": ((ratio - 1).abs() > config.clip).float().mean()}
+        return loss, {name: value.item() for name, value in measure.items()}
+
+    def judge(self, batch):
+        """One forward per graph: log-probabilities [B], mean entropy, mean KL and values [B, parts]."""
         policies = [self.network(row["graph"]) for row in batch]
         pairs = list(zip(policies, batch, strict=True))
         log_probs = torch.stack([log_prob(policy, row["action"], row["mask"]) for policy, row in pairs])
         mean_entropy = torch.stack([entropy(policy, row["mask"]) for policy, row in pairs]).mean()
         with torch.no_grad():
             mean_kl = torch.stack([kl(row["policy"], policy, row["mask"]) for policy, row in pairs]).mean()
-        ratio = torch.exp(log_probs - torch.stack([row["log_prob"] for row in batch]))
-        advantage = torch.tensor([row["advantage"] for row in batch])
-        advantage = (advantage - advantage.mean()) / (advantage.std(unbiased=False) + 1e-8)
-        clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
-        policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
-        value_loss = self.value_loss(torch.stack([policy.values for policy in policies]), batch)
-        loss = policy_loss + config.value_weight * value_loss - config.entropy_weight * mean_entropy
-        measure = {"loss": loss, "policy_loss": policy_loss, "value_loss": value_loss, "entropy": mean_entropy}
-        measure |= {"kl": mean_kl, "clip_fraction": ((ratio - 1).abs() > config.clip).float().mean()}
-        return loss, {name: value.item() for name, value in measure.items()}
+        return log_probs, mean_entropy, mean_kl, torch.stack([policy.values for policy in policies])
 
     def value_loss(self, values, batch):
         """Squared errors [B, parts], each part with its weight; a value that moved far may not gain by it."""
@@ -214,6 +221,121 @@ class Agent:
         return (error.mean(0) * torch.tensor(self.config.part_weights)).sum()
 
 
+class BatchedAgent(Agent):
+    """One forward for all colonies of a step, and one for all graphs of a minibatch.
+
+    `collate` makes one batch of several graphs; the network takes it and answers with one row per graph.
+    """
+
+    def __init__(self, config, network, to_tensors, collate, draws=None):
+        super().__init__(config, network, to_tensors, draws)
+        self.collate = collate
+
+    @torch.no_grad()
+    def act_all(self, observations, masks):
+        """A row for every colony."""
+        graphs = [self.to_tensors(observation) for observation in observations]
+        policy = self.network(self.collate(graphs))
+        numbers, choices = self.draw_all(policy, [len(graph["nodes"]) for graph in graphs])
+        masks = torch.as_tensor(np.array(masks))
+        log_probs = log_prob_all(policy, numbers, torch.cat(choices) if choices else None, masks)
+        rows = []
+        for i, (graph, values) in enumerate(zip(graphs, policy.values.tolist(), strict=True)):
+            action = {"u": numbers[i]} | ({"choices": choices[i]} if choices else {})
+            row = {"graph": graph, "action": action, "mask": masks[i], "log_prob": log_probs[i], "values": values}
+            row |= {"mean": policy.mean[i], "log_std": policy.log_std[i]}
+            rows.append(row | ({"logits": policy.logits[policy.graph_of_node == i]} if choices else {}))
+        return rows
+
+    def draw_all(self, policy, sizes):
+        """Numbers [colonies, numbers] and the choices of each colony's nodes: one colony after the other."""
+        std, spawns = policy.log_std.exp(), None
+        if policy.logits is not None:
+            spawns = Categorical(logits=policy.logits).probs[:, 0].split(sizes)
+        numbers, choices = [], []
+        for i in range(len(sizes)):
+            noise = torch.as_tensor(self.draws.normal(policy.mean.shape[1]), dtype=torch.float32)
+            numbers.append(policy.mean[i] + std[i] * noise)
+            if spawns is not None:
+                choices.append((torch.as_tensor(self.draws.uniform(sizes[i])) >= spawns[i]).long())
+        return torch.stack(numbers), choices
+
+    @torch.no_grad()
+    def values_of(self, observations):
+        return self.network(
+            self.collate([self.to_tensors(observation) for observation in observations])
+        ).values.tolist()
+
+    def collect(self, colonies, observations):
+        rows, episodes = [], []
+        for _ in range(self.config.rollout_steps // len(colonies)):
+            step = self.act_all(observations, [colony.action_mask() for colony in colonies])
+            for i, (colony, row) in enumerate(zip(colonies, step, strict=True)):
+                observation, rewards, terminated, truncated, info = colony.step(to_env(colony, row["action"]))
+                row |= {"rewards": [rewards[part] for part in PARTS], "terminated": terminated, "truncated": truncated}
+                row["final_values"] = self.values_of([observation])[0] if truncated else [0.0] * len(PARTS)
+                if terminated or truncated:
+                    episodes.append(info | {"length": colony.step_count})
+                    observation = colony.reset()
+                observations[i] = observation
+                rows.append(row)
+                self.env_steps += 1
+        self.add_advantages(rows, self.values_of(observations))
+        return rows, episodes
+
+    def policies(self, batch):
+        """What the network says now, what it said then, the actions [B, numbers], the choices and the masks."""
+        new = self.network(self.collate([row["graph"] for row in batch]))
+        logits = torch.cat([row["logits"] for row in batch]) if new.logits is not None else None
+        then = {name: torch.stack([row[name] for row in batch]) for name in ("mean", "log_std")}
+        old = new._replace(**then, logits=logits)
+        choices = torch.cat([row["action"]["choices"] for row in batch]) if new.logits is not None else None
+        numbers, masks = (
+            torch.stack(part) for part in zip(*((row["action"]["u"], row["mask"]) for row in batch), strict=True)
+        )
+        return new, old, numbers, choices, masks
+
+    def judge(self, batch):
+        new, old, numbers, choices, masks = self.policies(batch)
+        with torch.no_grad():
+            mean_kl = kl_all(old, new, masks).mean()
+        return log_prob_all(new, numbers, choices, masks), entropy_all(new, masks).mean(), mean_kl, new.values
+
+
+def mean_over_nodes(per_node, policy):
+    """[all nodes] to [graphs]"""
+    count = len(policy.mean)
+    sizes = torch.bincount(policy.graph_of_node, minlength=count)
+    return torch.zeros(count).index_add(0, policy.graph_of_node, per_node) / sizes
+
+
+def log_prob_all(policy, u, choices, masks):
+    numbers = (Normal(policy.mean, policy.log_std.exp()).log_prob(u) - log_slope(u)).mul(masks).sum(1)
+    if policy.logits is None:
+        return numbers
+    return numbers + mean_over_nodes(Categorical(logits=policy.logits).log_prob(choices), policy)
+
+
+def entropy_all(policy, masks):
+    std = policy.log_std.exp()
+    z = torch.linspace(-6.4, 6.4, 33)
+    density = 0.4 * torch.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    slope = (density * log_slope(policy.mean.unsqueeze(2) + std.unsqueeze(2) * z)).sum(2)
+    numbers = (Normal(policy.mean, std).entropy() + slope).mul(masks).sum(1)
+    if policy.logits is None:
+        return numbers
+    return numbers + mean_over_nodes(Categorical(logits=policy.logits).entropy(), policy)
+
+
+def kl_all(old, new, masks):
+    numbers = kl_divergence(Normal(old.mean, old.log_std.exp()), Normal(new.mean, new.log_std.exp()))
+    numbers = numbers.mul(masks).sum(1)
+    if old.logits is None:
+        return numbers
+    choices = kl_divergence(Categorical(logits=old.logits), Categorical(logits=new.logits))
+    return numbers + mean_over_nodes(choices, old)
+
+
 def to_env(colony, action):
     """Numbers in the colony's own units, with the choices if there are any."""
     low, high = colony.bounds()
@@ -221,9 +343,9 @@ def to_env(colony, action):
     return (numbers, action["choices"].tolist()) if "choices" in action else numbers
 
 
-def train(config, colonies, network, to_tensors, env_steps, draws=None, say=print):
+def train(agent, colonies, env_steps, say=print):
     """Train for so many steps over all colonies; returns the agent and what its finished episodes were like."""
-    agent, episodes = Agent(config, network, to_tensors, draws), []
+    episodes: list = []
     observations = [colony.reset() for colony in colonies]
     start = time.time()
     while agent.env_steps < env_steps:
@@ -242,7 +364,7 @@ def train(config, colonies, network, to_tensors, env_steps, draws=None, say=prin
 
 def main():
     from durotaxis_env import Colony  # type: ignore[import-not-found]  # the files beside this one
-    from durotaxis_network import GraphActorCritic, to_tensors  # type: ignore[import-not-found]
+    from durotaxis_network import BatchedGraphActorCritic, collate, to_tensors  # type: ignore[import-not-found]
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env-steps", type=int, default=4_096)
@@ -258,10 +380,10 @@ def main():
     options = {name: getattr(arguments, name) for name in ("substrate", "action", "reward")}
     colonies = [Colony(options) for _ in range(arguments.colonies)]
     per_node = arguments.action == "per_node"
-    network = GraphActorCritic(num_numbers=4 if per_node else 5, per_node=per_node)
+    network = BatchedGraphActorCritic(num_numbers=4 if per_node else 5, per_node=per_node)
     start = time.time()
     config = Config(rollout_steps=arguments.rollout_steps)
-    agent, _ = train(config, colonies, network, to_tensors, arguments.env_steps)
+    agent, _ = train(BatchedAgent(config, network, to_tensors, collate), colonies, arguments.env_steps)
     seconds = time.time() - start
     print(f"{agent.env_steps / seconds:.0f} steps and {agent.updates / seconds:.2f} updates per second")
 

@@ -18,8 +18,8 @@ class ReplayBuffer:
         for i in range(len(action)):
             self.buffer.append((obs[i], action[i], reward[i], next_obs[i], done[i]))
 
-    def sample(self, batch_size):
-        return self.collate(random.sample(self.buffer, batch_size))
+    def sample(self, batch_size, rng=random):
+        return self.collate(rng.sample(self.buffer, batch_size))
 
     @staticmethod
     def collate(transitions):

@@ -1,11 +1,13 @@
 """Service-chain provisioning as one writes it first: a dictionary per request, a scan over all of them for every
-question, and a shortest path found by listing every path there is.
+question. Shortest paths are Dijkstra's and kept for the episode; `AllPathsSfcEnv` finds one by listing every path there
+is, each time it is asked.
 
 Random numbers come from `draw(count)`, a number in 0 .. count-1, so that an episode can be replayed from a tape.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,6 +39,7 @@ class SfcEnv:
         self.draw = draw
         self.dcs_range = dcs
         self.request_counts = request_counts
+        self.paths: dict[int, dict[int, list[int]]] = {}  # source -> destination -> path
 
     def randint(self, low: int, high: int) -> int:
         return low + self.draw(high - low + 1)
@@ -56,6 +59,7 @@ class SfcEnv:
             for j in range(i + 1, self.num_dcs):
                 self.distance[(i, j)] = self.distance[(j, i)] = self.randint(100, 1000)
                 self.bandwidth[(i, j)] = self.bandwidth[(j, i)] = LINK_KBPS
+        self.paths = {}
         self.requests: list[dict[str, Any]] = []
         self.rounds = 0
         self.satisfied = self.dropped = 0
@@ -77,20 +81,28 @@ class SfcEnv:
                 request |= {"source": source, "destination": destination, "arrival": self.time}
                 self.requests.append(request | {"placed": [], "busy_until": 0})
 
-    def simple_paths(self, path: list[int], goal: int) -> Iterator[list[int]]:
-        if path[-1] == goal:
-            yield path
-            return
-        for dc in range(self.num_dcs):
-            if dc not in path:
-                yield from self.simple_paths([*path, dc], goal)
-
     def path_length(self, path: list[int]) -> int:
         return sum(self.distance[(a, b)] for a, b in zip(path[:-1], path[1:], strict=True))
 
     def shortest_path(self, source: int, destination: int) -> list[int]:
-        paths = self.simple_paths([source], destination)
-        return min(paths, key=lambda path: (self.path_length(path), len(path), path))
+        """Of equally long ones that with the fewest links, then the first by index."""
+        if source not in self.paths:
+            self.paths[source] = self.dijkstra(source)
+        return self.paths[source][destination]
+
+    def dijkstra(self, source: int) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        queue = [(0, 1, [source])]
+        while queue:
+            length, links, path = heapq.heappop(queue)
+            here = path[-1]
+            if here in found:
+                continue
+            found[here] = path
+            for dc in range(self.num_dcs):
+                if dc not in found:
+                    heapq.heappush(queue, (length + self.distance[(here, dc)], links + 1, [*path, dc]))
+        return found
 
     def start_cycle(self) -> None:
         order: list[int] = []
@@ -269,3 +281,19 @@ class SfcEnv:
             counts = [np.log1p(count) / 5 for count in following.values()]
             rows.append([float(bool(pending)), np.log1p(len(pending)) / 5, remaining, kbps, *counts])
         return np.array(rows, dtype=np.float32)
+
+
+class AllPathsSfcEnv(SfcEnv):
+    """As the original was at first: 1,957 paths are listed for each pair of 8 data centres that is asked about."""
+
+    def simple_paths(self, path: list[int], goal: int) -> Iterator[list[int]]:
+        if path[-1] == goal:
+            yield path
+            return
+        for dc in range(self.num_dcs):
+            if dc not in path:
+                yield from self.simple_paths([*path, dc], goal)
+
+    def shortest_path(self, source: int, destination: int) -> list[int]:
+        paths = self.simple_paths([source], destination)
+        return min(paths, key=lambda path: (self.path_length(path), len(path), path))
