@@ -41,8 +41,9 @@ FOLLOW_ONE_UPDATE = [
     "lanes/choice.py",
     "lanes/eager.py",
     "lanes/objective.py",
+    "lanes/q_objective.py",
     "maths/td.py",
-    "lanes/guarded.py",
+    "lanes/optimiser.py",
     "maths/adam.py",
 ]
 """What README and docs/architecture.md name: from the command line to the optimiser's step, on the eager lane."""
@@ -225,8 +226,8 @@ def test_an_update_happens_in_the_files_that_are_named(lane, tmp_path, monkeypat
 @pytest.mark.parametrize("document", ["README.md", "docs/architecture.md"])
 def test_documents_name_these_files_in_this_order(document):
     text = (PACKAGE.parents[1] / document).read_text()
-    assert "fourteen files" in text
-    assert len(FOLLOW_ONE_UPDATE) == 14
+    assert "fifteen files" in text
+    assert len(FOLLOW_ONE_UPDATE) == 15
     order = text[text.index("Reading order") if "Reading order" in text else text.index("## Follow one update") :]
     places = [order.index(f"{name}`") for name in (*FOLLOW_ONE_UPDATE, *ON_THE_NATIVE_LANE)]
     assert places == sorted(places)

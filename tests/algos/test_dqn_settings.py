@@ -110,6 +110,7 @@ NO_RANGE |= {
     "network.dueling",
     "network.noisy",
     "network.topology.activate_outputs",
+    "network.topology.learn_biases",
     "replay.prioritised",
     "replay.combined",
 }

@@ -202,8 +202,8 @@ def test_a_restored_lane_continues_to_the_same_bits(lanes: tuple[EagerLane, Comp
 def test_the_module_sees_the_updated_parameters(lanes: tuple[EagerLane, CompiledLane]) -> None:
     _, lane = lanes
     lane.update(make_batch(5), rates(5), 0)
-    assert lane.eager.online.is_attached()
-    flat = torch.cat([parameter.detach().reshape(-1) for parameter in lane.eager.online.module.parameters()])
+    assert lane.eager.groups["online"].flat.is_attached()
+    flat = torch.cat([parameter.detach().reshape(-1) for parameter in lane.network.parameters()])
     np.testing.assert_array_equal(flat.numpy(), lane.parameters())
 
 

@@ -25,7 +25,7 @@ from hotloop.runs.tensors import read_shapes
 
 HARMLESS = ("run_dir", "trust", "checkpoint.keep", "replay.memory", "replay.folder")
 """Settings that may change while a run stands still: what it computes does not depend on them."""
-FREE_LENGTH = ("metrics/returns", "metrics/lengths", "best/parameters", "replay/sampler/leaves")
+FREE_LENGTH = ("metrics/returns", "metrics/lengths", "metrics/terms", "best/parameters", "replay/sampler/leaves")
 FREE_SHAPE = ("metrics/pending", "envs/", "collector/last_obs/", "replay/ring/rows")
 """Arrays whose first axis, or whose shape, differs from moment to moment; whoever loads them looks at them."""
 LARGEST_COUNT = 2**62

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.terminal import print_line
 from hotloop.prove.registry import FAMILIES, fits
 
 KEPT = Path("docs/results/prove.json")
@@ -279,14 +280,14 @@ def main() -> int:
     root = Path.cwd()
     if parser.parse_args().names:
         defaults = [case.name for make, _ in FAMILIES.values() for case in make(False) if case.is_default]
-        print("\n".join(dict.fromkeys([*defaults, *wanted(root)])))
+        print_line("\n".join(dict.fromkeys([*defaults, *wanted(root)])))
         return 0
     figures, outdated = read(root / KEPT), list[Outdated]()
     for path in documents(root):
         text = write_quotes(write_tables(path.read_text(), figures), figures)
         path.write_text(text)
         outdated += find_outdated(path.relative_to(root), text, figures)
-    print("\n".join(map(str, outdated)) or "every quote is up to date")
+    print_line("\n".join(map(str, outdated)) or "every quote is up to date")
     return 1 if outdated else 0
 
 
