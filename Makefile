@@ -39,8 +39,8 @@ format: $(VENV)/.check
 	@$(RUN)/ruff format .
 
 figures: $(VENV)/.test
-	@$(RUN)/hotloop prove $$($(RUN)/python -m hotloop.prove.figures --names) --keep docs/results/prove.json >/dev/null
-	@$(RUN)/python -m hotloop.prove.figures
+	@$(RUN)/hotloop prove $$($(RUN)/python -m hotloop.proof.figures --names) --keep docs/results/prove.json >/dev/null
+	@$(RUN)/python -m hotloop.proof.figures
 
 $(VENV)/.python:
 	@command -v $(PYTHON) >/dev/null || { echo "hotloop needs Python 3.11 or newer: install it, or name it with 'make PYTHON=...'"; exit 1; }

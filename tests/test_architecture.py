@@ -1,4 +1,4 @@
-"""Holds the import drawing: cli > report, tune > tools > loop > algos > lanes > parts > maths > core."""
+"""Holds the import drawing: cli > reporting, tuning > tools > loop > algos > lanes > parts > maths, render > core."""
 
 import ast
 import json
@@ -17,17 +17,23 @@ PACKAGE = Path(hotloop.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     {"core"},
-    {"maths"},
+    {"maths", "render"},
     {"envs", "nets", "replay", "runs", "doctor"},
     {"lanes"},
     {"algos"},
     {"loop"},
-    {"prove", "compare", "show", "export", "scale", "dashboard"},
-    {"report", "tune"},
+    {"proof", "comparison", "viewing", "export", "scale", "dashboard"},
+    {"reporting", "tuning"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 EDGE = {"cli", "api", "__init__", "__main__"}
-ONLY = {"doctor": {"core"}, "presets": {"core"}, "prove/reference": set(), "dashboard": {"runs", "doctor", "core"}}
+ONLY = {
+    "doctor": {"core", "render"},
+    "render": {"core"},
+    "presets": {"core"},
+    "proof/reference": set(),
+    "dashboard": {"runs", "doctor", "render", "core"},
+}
 HEAVY = ("torch", "numba", "gymnasium")
 FOLLOW_ONE_UPDATE = [
     "cli/train.py",
@@ -47,7 +53,7 @@ FOLLOW_ONE_UPDATE = [
     "maths/adam.py",
 ]
 """What README and docs/architecture.md name: from the command line to the optimiser's step, on the eager lane."""
-ON_THE_NATIVE_LANE = ["lanes/native/lane.py", "lanes/native/updater.py", "lanes/native/update_kernels.py"]
+ON_THE_NATIVE_LANE = ["lanes/native/lane.py", "lanes/native/update_kernels.py"]
 BELOW = ("nets/", "core/", "algos/dqn_settings.py", "replay/samplers.py", "replay/storage.py", "replay/layout.py")
 """What an update also calls, and README says so; kernels are told by their names."""
 
@@ -57,11 +63,11 @@ def name_of(path: Path) -> str:
 
 
 def part_of(path: Path) -> str:
-    """`core`, `lanes`, `prove/reference`, or the stem of a file that stands at the top."""
+    """`core`, `lanes`, `proof/reference`, or the stem of a file that stands at the top."""
     parts = path.relative_to(PACKAGE).parts
     if len(parts) == 1:
         return path.stem
-    return "prove/reference" if parts[:2] == ("prove", "reference") else parts[0]
+    return "proof/reference" if parts[:2] == ("proof", "reference") else parts[0]
 
 
 def imported_modules(path: Path, tree: ast.AST) -> Iterator[str]:
@@ -85,9 +91,9 @@ def allowed(part: str) -> set[str]:
     if part in EDGE:
         return EDGE | set(LEVEL) | {"presets"}
     if part in ONLY:
-        return ONLY[part] | ({part} if part != "prove/reference" else set())
+        return ONLY[part] | ({part} if part != "proof/reference" else set())
     below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
-    return below | {part} | ({"presets"} if LEVEL[part] >= LEVEL["prove"] else set())
+    return below | {part} | ({"presets"} if LEVEL[part] >= LEVEL["proof"] else set())
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
@@ -128,7 +134,7 @@ def test_nothing_runs_code_that_it_reads(path):
 
 
 WRITES_TO_A_TERMINAL = ("core/terminal.py", "cli/console.py")
-NOBODYS_TEXT_BUT_ITS_OWN = ("prove/peers/", "prove/reference/", "doctor/script/program.py")
+NOBODYS_TEXT_BUT_ITS_OWN = ("proof/peers/", "proof/reference/", "doctor/recorder/program.py")
 """Programs of their own, and a script's last word, which is written as Python would write it."""
 
 

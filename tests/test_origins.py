@@ -14,9 +14,9 @@ import torch
 from hotloop.cli.main import VERBS
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.rules import load_rules
-from hotloop.envs.durotaxis.selection import leftmost
-from hotloop.prove.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, named, read
-from hotloop.prove.registry import FAMILIES, Registry
+from hotloop.envs.durotaxis.baselines import leftmost
+from hotloop.proof.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, named, read
+from hotloop.proof.registry import FAMILIES, Registry
 
 ROOT = Path(__file__).parents[1]
 FIGURES = read(ROOT / KEPT)
@@ -141,7 +141,7 @@ def test_presets_exist() -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if ratios_in(row.figure)], ids=name_of)
 def test_ratios_are_of_cases_that_were_measured(row: Row) -> None:
-    """That each is the case's own is held by tests/prove/test_figures.py, for all documents."""
+    """That each is the case's own is held by tests/proof/test_figures.py, for all documents."""
     cases = cases_of(row)
     if cases:
         assert all(named(FIGURES, case) for case in cases), cases

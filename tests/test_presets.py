@@ -67,7 +67,7 @@ def test_cartpole_slm_makes_exactly_the_updates_of_the_measured_case() -> None:
     ],
 )
 def test_a_topology_preset_has_the_graph_of_its_table(name: str, nodes: int, edges: int) -> None:
-    from hotloop.nets.topology.torso import generate
+    from hotloop.nets.topology.network import generate
 
     graph = generate(hotloop.preset(name).network, 4, 2)
     assert (len(graph.nodes), graph.num_edges) == (nodes, edges)

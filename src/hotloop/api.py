@@ -15,16 +15,13 @@ from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.types import Array, VecEnv
-from hotloop.envs.baselines import make_baseline
-from hotloop.envs.registry import make_envs, refuse_untrusted, with_whole_path
+from hotloop.envs.registry import make_baseline, make_envs, refuse_untrusted, with_whole_path
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
-from hotloop.loop.actor_agent import ActorAgent
-from hotloop.loop.agent import Agent, load_agent, require_same_actions
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, load_agent, require_same_actions
 from hotloop.loop.contract import Progress
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
-from hotloop.loop.graph_agent import GraphAgent
 from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import require_resumable
 from hotloop.presets import settings_tree
@@ -133,7 +130,7 @@ def evaluate(
 
 def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False) -> str:
     """One self-contained HTML page of a run, as `hotloop report` writes it."""
-    from hotloop.report.make import make_report
+    from hotloop.reporting.make import make_report
 
     return make_report(run_dir, frames=frames, trust=trust).html
 

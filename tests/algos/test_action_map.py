@@ -11,7 +11,7 @@ from hotloop.algos.action_map import ActionMap
 from hotloop.core.errors import EnvError
 from hotloop.core.types import BoxActions, DiscreteActions, MultiDiscreteActions
 from hotloop.maths.action_kernels import draw_actions, shuffle
-from hotloop.maths.actions import NO_MASK
+from hotloop.maths.distributions import NO_MASK
 
 NO_STD = np.zeros(0, np.float32)
 DRAWS = 20_000

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.algos.policies import EpsilonGreedy, Greedy
+from hotloop.algos.dqn import EpsilonGreedy, Greedy
 from hotloop.core.schedules import Counters, Schedule
 
 

@@ -104,7 +104,7 @@ def test_a_run_ends_by_saying_what_was_learned_and_where_the_time_went(
 
 
 def test_the_summary_has_both_rates_and_says_what_the_doctor_would(capsys: pytest.CaptureFixture[str]) -> None:
-    from hotloop.cli.results import print_result, remarks
+    from hotloop.cli.progress import print_result, remarks
 
     judged = {"episodes": 3, "mean_return": 1.0, "std_return": 0.0, "mean_length": 9.0}
     seconds = {"start-up": 50.0, "compile": 30.0, "update": 3.0, "env": 1.0, "evaluate": 16.0}

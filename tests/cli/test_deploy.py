@@ -11,7 +11,7 @@ import pytest
 
 from hotloop import api
 from hotloop.cli.main import main
-from hotloop.cli.results import print_result
+from hotloop.cli.progress import print_result
 from hotloop.envs.durotaxis.env import REWARD_TERMS
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
 

@@ -9,8 +9,8 @@ from hotloop import api
 from hotloop.cli import doctor, doctor_preset
 from hotloop.cli.main import main
 from hotloop.doctor.loops import Ratio
-from hotloop.loop.patient import NOT_TIMED, TrainingLoop
-from hotloop.prove.reference.snake_dqn import push_one_by_one
+from hotloop.loop.experiments import NOT_TIMED, TrainingLoop
+from hotloop.proof.reference.snake_dqn import push_one_by_one
 
 PRESET = ["cartpole-dqn", "--seconds", "0.3", "--quick", "--quiet", "--warmup-env-steps", "200"]
 

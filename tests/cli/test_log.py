@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from hotloop.cli.main import main
-from hotloop.export.follow import Once, Tail, rows_until_the_end
-from hotloop.export.scalars import scalars_of
+from hotloop.export.follow import Once, Tail, rows_until_the_end, scalars_of
 from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog
 

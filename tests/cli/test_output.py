@@ -17,13 +17,12 @@ from rich.text import Text
 
 from hotloop.cli.console import answer_console, display_console
 from hotloop.cli.main import main
-from hotloop.cli.progress import TerminalProgress
-from hotloop.cli.results import print_evaluation
+from hotloop.cli.progress import TerminalProgress, print_evaluation
 from hotloop.core.terminal import print_line, printable, say
 from hotloop.runs.directory import Run
-from hotloop.show.pace import Key, Pace
-from hotloop.show.play import Episode
-from hotloop.show.terminal import Player
+from hotloop.viewing.play import Episode
+from hotloop.viewing.screen import Key, Pace
+from hotloop.viewing.terminal import Player
 
 TITLE = "\x1b]0;owned\x07"
 HOSTILE = f"{TITLE}\x1b[2J\x9b31m\u202egnp.exe\r[red]x[/red][link=file:///]:skull:"

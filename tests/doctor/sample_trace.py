@@ -6,17 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hotloop.doctor.finding import CHANGES_LEARNING, EXACT, Finding
-from hotloop.doctor.trace import (
-    CallCount,
-    Counts,
-    Experiment,
-    Growth,
-    LineCost,
-    Slice,
-    StackCost,
-    Subject,
-    Trace,
-)
+from hotloop.doctor.trace import CallCount, Counts, Experiment, Growth, LineCost, Slice, StackCost, Subject, Trace
 
 PHASES = {"start-up": 4.0, "act": 6.0, "env": 4.0, "store-and-sample": 6.0, "update": 20.0, "log": 3.0, "other": 1.0}
 SLICES = 40

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from hotloop.doctor.finding import Finding, findings
+from hotloop.doctor.recorder import ScriptPlan, record_script
 from hotloop.doctor.rules import load_rules
-from hotloop.doctor.script import ScriptPlan, record_script
 
 PATIENTS = Path(__file__).parents[1] / "patients"
-REFERENCE = Path(__file__).parents[2] / "src" / "hotloop" / "prove" / "reference"
+REFERENCE = Path(__file__).parents[2] / "src" / "hotloop" / "proof" / "reference"
 RULES = load_rules()
 TABLE = re.findall(
     r"^\| `(\w+)` \| .* \| (\w+) \| `(.*)` \| .* \|$", (PATIENTS / "README.md").read_text(), re.MULTILINE

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.doctor.script import attribution as a
-from hotloop.doctor.script.attribution import Attribution
+from hotloop.doctor.recorder import attribution as a
+from hotloop.doctor.recorder.attribution import Attribution
 
 
 def run(*events, end=None, **options):

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 
 from hotloop.core.errors import SettingsError
-from hotloop.doctor.script import ScriptPlan, attribution
-from hotloop.doctor.script.hooks import ClassHooks, timed
-from hotloop.doctor.script.places import LIBRARY, USER, Places
-from hotloop.doctor.script.plan import Order
-from hotloop.doctor.script.results import looks_like_a_step, read_step
-from hotloop.doctor.script.sampling import Sampler
-from hotloop.doctor.script.syntax import Syntax
-from hotloop.doctor.script.timeline import MOST, Timeline
-from hotloop.doctor.script.toggling import Toggler, before_and_after, one_experiment, ratios, whole
-from hotloop.doctor.script.watch import LimitReached, Watch
+from hotloop.doctor.recorder import ScriptPlan, attribution
+from hotloop.doctor.recorder.hooks import ClassHooks, timed
+from hotloop.doctor.recorder.lines import Syntax
+from hotloop.doctor.recorder.record import Order
+from hotloop.doctor.recorder.results import looks_like_a_step, read_step
+from hotloop.doctor.recorder.sampling import LIBRARY, USER, Places, Sampler
+from hotloop.doctor.recorder.toggling import Toggler, before_and_after, one_experiment, ratios, whole
+from hotloop.doctor.recorder.watch import MOST, LimitReached, Timeline, Watch
 
 
 class Clock:
@@ -205,7 +203,7 @@ def test_thread_counts_take_turns_where_learning_has_just_been_done(clock, monke
         get_num_threads=lambda: threads[-1], set_num_threads=threads.append, set_flush_denormal=lambda flag: None
     )
     monkeypatch.setitem(__import__("sys").modules, "torch", torch)
-    monkeypatch.setattr("hotloop.doctor.script.toggling.usable_cores", lambda: 2)
+    monkeypatch.setattr("hotloop.doctor.recorder.toggling.usable_cores", lambda: 2)
     watch = Watch(1e9, None, clock)
     watch.begin(0.0)
     order = Order(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from hotloop.doctor.script.workers import WorkerTime
+from hotloop.doctor.recorder.meters import WorkerTime
 
 BURN = """
 import sys, time

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.doctor.timer import PhaseTimer
+from hotloop.core.timer import PhaseTimer
 
 
 class Clock:

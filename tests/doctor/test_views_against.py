@@ -13,7 +13,7 @@ from tests.doctor.sample_trace import LINES, make_timeline, make_trace, slowed
 from hotloop.core.errors import HotloopError
 from hotloop.doctor.trace import Counts
 from hotloop.doctor.views import compare_reports, report_json, require_report
-from hotloop.doctor.views.against_costs import LOOP, paired_variance, ratio_interval, windowed
+from hotloop.doctor.views.against_rows import LOOP, paired_variance, ratio_interval, windowed
 
 
 def by_name(comparison):

@@ -9,9 +9,9 @@ from tests.doctor.sample_trace import CALLS, EXPERIMENTS, FINDINGS, GROWTH, LINE
 
 from hotloop.doctor.trace import Counts, StackCost, Subject
 from hotloop.doctor.views import page
-from hotloop.doctor.views.flame import grow_tree, visible
-from hotloop.doctor.views.html import Html, element, prose
+from hotloop.doctor.views.charts import grow_tree, visible
 from hotloop.doctor.views.page import _SCRIPT, _STYLE
+from hotloop.render.html import Html, element, prose
 
 
 class Seen(HTMLParser):

@@ -10,9 +10,9 @@ from tests.doctor.sample_trace import FINDINGS, make_timeline, make_trace
 
 from hotloop.doctor.trace import Counts, Growth, Slice, Subject
 from hotloop.doctor.views import chrome_trace, report_json
-from hotloop.doctor.views.numbers import duration, interval, number, percent, sparkline, ticks_from_zero, times
 from hotloop.doctor.views.report import json_safe
 from hotloop.doctor.views.summary import ending, merged, phase_rows, verdict
+from hotloop.render.numbers import duration, interval, number, percent, sparkline, ticks_from_zero, times
 
 KEYS = {"schema", "subject", "script_exit", "seconds", "machine", "phases", "update", "counts", "growth", "experiments"}
 FINDING = {"rule", "title", "share", "evidence", "where", "remedy", "before", "after", "expected_gain", "kind", "lines"}

@@ -7,10 +7,10 @@ from tests.envs.test_durotaxis_env import act, plant
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import BoxActions, NodeAction, NodeActions
-from hotloop.envs.baselines import make_baseline
 from hotloop.envs.contract import check_env
 from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
+from hotloop.envs.registry import make_baseline
 from hotloop.envs.settings import EnvSettings
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hotloop.core.types import NodeAction
 from hotloop.envs.durotaxis.node_log import LoggedColonies
-from hotloop.prove.cases.durotaxis_play import make_ours, make_plain, random_actions
+from hotloop.proof.cases.durotaxis_step import make_ours, make_plain, random_actions
 
 MODES = {
     "ratio": {"max_nodes": 60, "substrate": "random"},

@@ -12,7 +12,7 @@ from hotloop import api
 from hotloop.core.types import NodeAction
 from hotloop.envs.durotaxis.env import REWARD_TERMS, Durotaxis
 from hotloop.envs.durotaxis.layout_kernels import DRIFTED, EMPTY, OUTSIDE, RUNS, SUCCEEDED, TOO_MANY
-from hotloop.report.make import make_report
+from hotloop.reporting.make import make_report
 
 ENDINGS = {RUNS: "runs", TOO_MANY: "too many", EMPTY: "empty", OUTSIDE: "outside"}
 ENDINGS |= {DRIFTED: "drift", SUCCEEDED: "success"}

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotloop.core.errors import EnvError
-from hotloop.envs.durotaxis.hull_kernels import sort_by_place
-from hotloop.envs.durotaxis.selection import leftmost
+from hotloop.envs.durotaxis.baselines import leftmost
+from hotloop.envs.durotaxis.colony_kernels import sort_by_place
 from hotloop.envs.durotaxis.selection_kernels import RANKED, fill_block, mark_leftmost
 
 

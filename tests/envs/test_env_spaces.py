@@ -4,8 +4,7 @@ from gymnasium import spaces
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import ArraySpec, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
-from hotloop.envs.actions import require_discrete
-from hotloop.envs.foreign import BadValueError
+from hotloop.envs.foreign import BadValueError, require_discrete
 from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite, split_hybrid
 
 PARTS = spaces.Dict({"image": spaces.Box(0, 255, (2, 1), np.uint8), "place": spaces.Discrete(3, start=-1)})

@@ -29,7 +29,7 @@ from hotloop.core.types import (
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
-from hotloop.envs.workers.memory import Plan, new_memory, slabs_in
+from hotloop.envs.workers.messages import Plan, new_memory, slabs_in
 from hotloop.envs.workers.pool import WorkerPool
 
 PLANTED = Path(planted_envs.__file__)

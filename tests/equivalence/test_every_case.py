@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from hotloop.prove.case import Built, Case
-from hotloop.prove.registry import FAMILIES, build_registry
+from hotloop.proof.case import Built, Case
+from hotloop.proof.registry import FAMILIES, build_registry
 
 CASES = build_registry(small=True).cases
 

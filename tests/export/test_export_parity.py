@@ -16,10 +16,9 @@ from tests.export.small_agents import actor, q_agent
 
 from hotloop.cli.main import main
 from hotloop.core.types import Array, ArraySpec, BoxActions
-from hotloop.export.batches import Seen, random_batches
-from hotloop.export.levels import LevelledTopology
-from hotloop.export.parity import check
-from hotloop.export.torch_file import export_torch
+from hotloop.export.about import export_torch
+from hotloop.export.parity import Seen, check, random_batches
+from hotloop.export.wrapped import LevelledTopology
 from hotloop.nets.build import build_q_network
 from hotloop.nets.topology.generators import dense_small_world, small_world
 from hotloop.nets.topology.network import TopologyNetwork

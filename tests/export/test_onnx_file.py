@@ -20,9 +20,7 @@ from hotloop.envs.registry import make_envs
 from hotloop.export import onnx_file
 from hotloop.export.onnx_file import export_onnx
 from hotloop.export.parity import Parity
-from hotloop.loop.actor_agent import ActorAgent
-from hotloop.loop.agent import Agent
-from hotloop.loop.graph_agent import GraphAgent
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")

@@ -12,7 +12,7 @@ from hotloop.core.graphs import Graphs, GraphSpec, join_graphs
 from hotloop.core.settings import build, merge
 from hotloop.core.types import BoxActions, EnvStep, GraphRollout, NodeActions
 from hotloop.lanes.graph_objective import GraphOutputs
-from hotloop.loop.graph_rollout import GraphRolloutBuffer
+from hotloop.loop.rollout import GraphRolloutBuffer
 
 STEPS, ENVS, PARTS = 4, 3, 2
 SPEC = GraphSpec(node_features=2, edge_features=3, graph_features=4)

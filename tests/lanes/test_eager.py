@@ -12,7 +12,7 @@ from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.nets.build import QNetwork, build_q_network
-from hotloop.nets.noisy import resample_noise
+from hotloop.nets.modules import resample_noise
 from hotloop.nets.settings import NetworkSettings
 
 OBS, ACTIONS, ROWS = 4, 3, 16

@@ -11,7 +11,7 @@ from tests.lanes.graph_rollouts import ENVS, STEPS, make_learner, make_rollout
 
 from hotloop.core.types import GraphRollout
 from hotloop.lanes.policy_objective import KL, MEASURES, Minibatches
-from hotloop.nets.graphs.messages import to_tensors
+from hotloop.nets.graphs.attention import to_tensors
 
 ORDER = np.random.default_rng(1).permutation(STEPS * ENVS)[None]
 RATES = np.full(3, 1e-2)

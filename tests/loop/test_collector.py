@@ -5,7 +5,7 @@ import pytest
 from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
 from hotloop.core.schedules import Counters
-from hotloop.doctor.timer import PhaseTimer
+from hotloop.core.timer import PhaseTimer
 from hotloop.loop.collector import Collector
 from hotloop.loop.metrics import Metrics
 

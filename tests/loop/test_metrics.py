@@ -151,13 +151,13 @@ def test_the_display_has_a_return_as_soon_as_an_episode_has_ended(capsys):
 def test_compiling_says_what_and_how_much_is_left(monkeypatch):
     from types import SimpleNamespace
 
-    from hotloop.loop import compile_phase
+    from hotloop.loop import machine
 
     now, said = [0.0], []
-    monkeypatch.setattr(compile_phase.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(compile_phase, "uncompiled", lambda: 40)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(machine, "uncompiled", lambda: 40)
     timer = SimpleNamespace(phase=lambda name: SimpleNamespace(__enter__=lambda: None, __exit__=lambda: None))
-    listener = compile_phase._CompileListener(timer, said.append)
+    listener = machine._CompileListener(timer, said.append)
     dispatcher = SimpleNamespace(py_func=SimpleNamespace(__name__="gather"))
     for seconds in (0.0, 1.0, 6.0):
         now[0] = seconds
@@ -169,7 +169,7 @@ def test_compiling_says_what_and_how_much_is_left(monkeypatch):
 
 def test_kernels_without_machine_code_are_counted_in_the_files_that_are_loaded():
     import hotloop.envs.cartpole_kernels  # noqa: F401
-    from hotloop.loop.compile_phase import uncompiled
+    from hotloop.loop.machine import uncompiled
 
     before = uncompiled()
     assert before > 0

@@ -168,7 +168,7 @@ def test_a_signal_saves_at_once_and_the_run_resumes_exactly(tmp_path: Path, numb
 def test_a_signal_ends_an_evaluation_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = hotloop.train(small(tmp_path, "whole"))
     stopped = small(tmp_path, "stopped")
-    monkeypatch.setattr("hotloop.loop.stopping.GRACE_SECONDS", 0.0)
+    monkeypatch.setattr("hotloop.loop.machine.GRACE_SECONDS", 0.0)
     with pytest.raises(RunStopped):
         hotloop.train(stopped, progress=Interrupt(150, signal.SIGTERM))  # asked as the run's last evaluation begins
     monkeypatch.undo()

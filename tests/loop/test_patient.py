@@ -7,8 +7,7 @@ import pytest
 from hotloop import api
 from hotloop.core.values import exact_fraction
 from hotloop.loop.cadence import UpdatePlan
-from hotloop.loop.patient import TrainingLoop
-from hotloop.loop.variations import training_alone, variations
+from hotloop.loop.experiments import TrainingLoop, training_alone, variations
 
 
 @pytest.fixture

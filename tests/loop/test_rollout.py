@@ -7,7 +7,7 @@ from tests.loop.scripted_envs import ScriptedEnvs
 
 from hotloop.core.types import ArraySpec, EnvStep
 from hotloop.loop.rollout import RolloutBuffer
-from hotloop.maths.actions import ActionLayout
+from hotloop.maths.distributions import ActionLayout
 
 LAYOUT = ActionLayout((2,))
 

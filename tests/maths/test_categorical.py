@@ -8,7 +8,7 @@ from tests.oracles import categorical_oracle as oracle
 from torch import tensor
 from torch.testing import assert_close
 
-from hotloop.maths.categorical import cross_entropy, expected_q, make_support, project
+from hotloop.maths.td import cross_entropy, expected_q, make_support, project
 
 FIVE = make_support(0.0, 4.0, 5)  # 0 1 2 3 4
 

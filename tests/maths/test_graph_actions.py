@@ -10,7 +10,13 @@ from torch import Tensor, tensor
 from torch.testing import assert_close
 
 from hotloop.maths import distributions as d
-from hotloop.maths.graph_actions import GraphDistribution, entropy, graph_distribution, kl, log_prob
+from hotloop.maths.distributions import (
+    GraphDistribution,
+    graph_action_entropy,
+    graph_action_kl,
+    graph_action_log_prob,
+    graph_distribution,
+)
 
 DRAWS = 100_000
 NODE_GRAPH = tensor([0, 0, 0, 2])  # three graphs: three nodes, none, one
@@ -37,37 +43,37 @@ def test_choices_count_by_their_mean_over_a_graphs_nodes():
     numbers = 2 * -0.5 * math.log(2 * math.pi)  # the slope of tanh at 0 is 1
     choices = tensor([0, 1, 1, 0])
     expected = [(math.log(0.75) + 2 * math.log(0.25)) / 3, 0.0, math.log(0.75)]
-    assert_close(log_prob(policy_of(loaded_coins()), u, choices), tensor(expected) + numbers)
+    assert_close(graph_action_log_prob(policy_of(loaded_coins()), u, choices), tensor(expected) + numbers)
 
 
 def test_the_entropy_of_many_fair_coins_is_that_of_one_and_a_graph_without_nodes_has_none():
-    with_coins, without = entropy(policy_of(torch.zeros(4, 2))), entropy(policy_of())
+    with_coins, without = graph_action_entropy(policy_of(torch.zeros(4, 2))), graph_action_entropy(policy_of())
     assert_close(with_coins - without, tensor([math.log(2.0), 0.0, math.log(2.0)]))
 
 
 def test_the_divergence_of_fair_coins_from_loaded_ones():
-    divergence = kl(policy_of(torch.zeros(4, 2)), policy_of(loaded_coins()))
+    divergence = graph_action_kl(policy_of(torch.zeros(4, 2)), policy_of(loaded_coins()))
     one = 0.5 * math.log(0.5 / 0.75) + 0.5 * math.log(0.5 / 0.25)
     assert_close(divergence, tensor([one, 0.0, one]))
 
 
 def test_the_divergence_of_numbers_three_deviations_apart():
-    assert_close(kl(policy_of(), policy_of(mean=3.0)), torch.full((3,), 2 * 4.5))
+    assert_close(graph_action_kl(policy_of(), policy_of(mean=3.0)), torch.full((3,), 2 * 4.5))
 
 
 def test_numbers_alone_are_a_squashed_normal():
     policy, u = random_policy(0)._replace(log_p=None), torch.randn(3, 2, dtype=torch.float64)
-    assert_close(log_prob(policy, u), d.squashed_log_prob(policy.mean, policy.log_std, u))
-    assert_close(entropy(policy), d.squashed_entropy(policy.mean, policy.log_std))
+    assert_close(graph_action_log_prob(policy, u), d.squashed_log_prob(policy.mean, policy.log_std, u))
+    assert_close(graph_action_entropy(policy), d.squashed_entropy(policy.mean, policy.log_std))
 
 
 def test_only_numbers_that_count_enter():
     old, new, u = random_policy(0), random_policy(1), torch.randn(3, 2, dtype=torch.float64)
     choices, counts = tensor([0, 1, 0, 1]), tensor([[True, False], [False, False], [True, True]])
     cases = [
-        (log_prob(old, u, choices, counts), log_prob(old, u, choices)),
-        (entropy(old, counts), entropy(old)),
-        (kl(old, new, counts), kl(old, new)),
+        (graph_action_log_prob(old, u, choices, counts), graph_action_log_prob(old, u, choices)),
+        (graph_action_entropy(old, counts), graph_action_entropy(old)),
+        (graph_action_kl(old, new, counts), graph_action_kl(old, new)),
     ]
     for counted, full in cases:
         assert_close(counted[2], full[2])
@@ -75,14 +81,16 @@ def test_only_numbers_that_count_enter():
         assert counted[0] != full[0]
     first = tensor([[True, False]]).expand(3, 2)
     alone = d.squashed_log_prob(old.mean[:, :1], old.log_std[:, :1], u[:, :1])
-    assert_close(log_prob(old._replace(log_p=None), u, None, first), alone)
+    assert_close(graph_action_log_prob(old._replace(log_p=None), u, None, first), alone)
 
 
 def test_a_number_that_does_not_count_has_no_gradient():
     policy = random_policy(0)
     mean = policy.mean.clone().requires_grad_()
     counts = tensor([[True, False]]).expand(3, 2)
-    log_prob(policy._replace(mean=mean), torch.ones(3, 2).double(), tensor([0, 1, 0, 1]), counts).sum().backward()
+    graph_action_log_prob(
+        policy._replace(mean=mean), torch.ones(3, 2).double(), tensor([0, 1, 0, 1]), counts
+    ).sum().backward()
     assert mean.grad is not None
     assert mean.grad[:, 0].all()
     assert not mean.grad[:, 1].any()
@@ -91,9 +99,9 @@ def test_a_number_that_does_not_count_has_no_gradient():
 def test_the_ratio_of_a_policy_to_itself_is_exactly_one():
     policy, again = random_policy(3), random_policy(3)
     u, choices = torch.randn(3, 2, dtype=torch.float64), tensor([1, 1, 0, 0])
-    ratio = (log_prob(again, u, choices) - log_prob(policy, u, choices)).exp()
+    ratio = (graph_action_log_prob(again, u, choices) - graph_action_log_prob(policy, u, choices)).exp()
     assert ratio.tolist() == [1.0, 1.0, 1.0]
-    assert kl(policy, again).tolist() == pytest.approx([0.0, 0.0, 0.0], abs=1e-15)
+    assert graph_action_kl(policy, again).tolist() == pytest.approx([0.0, 0.0, 0.0], abs=1e-15)
 
 
 def repeated(policy: GraphDistribution, graph: int) -> GraphDistribution:
@@ -121,6 +129,6 @@ def test_entropy_and_divergence_are_within_monte_carlos_error(graph):
     torch.manual_seed(6)
     u = many_old.mean + many_old.log_std.exp() * torch.randn(DRAWS, 2, dtype=torch.float64)
     choices = (torch.rand(len(many_old.log_p)) < many_old.log_p[:, 1].exp()).long()
-    log_p, log_q = log_prob(many_old, u, choices), log_prob(many_new, u, choices)
-    assert within_error(-log_p, entropy(old)[graph].item())
-    assert within_error(log_p - log_q, kl(old, new)[graph].item())
+    log_p, log_q = graph_action_log_prob(many_old, u, choices), graph_action_log_prob(many_new, u, choices)
+    assert within_error(-log_p, graph_action_entropy(old)[graph].item())
+    assert within_error(log_p - log_q, graph_action_kl(old, new)[graph].item())

@@ -12,8 +12,7 @@ from torch import Tensor, tensor
 from torch.testing import assert_close
 
 from hotloop.core.graphs import Graphs
-from hotloop.nets.graphs.attention import attend
-from hotloop.nets.graphs.messages import Messages, to_tensors
+from hotloop.nets.graphs.attention import Messages, attend, to_tensors
 
 BOTH = pytest.mark.parametrize("fused", [False, True])
 

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import build_q_network
-from hotloop.nets.noisy import NoisyLinear, resample_noise, silence_noise
+from hotloop.nets.modules import NoisyLinear, resample_noise, silence_noise
 from hotloop.nets.settings import NetworkSettings
 
 NETWORK = build_q_network(NetworkSettings(noisy=True, dueling=True), ArraySpec((3,)), 4, 0)

@@ -39,7 +39,7 @@ WORDS = [
     *["--env.num-envs", "2", "--checkpoint.every", "100", "--quiet"],
 ]
 SOON = (
-    "import hotloop.loop.watchdog as watchdog, hotloop.loop.stopping as stopping\n"
+    "import hotloop.loop.watchdog as watchdog, hotloop.loop.machine as stopping\n"
     "watchdog.STOP_SECONDS, stopping.WORKER_SECONDS = 2, 1\n"
     "from hotloop.cli.main import main\n"
     "raise SystemExit(main())\n"

@@ -24,10 +24,10 @@ LIMIT = 30
 """Seconds that a run may take to leave."""
 ROOT = Path(__file__).parents[2]
 PRESS_CONTROL_C = (
-    "compare/test_compare_pool.py::test_an_interrupt_ends_the_children_politely",
+    "comparison/test_compare_pool.py::test_an_interrupt_ends_the_children_politely",
     "doctor/test_script_record.py::test_an_interrupt_reaches_the_script_and_the_report_is_still_made",
-    "show/test_terminal.py::test_the_terminal_is_given_back_as_it_was",
-    "show/test_watch_verb.py::test_in_a_terminal_it_plays_until_ctrl_c_and_gives_the_terminal_back",
+    "viewing/test_terminal.py::test_the_terminal_is_given_back_as_it_was",
+    "viewing/test_watch_verb.py::test_in_a_terminal_it_plays_until_ctrl_c_and_gives_the_terminal_back",
 )
 """Tests that send SIGINT to themselves or to a program that leaves it to Python."""
 

@@ -17,7 +17,7 @@ from hotloop.algos.registry import ALGORITHMS
 from hotloop.cli.main import main
 from hotloop.core import overrides, settings
 from hotloop.core.settings import leaf_types
-from hotloop.core.suggest import nearest
+from hotloop.core.values import nearest
 
 NEIGHBOURS = dict(zip("abcdefghijklmnopqrstuvwxyz", "svxswdfguhjknbioaedrycqztx", strict=True))
 """A key that lies beside each letter on the keyboard."""

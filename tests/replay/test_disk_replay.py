@@ -16,9 +16,9 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
 from hotloop.replay import memory
 from hotloop.replay.buffer import Replay
-from hotloop.replay.disk import placed
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
+from hotloop.replay.storage import placed
 from hotloop.runs.digest import digest
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles.replay_oracle import find_by_cumulative_sum
 
-from hotloop.replay.sum_tree import SumTree, tree_bytes
-from hotloop.replay.sum_tree_kernels import find_leaf
+from hotloop.replay.sampler_kernels import find_leaf
+from hotloop.replay.samplers import SumTree, tree_bytes
 
 
 def set_leaves(tree: SumTree, index: list[int], value: list[float]) -> None:

@@ -13,7 +13,7 @@ from hotloop.core.errors import CheckpointError, RunError
 from hotloop.runs.checkpoint import checkpoint_name, keep, load, newest, save
 from hotloop.runs.digest import digest
 from hotloop.runs.files import temporary_beside
-from hotloop.runs.flatten import DTYPES
+from hotloop.runs.tensors import DTYPES
 
 
 def assert_same(found, expected):

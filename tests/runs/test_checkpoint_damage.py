@@ -17,7 +17,7 @@ from tests.runs.segment_rows import Rows
 from hotloop.core.errors import CheckpointError
 from hotloop.runs.checkpoint import checkpoint_name, load, newest, save, verify
 from hotloop.runs.digest import digest
-from hotloop.runs.plain import canonical_json
+from hotloop.runs.files import canonical_json
 
 STATE = {"learner": {"w": np.arange(5, dtype=np.float32), "lr": 0.1}, "envs": {"rng": np.uint64([7])}}
 STATE["replay"] = {"rows": Rows()}

@@ -11,7 +11,7 @@ import pytest
 from tests.runs.segment_rows import FULL_OR_READ_ONLY, PIECES, FailingDisk, Rows, inodes
 
 from hotloop.core.errors import CheckpointError, RunError
-from hotloop.runs import verified
+from hotloop.runs import manifest
 from hotloop.runs.checkpoint import Checkpoints, checkpoint_name, load, newest, save
 from hotloop.runs.digest import digest
 from hotloop.runs.files import write_chunks
@@ -109,7 +109,7 @@ def test_where_no_link_can_be_made_the_segment_is_written(three, monkeypatch, co
 
 
 def test_segments_that_are_linked_are_not_read(three, monkeypatch):
-    monkeypatch.setattr(verified, "SETTLED_NS", -1)
+    monkeypatch.setattr(manifest, "SETTLED_NS", -1)
     rows, checkpoints, _ = three
     for name in (checkpoint_name(4), checkpoint_name(5)):
         checkpoints.save(name, rows.state, {})
@@ -123,8 +123,8 @@ def test_segments_that_are_linked_are_not_read(three, monkeypatch):
 
 
 def test_a_file_hashed_right_after_it_was_written_is_hashed_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(verified, "SETTLED_NS", 10**12)  # however long the write below may take
-    known, path = verified.Verified(), tmp_path / "file"
+    monkeypatch.setattr(manifest, "SETTLED_NS", 10**12)  # however long the write below may take
+    known, path = manifest.Verified(), tmp_path / "file"
     record = write_chunks(path, [b"abc"])
     status = path.stat()
     known.note(path, record)  # within one tick of the file system's clock

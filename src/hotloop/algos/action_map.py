@@ -11,7 +11,7 @@ import numpy as np
 from hotloop.core.errors import EnvError
 from hotloop.core.types import ActionSpec, Array, BoxActions, DiscreteActions, HybridActions
 from hotloop.maths.action_kernels import best_actions
-from hotloop.maths.actions import NO_MASK, ActionLayout
+from hotloop.maths.distributions import NO_MASK, ActionLayout
 
 
 class ActionMap:

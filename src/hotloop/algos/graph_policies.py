@@ -11,7 +11,7 @@ from hotloop.core.graphs import Graphs
 from hotloop.core.types import Action, Array, GraphActionSpec, NodeAction, NodeActions
 from hotloop.lanes.graph_objective import GraphOutputs
 from hotloop.lanes.spec import Lane
-from hotloop.maths.graph_action_kernels import draw_graph_actions
+from hotloop.maths.action_kernels import draw_graph_actions
 
 NO_LOGITS = np.zeros((0, 0), np.float32)
 

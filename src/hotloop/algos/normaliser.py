@@ -8,7 +8,7 @@ import numpy as np
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import Array, ArraySpec, Obs, ObsSpec
-from hotloop.maths.normalise_kernels import EPSILON, absorb_rows, normalise_rows, scale_rewards
+from hotloop.maths.gae_kernels import EPSILON, absorb_rows, normalise_rows, scale_rewards
 
 
 class PartNormaliser:

@@ -2,10 +2,13 @@
 
 One learner for observations that are arrays, and for graphs with a value for each part of the reward: a rollout of
 arrays has a single part.
+
+How an actor-critic agent acts: by drawing while it learns, by its likeliest action when it is judged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,7 @@ from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.objective import ONLINE, Network
 from hotloop.lanes.policy_objective import KL, Minibatches, PolicyObjective, PolicySpec, forward_and_draw
 from hotloop.maths.action_kernels import shuffle
-from hotloop.maths.actions import ActionLayout
+from hotloop.maths.distributions import ActionLayout
 from hotloop.maths.gae_kernels import gae_slab
 from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
@@ -283,3 +286,39 @@ def normalise_advantages(advantage: Array, weight: Array) -> None:
     counted = advantage[weight > 0]
     advantage -= counted.mean()
     advantage /= counted.std() + 1e-8
+
+
+class Sampling:
+    """Draws from the policy, and writes down what learning will need, where `row` says."""
+
+    def __init__(self, learner: PPOLearner, row: Callable[[], RolloutRow], seed: int) -> None:
+        self._learner = learner
+        self._row = row
+        self._rng = np.array([seed], dtype=np.uint64)
+
+    def act(self, obs: Obs, action_mask: Array | None) -> Array:
+        learner, row = self._learner, self._row()
+        learner.see(obs, row.obs)
+        learner.draw(row, self._rng, action_mask)
+        if row.action_mask is not None:
+            row.action_mask[:] = action_mask
+        return learner.actions.to_env(row.action)
+
+    def state(self) -> dict[str, Any]:
+        return {"rng": self._rng.copy()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self._rng[:] = state["rng"]
+
+
+class Likeliest:
+    """The likeliest choices and the means of numbers: for evaluation."""
+
+    def __init__(self, learner: PPOLearner) -> None:
+        self._learner = learner
+
+    def act(self, obs: Obs, action_mask: Array | None) -> Array:
+        learner = self._learner
+        outputs, _ = learner.lane.infer(learner.seen(obs))
+        log_std = learner.network.log_std.detach().cpu().numpy()
+        return learner.actions.to_env(learner.actions.best(outputs, log_std, action_mask))

@@ -11,7 +11,7 @@ from hotloop.core.schedules import Schedule
 from hotloop.core.values import Count, require_at_least, require_finite
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
-from hotloop.nets.actor_critic_settings import ActorCriticSettings
+from hotloop.nets.settings import ActorCriticSettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,7 @@ from typing import Any
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
-from hotloop.core.suggest import nearest
-from hotloop.core.values import shortened
+from hotloop.core.values import nearest, shortened
 
 RunSettings = DQNSettings | PPOSettings
 """Of any run."""

@@ -14,9 +14,9 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line
 
 if TYPE_CHECKING:
-    from hotloop.prove.bench_rows import PeerRow
-    from hotloop.prove.bench_verdict import LaneRow
-    from hotloop.prove.peers.libraries import Found
+    from hotloop.proof.bench_lanes import LaneRow
+    from hotloop.proof.bench_peers import PeerRow
+    from hotloop.proof.peers.libraries import Found
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 WIDTH = 200
@@ -62,8 +62,8 @@ def _prepare() -> None:
 
 def _lanes(arguments: Namespace) -> int:
     _prepare()
-    from hotloop.prove import bench_lanes
-    from hotloop.prove.bench_verdict import draw_lanes
+    from hotloop.proof import bench_lanes
+    from hotloop.proof.bench_lanes import draw_lanes
 
     chosen = [work for work in bench_lanes.WORK if not arguments.names or work.name in arguments.names]
     unknown = set(arguments.names) - {work.name for work in bench_lanes.WORK}
@@ -91,7 +91,7 @@ def _lanes(arguments: Namespace) -> int:
 
 
 def _peers(arguments: Namespace) -> int:
-    from hotloop.prove.peers.libraries import find_libraries, split_names
+    from hotloop.proof.peers.libraries import find_libraries, split_names
 
     parts, names = split_names(arguments.names)
     found = find_libraries(names, arguments.python_jax)
@@ -112,7 +112,7 @@ def _peers(arguments: Namespace) -> int:
 
 
 def _workers(arguments: Namespace) -> int:
-    from hotloop.prove.bench_workers import choose, compare_workers
+    from hotloop.proof.bench_workers import choose, compare_workers
 
     chosen = choose(arguments.names)
     rows: list[PeerRow] = []
@@ -128,7 +128,7 @@ def _workers(arguments: Namespace) -> int:
 
 
 def _compare_replays(found: Found, arguments: Namespace) -> Iterator[PeerRow]:
-    from hotloop.prove.bench_replay import compare_replays, count_comparisons
+    from hotloop.proof.bench_peers import compare_replays, count_comparisons
 
     with _progress(count_comparisons(found.libraries), arguments.quiet) as advance:
         for about, row in compare_replays(found.libraries, arguments.seconds):
@@ -138,7 +138,7 @@ def _compare_replays(found: Found, arguments: Namespace) -> Iterator[PeerRow]:
 
 
 def _compare_training(found: Found, arguments: Namespace, parts: Sequence[str]) -> Iterator[PeerRow | str]:
-    from hotloop.prove.bench_training import WARM_UP, compare_training, plan
+    from hotloop.proof.bench_peers import WARM_UP, compare_training, plan
 
     planned = plan(found.libraries, WARM_UP, arguments.env_steps, parts)
     if not planned:
@@ -151,7 +151,7 @@ def _compare_training(found: Found, arguments: Namespace, parts: Sequence[str]) 
 
 
 def _print_peers(rows: list[PeerRow], notes: list[str]) -> None:
-    from hotloop.prove.bench_rows import draw_peers, losses
+    from hotloop.proof.bench_peers import draw_peers, losses
 
     _print(draw_peers(rows))
     for note in notes:

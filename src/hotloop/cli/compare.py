@@ -15,9 +15,9 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
-    from hotloop.compare.arms import Arm
-    from hotloop.compare.jobs import Job
-    from hotloop.compare.report import Comparison
+    from hotloop.comparison.arms import Arm
+    from hotloop.comparison.jobs import Job
+    from hotloop.comparison.report import Comparison
 
 _OPTIONS = ("--seeds", "--out", "--threshold", "--margin", "--measure", "--workers", "--html", "--markdown")
 _SWITCHES = ("--json", "--quiet", "--debug")
@@ -25,8 +25,8 @@ _SWITCHES = ("--json", "--quiet", "--debug")
 
 def run(words: list[str]) -> int:
     arguments, arms = _read(words)
-    from hotloop.compare.jobs import DEFAULT_ROOT, default_folder, plan_jobs
-    from hotloop.compare.report import Question, collect
+    from hotloop.comparison.jobs import DEFAULT_ROOT, default_folder, plan_jobs
+    from hotloop.comparison.report import Question, collect
 
     folder = Path(arguments.out) if arguments.out else default_folder(arms)
     jobs = plan_jobs(arms, arguments.seeds or 0, folder, reuse=None if arguments.out else DEFAULT_ROOT)
@@ -48,8 +48,7 @@ def _read(words: list[str]) -> tuple[Namespace, list[Arm]]:
     cut = words.index("--") if "--" in words else len(words)
     if {"-h", "--help"} & set(words[:cut]):
         parser.parse_args(["--help"])  # answers at once, before anything heavy is imported
-    from hotloop.compare.arms import parse_arms
-    from hotloop.compare.command import explained, split_words
+    from hotloop.comparison.arms import explained, parse_arms, split_words
     from hotloop.presets import preset_names
 
     presets = preset_names()
@@ -107,7 +106,7 @@ def _check(arguments: Namespace) -> None:
     if arguments.margin is not None and not 0 < arguments.margin < math.inf:
         raise SettingsError(f"`--margin` is {arguments.margin}, expected a number above 0")
     if arguments.markdown is not None:
-        from hotloop.compare.markdown import parse_target
+        from hotloop.comparison.report import parse_target
 
         parse_target(arguments.markdown)
 
@@ -125,8 +124,8 @@ def _workers(arms: Sequence[Arm], cores: int) -> int:
 def _train(jobs: Sequence[Job], workers: int, folder: Path, arguments: Namespace) -> bool:
     """False where it was interrupted."""
     from hotloop.cli.console import display_console
-    from hotloop.compare.pool import run_jobs
-    from hotloop.compare.progress import CompareProgress
+    from hotloop.comparison.jobs import run_jobs
+    from hotloop.comparison.progress import CompareProgress
 
     console = display_console(arguments.quiet)
     there = sum(job.reused for job in jobs)
@@ -145,12 +144,10 @@ def _train(jobs: Sequence[Job], workers: int, folder: Path, arguments: Namespace
 
 
 def _write(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
-    from hotloop.compare.markdown import parse_target, write_part, write_table
-    from hotloop.compare.page import as_html
-    from hotloop.compare.pixels import as_pixels
-    from hotloop.compare.report import CURVES, chart_of, write_files
+    from hotloop.comparison.page import as_html
+    from hotloop.comparison.report import CURVES, chart_of, parse_target, write_files, write_part, write_table
+    from hotloop.render.picture import as_pixels, png_bytes
     from hotloop.runs.files import make_folder, write_file
-    from hotloop.show.png import png_bytes
 
     make_folder(folder)
     write_files(comparison, folder)
@@ -166,14 +163,13 @@ def _write(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
 
 def _print(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
     if arguments.json:
-        from hotloop.runs.plain import finite_or_null
+        from hotloop.runs.files import finite_or_null
 
         print_json(finite_or_null(comparison.as_data()) | {"folder": str(folder)})
         return
     from hotloop.cli.console import answer_console
-    from hotloop.compare.report import notes
-    from hotloop.compare.table import arm_rows, as_rich, pair_rows
-    from hotloop.compare.words import details, sentence
+    from hotloop.comparison.report import notes
+    from hotloop.comparison.words import arm_rows, as_rich, details, pair_rows, sentence
 
     console = answer_console()
     tables = [arm_rows(comparison.summaries, arguments.measure, comparison.threshold)]

@@ -113,7 +113,7 @@ def _record_script(arguments: argparse.Namespace) -> Trace:
     path = Path(arguments.target)
     if not path.is_file():
         raise SettingsError(f"there is no script {path}", "give a Python file, or a preset's name without `.py`")
-    from hotloop.doctor.script import ScriptPlan, record_script
+    from hotloop.doctor.recorder import ScriptPlan, record_script
 
     plan = ScriptPlan(
         seconds=arguments.seconds or ScriptPlan.seconds,
@@ -149,7 +149,7 @@ def _report(trace: Trace, arguments: argparse.Namespace, old: dict[str, Any] | N
 
 def _write_files(trace: Trace, found: list[Finding], report: dict[str, Any], arguments: argparse.Namespace) -> None:
     from hotloop.doctor.views.page import page
-    from hotloop.doctor.views.perfetto import chrome_trace
+    from hotloop.doctor.views.report import chrome_trace
 
     texts = {
         arguments.html: lambda: page(trace, found),

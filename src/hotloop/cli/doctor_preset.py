@@ -20,9 +20,8 @@ from hotloop.doctor.growth import growth_over_run
 from hotloop.doctor.loops import Loop, Ratio, compare_loops, record
 from hotloop.doctor.trace import Experiment, Growth, Slice, Subject, Trace
 from hotloop.lanes.spec import LANES
-from hotloop.loop.patient import TrainingLoop
-from hotloop.loop.variations import EXACT, Variation, training_alone, variations
-from hotloop.prove.reference.snake_dqn import ReplayBuffer, push_batch, push_one_by_one
+from hotloop.loop.experiments import EXACT, TrainingLoop, Variation, training_alone, variations
+from hotloop.proof.reference.snake_dqn import ReplayBuffer, push_batch, push_one_by_one
 
 Say = Callable[[str], None]
 

@@ -12,8 +12,7 @@ from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
     from hotloop.core.types import Array
-    from hotloop.nets.topology.graph import Topology
-    from hotloop.nets.topology.measures import Measures
+    from hotloop.nets.topology.graph import Measures, Topology
 
 
 PICTURES, VIDEOS = (".svg", ".png"), (".mp4", ".gif")
@@ -32,7 +31,7 @@ def run(words: list[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help=".svg (default: network.svg), .png, .mp4 or .gif")
     arguments = parser.parse_args(words)
     out = _checked(arguments.out or Path("network.svg"))
-    from hotloop.nets.topology.measures import measure
+    from hotloop.nets.topology.graph import measure
 
     drawn = _load(arguments.what)
     measures = measure(drawn.graph)
@@ -68,19 +67,19 @@ def _checked(out: Path) -> Path:
 
 def _picture(drawn: Drawn, measures: Measures, out: Path) -> bytes:
     if out.suffix.lower() == ".png":
-        from hotloop.show.draw_picture import NetworkPainter, limits_of
-        from hotloop.show.png import png_bytes
+        from hotloop.render.picture import png_bytes
+        from hotloop.viewing.draw_picture import NetworkPainter, limits_of
 
         limits = limits_of(drawn.weights, drawn.biases)
         return png_bytes(NetworkPainter(drawn.graph).paint(drawn.weights, drawn.biases, limits))
-    from hotloop.show.draw_network import draw_network
+    from hotloop.viewing.draw_network import draw_network
 
     return draw_network(drawn.graph, drawn.weights, drawn.biases, drawn.title, _subtitle(measures)).encode()
 
 
 def _animate(what: Path, drawn: Drawn, out: Path) -> None:
     from hotloop.runs.directory import Run
-    from hotloop.show.draw_history import animate
+    from hotloop.viewing.draw_history import animate
 
     if what.suffix == ".json":
         raise SettingsError(f"{what} is one graph; only a run has weights over training", "`--out FILE.png`")
@@ -106,7 +105,7 @@ def _from_file(path: Path) -> Drawn:
 
 def _from_run(path: Path) -> Drawn:
     from hotloop.api import load
-    from hotloop.nets.topology.torso import TopologyTorso
+    from hotloop.nets.topology.network import TopologyTorso
 
     torso: Any = load(path).network.torso
     if not isinstance(torso, TopologyTorso):

@@ -25,7 +25,7 @@ def run(words: list[str]) -> int:
     parser.add_argument("--trust", action="store_true", help="allow the run's env to be imported from a file or module")
     arguments, overrides = parser.parse_known_args(words)
     from hotloop import api
-    from hotloop.cli.results import print_evaluation
+    from hotloop.cli.progress import print_evaluation
 
     evaluation = api.evaluate(
         arguments.run,

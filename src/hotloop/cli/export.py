@@ -53,12 +53,12 @@ def _export(arguments: Namespace) -> tuple[dict[str, Any], list[str]]:
     answer: dict[str, Any] = {"run": arguments.run}
     notes: list[str] = []
     if arguments.torch is not None:
-        from hotloop.export.torch_file import export_torch
+        from hotloop.export.about import export_torch
 
         answer |= {"safetensors": export_torch(agent, arguments.torch)}
     if arguments.onnx is not None:
         from hotloop.export.onnx_file import export_onnx
-        from hotloop.loop.agent import require_same_actions
+        from hotloop.loop.agents import require_same_actions
 
         with ExitStack() as cleanup:
             envs = _envs(agent, arguments.trust, notes)

@@ -33,8 +33,7 @@ def run(words: list[str]) -> int:
 
 
 def _log(arguments: Namespace) -> tuple[dict[str, Any], int]:
-    from hotloop.export.follow import rows_until_the_end
-    from hotloop.export.scalars import Feed, result_row
+    from hotloop.export.follow import Feed, result_row, rows_until_the_end
     from hotloop.runs.directory import Run
 
     opened = Run.open(arguments.run)
@@ -57,9 +56,9 @@ def _log(arguments: Namespace) -> tuple[dict[str, Any], int]:
 
 def _logger(opened: Any, arguments: Namespace) -> Any:
     if arguments.wandb:
-        from hotloop.export.weights_and_biases import WeightsAndBiases
+        from hotloop.export.loggers import WeightsAndBiases
 
         return WeightsAndBiases(opened, arguments.wandb)
-    from hotloop.export.tensorboard import TensorBoard
+    from hotloop.export.loggers import TensorBoard
 
     return TensorBoard(opened, arguments.tensorboard)

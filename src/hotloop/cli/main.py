@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.core.interrupts import own_interrupts
 from hotloop.core.program import is_debugging, program, take_options
-from hotloop.core.suggest import nearest
 from hotloop.core.terminal import (
     AnswerLostError,
     answer_stream,
@@ -20,7 +19,8 @@ from hotloop.core.terminal import (
     say,
     show_tracebacks_and_warnings_printable,
 )
-from hotloop.runs.schema import hotloop_version
+from hotloop.core.values import nearest
+from hotloop.runs.files import hotloop_version
 
 VERBS = {
     "train": "train an agent from a preset or a TOML file",

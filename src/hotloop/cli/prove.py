@@ -12,9 +12,9 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line
 
 if TYPE_CHECKING:
-    from hotloop.prove.case import Case
-    from hotloop.prove.registry import Registry
-    from hotloop.prove.table import Row
+    from hotloop.proof.case import Case
+    from hotloop.proof.registry import Registry
+    from hotloop.proof.run import Row
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -43,7 +43,7 @@ def run(words: list[str]) -> int:
     if arguments.seconds <= 0:
         raise SettingsError(f"`--seconds` is {arguments.seconds}, expected above 0", "1 is enough on a quiet machine")
     _prepare()
-    from hotloop.prove import registry as known
+    from hotloop.proof import registry as known
 
     _require_keepable(arguments.keep)
     registry = known.build_registry()
@@ -56,7 +56,7 @@ def run(words: list[str]) -> int:
 
 def _require_keepable(name: str | None) -> None:
     """Said before the minutes that a proof takes."""
-    from hotloop.prove.figures import read
+    from hotloop.proof.figures import read
 
     if name is not None:
         read(Path(name))
@@ -77,7 +77,7 @@ def _prepare() -> None:
 
 
 def _print_list(registry: Registry, cases: list[Case], as_json: bool) -> None:
-    from hotloop.prove.registry import FAMILIES
+    from hotloop.proof.registry import FAMILIES
 
     if as_json:
         print_json([{"case": case.name, "kind": case.kind, "default": case.is_default} for case in cases])
@@ -98,8 +98,8 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
     from rich.text import Text
 
     from hotloop.cli.console import display_console
-    from hotloop.prove.figures import keep
-    from hotloop.prove.run import prove
+    from hotloop.proof.figures import keep
+    from hotloop.proof.run import prove
 
     console = display_console(arguments.quiet)
     for lane, reason in registry.missing.items():
@@ -122,7 +122,7 @@ def _prove_all(cases: list[Case], registry: Registry, arguments: Namespace) -> l
 
 def _report(rows: list[Row], as_json: bool) -> int:
     from hotloop.cli.console import answer_console
-    from hotloop.prove.table import WIDTH, draw
+    from hotloop.proof.run import WIDTH, draw
 
     if as_json:
         print_json([row.as_data() for row in rows])

@@ -28,7 +28,7 @@ def run(words: list[str]) -> int:
     )
     parser.add_argument("--trust", action="store_true", help="allow the run's env to be imported from a file or module")
     arguments = parser.parse_args(words)
-    from hotloop.report.make import make_report
+    from hotloop.reporting.make import make_report
     from hotloop.runs.files import write_file
 
     made = make_report(arguments.run, frames=not arguments.no_frames, doctor=arguments.doctor, trust=arguments.trust)

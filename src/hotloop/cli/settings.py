@@ -13,7 +13,7 @@ from hotloop.core.terminal import print_line
 from hotloop.presets import preset_names, preset_text, preset_tree
 
 if TYPE_CHECKING:
-    from hotloop.core.describe import SettingDoc
+    from hotloop.core.settings import SettingDoc
 
 NOT_IN_A_FILE = ("algorithm", "run_dir", "trust")
 """Said by the file's first line, or of one run or one command only."""
@@ -52,7 +52,7 @@ def run(words: list[str]) -> int:
 
 def _print_algorithm(arguments: Any) -> None:
     from hotloop.algos.registry import ALGORITHMS
-    from hotloop.core.describe import describe
+    from hotloop.core.settings import describe
 
     words = [word.lower().replace("-", "_").lstrip("_") for word in arguments.search]
     rows = [row for row in describe(ALGORITHMS[arguments.name]) if all(_has(row, word) for word in words)]

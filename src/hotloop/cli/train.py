@@ -39,8 +39,7 @@ def _first_word(words: list[str]) -> tuple[list[str], list[str]]:
 
 def with_progress(arguments: Any, train: Any) -> int:
     """Run `train` under a progress display and print what came of it."""
-    from hotloop.cli.progress import TerminalProgress
-    from hotloop.cli.results import print_result, remarks
+    from hotloop.cli.progress import TerminalProgress, print_result, remarks
     from hotloop.loop.running import RunStopped
 
     try:

@@ -14,8 +14,8 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
-    from hotloop.tune.findings import Findings
-    from hotloop.tune.study import Plan
+    from hotloop.tuning.findings import Findings
+    from hotloop.tuning.study import Plan
 
 _OURS = {"--seed": "`--seeds N` trains seeds 0 to N - 1", "--run-dir": "`--storage FOLDER` holds the runs"}
 
@@ -26,11 +26,11 @@ def run(words: list[str]) -> int:
     arguments, overrides = parser.parse_known_args([*first, *rest])
     _check(arguments, overrides)
     plan = _plan(arguments, overrides)
-    from hotloop.export.extras import need
+    from hotloop.export.follow import need
     from hotloop.runs import lock
     from hotloop.runs.files import make_folder
-    from hotloop.tune.findings import find, write_findings
-    from hotloop.tune.study import close_study, open_study
+    from hotloop.tuning.findings import find, write_findings
+    from hotloop.tuning.study import close_study, open_study
 
     need("tune", "searching", "optuna")
     make_folder(plan.folder)
@@ -46,7 +46,7 @@ def run(words: list[str]) -> int:
     finally:
         lock.release(held)
     if arguments.json:
-        from hotloop.runs.plain import finite_or_null
+        from hotloop.runs.files import finite_or_null
 
         print_json(finite_or_null(findings.as_data()) | {"folder": str(plan.folder), "stopped": not ended})
     else:
@@ -97,9 +97,9 @@ def _check(arguments: Namespace, overrides: Sequence[str]) -> None:
 
 def _plan(arguments: Namespace, overrides: Sequence[str]) -> Plan:
     from hotloop.algos.registry import class_of
-    from hotloop.runs.plain import canonical_json
-    from hotloop.tune.space import check_space, parse_search
-    from hotloop.tune.study import Plan
+    from hotloop.runs.files import canonical_json
+    from hotloop.tuning.space import check_space, parse_search
+    from hotloop.tuning.study import Plan
 
     settings = _resolve(arguments.preset, overrides)
     dimensions = [parse_search(text, class_of(settings)) for text in arguments.search]
@@ -121,7 +121,7 @@ def _resolve(source: str, words: Sequence[str]) -> dict[str, Any]:
 
 def _search(study: Any, plan: Plan, arguments: Namespace) -> bool:
     """False where it was interrupted."""
-    from hotloop.tune.search import Search
+    from hotloop.tuning.search import Search
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     workers = min(arguments.jobs or max(1, cores // plan.settings["threads"]), arguments.trials)

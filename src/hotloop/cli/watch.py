@@ -17,14 +17,14 @@ from hotloop.core.terminal import print_line, say
 if TYPE_CHECKING:
     from hotloop.algos.registry import RunSettings
     from hotloop.core.types import Policy
-    from hotloop.show.play import Episode
+    from hotloop.viewing.play import Episode
 
 
 def run(words: list[str]) -> int:
     arguments = _parser().parse_args(words)
     _check(arguments)
     from hotloop.api import settings_of
-    from hotloop.loop.agent import load_agent
+    from hotloop.loop.agents import load_agent
     from hotloop.runs.directory import Run
 
     opened = Run.open(arguments.run)
@@ -69,7 +69,7 @@ def _check(arguments: Namespace) -> None:
 
 
 def _watch(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
-    from hotloop.show.scenes import has_text
+    from hotloop.viewing.scenes import has_text
 
     if arguments.html:
         return _write_page(agent, settings, arguments)
@@ -86,7 +86,7 @@ def _watch(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
 def _moments(
     agent: Policy, settings: RunSettings, arguments: Namespace, pictures: bool = True
 ) -> Generator[Episode, None, None]:
-    from hotloop.show.play import play_episodes
+    from hotloop.viewing.play import play_episodes
 
     return play_episodes(
         agent, settings.env, arguments.episodes, arguments.seed, trust=arguments.trust, pictures=pictures
@@ -95,11 +95,9 @@ def _moments(
 
 def _play(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
     """In the terminal; what was seen is told when it has its own screen back."""
-    from hotloop.show.ansi import colours_of
-    from hotloop.show.drawers import DRAWERS
-    from hotloop.show.pace import Pace
-    from hotloop.show.screen import Screen
-    from hotloop.show.terminal import Player
+    from hotloop.viewing.scenes import DRAWERS
+    from hotloop.viewing.screen import Pace, Screen, colours_of
+    from hotloop.viewing.terminal import Player
 
     fps = DRAWERS[settings.env.id].fps
     interrupted = False
@@ -117,7 +115,7 @@ def _play(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
 
 
 def _record(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
-    from hotloop.show.recorder import Recorder
+    from hotloop.viewing.frames import Recorder
 
     with Recorder(arguments.video, arguments.frames, arguments.speed, arguments.fps) as recorder:
         moments = recorder.take(_moments(agent, settings, arguments), arguments.max_frames)
@@ -130,7 +128,7 @@ def _record(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
 
 
 def _write_page(agent: Policy, settings: RunSettings, arguments: Namespace) -> int:
-    from hotloop.show.html import Watched, require_page, write_page
+    from hotloop.viewing.html import Watched, require_page, write_page
 
     require_page(settings.env.id)
     watched = Watched(agent)
@@ -163,6 +161,6 @@ def _tell(moments: Generator[Episode, None, None], arguments: Namespace) -> int:
 
 
 def _print_line(episode: Episode, arguments: Namespace) -> None:
-    from hotloop.show.terminal import numbers_line
+    from hotloop.viewing.terminal import numbers_line
 
     print_line(numbers_line(episode, arguments.episodes) + ("" if episode.end else "   (stopped)"), flush=True)

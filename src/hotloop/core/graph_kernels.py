@@ -1,8 +1,14 @@
-"""Taking some graphs out of many: first how large they are, then their values."""
+"""Taking some graphs out of many: first how large they are, then their values.
+
+One pass over what foreign envs returned: a numpy `isfinite(...).all()` on 4 numbers costs three times as much.
+"""
 
 from __future__ import annotations
 
+import math
+
 from hotloop.core.kernels import inline_kernel, kernel
+from hotloop.core.types import Array
 
 
 @kernel
@@ -41,3 +47,13 @@ def _copy(values, start, end, out, at):
     for row in range(end - start):
         for column in range(values.shape[1]):
             out[at + row, column] = values[start + row, column]
+
+
+@kernel
+def count_not_finite(values: Array) -> int:
+    """How many of `values` [n] are NaN or infinite (counted to the end: an early exit would not vectorise)."""
+    count = 0
+    for index in range(values.shape[0]):
+        if not math.isfinite(values[index]):
+            count += 1
+    return count

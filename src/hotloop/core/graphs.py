@@ -48,7 +48,10 @@ class Graphs:
 
     def take(self, rows: Array) -> Graphs:
         """The graphs `rows` [R] in that order, copied."""
-        from hotloop.core.graph_kernels import count_rows, take_rows  # numba: not before it is needed
+        from hotloop.core.graph_kernels import (
+            count_rows,
+            take_rows,  # numba: not before it is needed
+        )
 
         count = len(rows)
         node_offsets, edge_offsets = np.zeros((2, count + 1), np.int64)

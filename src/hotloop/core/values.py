@@ -1,4 +1,7 @@
-"""Single values of settings: the kinds there are, how each is read, and how it is called towards users."""
+"""Single values of settings: the kinds there are, how each is read, and how it is called towards users.
+
+The word somebody probably meant.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import difflib
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
@@ -17,8 +20,10 @@ from hotloop.core.errors import SettingsError
 Count = Annotated[int, "count"]
 """A whole number that may be written `1e6`, `1_000_000` or `2M`."""
 
+
 Ratio = Annotated[float | str, "ratio"]
 """A number that is kept exact: `0.25`, `8` or `1/32`."""
+
 
 _LARGEST_COUNT, _LARGEST_EXPONENT = 2**63, 300
 _SUFFIXES = {"k": 1_000, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
@@ -169,3 +174,136 @@ def _value_hint(value: Any, hint: Any) -> str:
         near = difflib.get_close_matches(str(value), [str(choice) for choice in typing.get_args(hint)], n=1)
         return f"did you mean `{near[0]}`?" if near else ""
     return ""
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str | None:
+    """The known name fewest typing mistakes away, if not too many; a path also matches by its last part."""
+    known, limit = list(known), max(1, len(wrong) // 4)
+    distances = {name: edits_between(wrong, name, limit) for name in known}
+    best = min(distances, key=distances.__getitem__, default=None)
+    if best is not None and distances[best] <= limit:
+        return best
+    by_last_part = {path.rsplit(".", 1)[-1]: path for path in known}
+    close = difflib.get_close_matches(wrong.rsplit(".", 1)[-1], by_last_part, n=1, cutoff=0.6)
+    return by_last_part[close[0]] if close else None
+
+
+def name_here(foreign: str, known: Iterable[str]) -> str:
+    """How a setting that other libraries call `foreign` is called here, with what differs; empty where unknown."""
+    known = set(known)
+    for path, note in ELSEWHERE.get(foreign.rsplit(".", 1)[-1].lower(), ()):
+        if path in known:
+            return f"did you mean `{path}`{f' ({note})' if note else ''}? "
+    return ""
+
+
+def _same(path: str, *names: str, note: str = "") -> dict[str, tuple[str, str]]:
+    return dict.fromkeys(names, (path, note))
+
+
+def _joined(*tables: dict[str, tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    joined: dict[str, list[tuple[str, str]]] = {}
+    for table in tables:
+        for name, there in table.items():
+            joined.setdefault(name, []).append(there)
+    return joined
+
+
+ELSEWHERE = _joined(
+    _same("total_env_steps", "total_timesteps", "total_steps", "num_timesteps", "max_timesteps", "timesteps"),
+    _same("warmup_env_steps", "learning_starts", "start_steps", "warmup_steps", "warmup"),
+    _same("train_every", "train_freq", "train_frequency", "update_every", "update_freq"),
+    _same("updates_per_env_step", "gradient_steps", "utd_ratio", "utd", note="updates for each env step, like 1/4"),
+    _same("n_step", "n_steps", "num_steps", "multi_step", "nstep"),
+    _same("rollout_steps", "n_steps", "num_steps", "horizon", "steps_per_epoch", "unroll_length", note="of each env"),
+    _same("epochs", "n_epochs", "update_epochs", "num_epochs", "ppo_epochs"),
+    _same("batch_size", "minibatch_size", "mini_batch_size", "num_minibatches", "nminibatches", note="transitions"),
+    _same("gamma", "discount", "discount_factor"),
+    _same("gae_lambda", "lam", "lambda", "lambda_"),
+    _same("clip", "clip_range", "clip_coef", "clip_eps", "clip_epsilon", "clip_ratio"),
+    _same("value_clip", "clip_range_vf", "clip_vloss"),
+    _same("value_weight", "vf_coef", "value_coef", "value_loss_coef", "critic_coef"),
+    _same("entropy_weight", "ent_coef", "entropy_coef", "entropy_cost", "ent_weight"),
+    _same("kl_stop", "target_kl"),
+    _same("normalise_advantage", "normalize_advantage", "norm_adv"),
+    _same("double", "double_q", "double_dqn", "use_double"),
+    _same("env.id", "env", "env_id", "env_name", "environment", "gym_id"),
+    _same("env.num_envs", "num_envs", "n_envs", "nenvs", "num_env"),
+    _same("env.workers", "num_workers", "n_workers", "num_cpu", "n_cpu"),
+    _same("env.options", "env_kwargs", note="one by one: `--env.options.NAME VALUE`"),
+    _same(
+        "network.hidden",
+        "policy_kwargs",
+        "net_arch",
+        "hidden_sizes",
+        "hidden_dim",
+        "hidden_size",
+        "layers",
+        note="`--network.hidden 64 64`",
+    ),
+    _same("network.activation", "activation_fn", "activation"),
+    _same("network.dueling", "dueling", "dueling_dqn"),
+    _same("network.noisy", "noisy", "noisy_nets", "noisy_net"),
+    _same("network.atoms", "n_atoms", "num_atoms", "atoms", "atom_size"),
+    _same("network.log_std", "log_std_init"),
+    _same("normalise.obs", "norm_obs", "normalize_obs", "normalise_obs"),
+    _same("normalise.reward", "norm_reward", "normalize_reward", "normalise_reward"),
+    _same(
+        "replay.capacity",
+        "buffer_size",
+        "memory_size",
+        "replay_size",
+        "buffer_capacity",
+        "replay_capacity",
+        "replay_buffer_size",
+    ),
+    _same("replay.prioritised", "prioritized_replay", "prioritized", "prioritised", "per"),
+    _same("replay.alpha", "prioritized_replay_alpha", "per_alpha"),
+    _same("replay.beta_start", "prioritized_replay_beta0", "prioritized_replay_beta", "per_beta"),
+    _same(
+        "exploration.over", "exploration_fraction", "epsilon_decay_steps", "eps_decay", note="in env steps, no fraction"
+    ),
+    _same("exploration.start", "exploration_initial_eps", "start_e", "eps_start", "epsilon_start", "epsilon"),
+    _same("exploration.end", "exploration_final_eps", "end_e", "eps_end", "epsilon_end", "epsilon_min"),
+    _same("exploration.factor", "epsilon_decay"),
+    _same("optimiser.lr", "lr", "learning_rate", "adam_lr", "step_size"),
+    _same("optimiser.lr_schedule.kind", "anneal_lr", "lr_schedule", "lr_decay"),
+    _same("optimiser.epsilon", "adam_eps", "adam_epsilon", "eps"),
+    _same("optimiser.max_gradient_norm", "max_grad_norm", "grad_clip", "gradient_clip", "clip_grad_norm"),
+    _same(
+        "target.every",
+        "target_update_interval",
+        "target_network_frequency",
+        "target_update_freq",
+        "target_update",
+        "target_network_update_freq",
+        note="`target.unit` says of what",
+    ),
+    _same("target.tau", "tau", "polyak", "soft_update_tau"),
+    _same("learner.lane", "torch_compile", "compile", "lane"),
+    _same("evaluation.every", "eval_freq", "eval_every", "eval_interval", "evaluation_interval"),
+    _same("evaluation.episodes", "n_eval_episodes", "eval_episodes", "num_eval_episodes"),
+    _same("checkpoint.every", "save_freq", "checkpoint_freq", "checkpoint_interval", "save_interval"),
+    _same("log_every", "log_interval", "log_freq"),
+    _same("device", "cuda", "gpu"),
+    _same("run_dir", "tensorboard_log", "log_dir", "logdir", "output_dir", "save_path"),
+)
+"""What Stable-Baselines3, CleanRL and others call a setting -> ours, the first that the algorithm has."""
+
+
+def edits_between(first: str, second: str, limit: int) -> int:
+    """Insertions, deletions, substitutions and swaps that turn one word into the other, if at most `limit`."""
+    if abs(len(first) - len(second)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, letter in enumerate(first, start=1):
+        last, before, row = before, row, [i]
+        for j, other in enumerate(second, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]

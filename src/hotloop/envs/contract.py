@@ -12,18 +12,8 @@ import numpy as np
 from hotloop.core.errors import HotloopError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.types import Array, ArraySpec, Obs, VecEnv
-from hotloop.envs import contract_graphs
-from hotloop.envs.contract_play import (
-    Chooser,
-    Factory,
-    Recording,
-    copy_of,
-    difference,
-    play,
-    play_on,
-    same,
-    seeds_for,
-)
+from hotloop.envs import contract_play
+from hotloop.envs.contract_play import Chooser, Factory, Recording, copy_of, difference, play, play_on, same, seeds_for
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
 
@@ -248,7 +238,7 @@ def _observations(recording: Recording) -> Iterator[tuple[str, Obs]]:
 
 def _measures(obs: Obs) -> list[Array]:
     if isinstance(obs, Graphs):
-        return contract_graphs.finite(obs)
+        return contract_play.finite(obs)
     return list(obs.values()) if isinstance(obs, dict) else [obs]
 
 
@@ -260,7 +250,7 @@ def _pairs(one: Any, other: Any) -> list[tuple[str, Any, Any]]:
 
 def _require_spec(name: str, array: Any, spec: ArraySpec | GraphSpec) -> None:
     if isinstance(spec, GraphSpec):
-        fault = contract_graphs.fault_in(array, spec, NUM_ENVS)
+        fault = contract_play.fault_in(array, spec, NUM_ENVS)
         return _require(not fault, f"`{name}` {fault}")
     expected = (NUM_ENVS, *spec.shape)
     given = f"{getattr(array, 'dtype', type(array).__name__)}{getattr(array, 'shape', '')}"

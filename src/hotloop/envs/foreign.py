@@ -1,6 +1,10 @@
 """Blaming the right env: every mistake of an env we did not write becomes one error that names env, index and field.
 
 Whatever way out of its code an env takes (an exception of any kind, `sys.exit`, a fork that returns twice) ends here.
+
+Where a Gymnasium env says which actions are allowed: `info["action_mask"]`, or a method `action_masks()`.
+
+Which actions an algorithm can take.
 """
 
 from __future__ import annotations
@@ -17,10 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from hotloop.core.errors import EnvError, HotloopError
 from hotloop.core.interrupts import is_from_outside
+from hotloop.core.types import (
+    ActionSpec,
+    Array,
+    BoxActions,
+    DiscreteActions,
+    GraphActionSpec,
+    HybridActions,
+    NodeActions,
+)
 
 LARGEST_REWARD = float(np.finfo(np.float32).max)
 BOOLEANS: frozenset[Any] = frozenset({bool, np.bool_})
@@ -228,3 +242,61 @@ def unpack_reset(answer: Any) -> tuple[Any, dict[str, Any]]:
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[1], dict):
         raise BadValueError("returned something other than (observation, info) from `reset`")
     return answer
+
+
+MASK_KEY = "action_mask"
+
+
+class MaskReader:
+    """Reads the masks of single envs; `present` is False where they offer none."""
+
+    def __init__(self, envs: list[gymnasium.Env], num_actions: int, first_infos: list[dict[str, Any]]) -> None:
+        self._num_actions = num_actions
+        self._in_info = all(MASK_KEY in info for info in first_infos)
+        self._methods: list[Callable[[], Any]] = []
+        if not self._in_info and all(env.has_wrapper_attr("action_masks") for env in envs):
+            self._methods = [env.get_wrapper_attr("action_masks") for env in envs]
+        self.present = self._in_info or bool(self._methods)
+
+    def read(self, index: int, info: dict[str, Any], terminated: bool) -> Array:
+        raw = info.get(MASK_KEY) if self._in_info else self._methods[index]()
+        return checked_mask(raw, self._num_actions, terminated)
+
+
+def checked_mask(raw: Any, num_actions: int, terminated: bool) -> Array:
+    """A mask [A] bool with at least one True.
+
+    After termination no action follows, so many envs give none or an empty one; all True there keeps a masked
+    maximum finite.
+    """
+    mask = None if raw is None else np.asarray(raw)
+    if terminated and (mask is None or not mask.any()):
+        return np.ones(num_actions, np.bool_)
+    if mask is None:
+        raise BadValueError("returned no `action_mask` although it did at its first reset")
+    if mask.shape != (num_actions,) or mask.dtype.kind not in "biu":
+        raise BadValueError(f"returned `action_mask` {mask.dtype}{mask.shape} where bool({num_actions},) was expected")
+    if not mask.any():
+        raise BadValueError("returned an `action_mask` that allows no action")
+    return mask.astype(np.bool_)
+
+
+OWN_CLASS_HINT = "write a class that wraps the env in `gymnasium.wrappers.{}` and pass it as `path/to/file.py:Class`"
+
+
+def require_discrete(env_id: str, actions: ActionSpec | GraphActionSpec) -> DiscreteActions:
+    """The actions of an env that DQN can train on, or an error that says how to make it one."""
+    if isinstance(actions, DiscreteActions):
+        return actions
+    if isinstance(actions, NodeActions):
+        raise EnvError(f"`{env_id}` wants a choice for each node of a graph; DQN needs Discrete actions", "use PPO")
+    if isinstance(actions, BoxActions):
+        kind = f"Box of shape {actions.shape}, which is continuous"
+    elif isinstance(actions, HybridActions):
+        kind = "of choices and numbers, which is partly continuous"
+    else:
+        kind = f"MultiDiscrete({list(actions.counts)}), which is not one choice among a few"
+    raise EnvError(
+        f"`{env_id}` has action space {kind}; DQN needs Discrete actions",
+        OWN_CLASS_HINT.format("TransformAction") + ", mapping each of a few numbers to an action; or train with PPO",
+    )

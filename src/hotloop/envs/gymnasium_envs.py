@@ -13,11 +13,11 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
-from hotloop.envs.action_masks import MaskReader
 from hotloop.envs.foreign import (
     BOOLEANS,
     LARGEST_REWARD,
     BadValueError,
+    MaskReader,
     Witness,
     close_all,
     complain_about_obs,

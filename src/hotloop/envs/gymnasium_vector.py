@@ -15,10 +15,9 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from hotloop.core.errors import EnvError
+from hotloop.core.graph_kernels import count_not_finite
 from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
-from hotloop.envs.action_masks import MASK_KEY, checked_mask
-from hotloop.envs.finite_kernels import count_not_finite
-from hotloop.envs.foreign import BadValueError, Witness, close_all, unpack_reset
+from hotloop.envs.foreign import MASK_KEY, BadValueError, Witness, checked_mask, close_all, unpack_reset
 from hotloop.envs.gymnasium_envs import gymnasium_seeds
 from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite
 

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from hotloop.core.errors import EnvError
+from hotloop.core.graph_kernels import count_not_finite
 from hotloop.core.types import (
     ActionSpec,
     Array,
@@ -20,9 +21,7 @@ from hotloop.core.types import (
     Obs,
     ObsSpec,
 )
-from hotloop.envs.actions import OWN_CLASS_HINT
-from hotloop.envs.finite_kernels import count_not_finite
-from hotloop.envs.foreign import BadValueError
+from hotloop.envs.foreign import OWN_CLASS_HINT, BadValueError
 
 NUMBER_KINDS = "fiub"
 LARGEST_TABLE_OF_BYTES = 8

@@ -1,18 +1,25 @@
-"""What goes with exported weights: what they see, what their outputs mean, where they come from. No paths."""
+"""What goes with exported weights: what they see, what their outputs mean, where they come from. No paths.
+
+An agent's parameters by name as safetensors, with everything needed to build the network again as JSON.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from safetensors.numpy import load, save
+
+from hotloop.core.errors import NumbersError
 from hotloop.core.settings import as_tree
-from hotloop.core.types import BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
+from hotloop.core.types import Array, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
 from hotloop.envs.registry import is_file
-from hotloop.loop.actor_agent import ActorAgent
-from hotloop.loop.agent import Agent
-from hotloop.loop.graph_agent import GraphAgent
+from hotloop.export.wrapped import normaliser_vectors
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.spec_data import actions_as_data, spec_as_data
-from hotloop.runs.schema import hotloop_version
+from hotloop.runs.files import hotloop_version, make_folder, write_file
 
 AnyAgent = Agent | ActorAgent | GraphAgent
 
@@ -69,3 +76,26 @@ def _actions(agent: AnyAgent) -> dict[str, Any]:
     if isinstance(agent, Agent):
         return actions_as_data(DiscreteActions(agent.num_actions, agent.first_action))
     return actions_as_data(agent.action_spec)
+
+
+def export_torch(agent: AnyAgent, file: Path) -> dict[str, Any]:
+    """One file: `network.NAME` as `network.state_dict()` calls them, `normaliser.PART.shift` and `.scale`; the JSON is
+    in its header, under `hotloop`."""
+    arrays = parameters(agent)
+    about = describe(agent) | {"settings": settings_of(agent)}
+    content = save(arrays, metadata={"format": "pt", "hotloop": json.dumps(about)})
+    back = load(content)
+    if any(not np.array_equal(array, back[name]) for name, array in arrays.items()):
+        raise NumbersError(f"{file} would not hold what the agent has", "please report it")
+    make_folder(file.parent)
+    write_file(file, content)
+    count = sum(array.size for array in arrays.values())
+    return {"file": str(file), "bytes": len(content), "tensors": len(arrays), "parameters": count, **about}
+
+
+def parameters(agent: AnyAgent) -> dict[str, Array]:
+    arrays = {f"network.{name}": value.detach().numpy() for name, value in agent.network.state_dict().items()}
+    if isinstance(agent, ActorAgent) and agent.normaliser is not None:
+        for name, (shift, scale) in normaliser_vectors(agent.normaliser, agent.obs_spec).items():
+            arrays |= {f"normaliser.{name}.shift": shift, f"normaliser.{name}.scale": scale}
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}

@@ -1,17 +1,22 @@
-"""The rows of a run's events.jsonl, each once, however often the file is cut back and written again."""
+"""The rows of a run's events.jsonl, each once, however often the file is cut back and written again.
+
+An event row as named numbers, and where a logger got to.
+
+Libraries that only some users want.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
-from hotloop.core.errors import RunError
+from hotloop.core.errors import MissingExtraError, RunError
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK, Run
-from hotloop.runs.files import explained, opened
-from hotloop.runs.plain import parse_strict
+from hotloop.runs.files import explained, opened, parse_strict
 
 Row = dict[str, Any]
 _CHUNK = 2**20
@@ -93,3 +98,77 @@ def rows_until_the_end(
         if not follow or ended or alone >= patience:
             return
         pause(poll)
+
+
+_SPEED = ("seconds", "env_steps_per_second")
+_NOT_SCALARS = ("event", "env_steps", "phases", "time", "schema", "machine", *_SPEED)
+
+
+class Logger(Protocol):
+    """Something that shows numbers against env steps."""
+
+    def write(self, scalars: Mapping[str, float], env_steps: int, wall_time: float) -> None: ...
+
+    def flush(self) -> None: ...
+
+
+def scalars_of(row: Row) -> dict[str, float]:
+    """`progress/loss`, `evaluation/mean_return`, `speed/...`, `phases/...` in seconds; what is null is left out."""
+    kind = row["event"]
+    named = {f"{kind}/{name}": value for name, value in row.items() if name not in _NOT_SCALARS}
+    if kind == "progress":
+        named |= {f"speed/{name}": row.get(name) for name in _SPEED}
+        phases = row.get("phases")
+        named |= {f"phases/{name}": value for name, value in phases.items()} if isinstance(phases, dict) else {}
+    return {name: float(value) for name, value in named.items() if _is_number(value)}
+
+
+def result_row(result: Mapping[str, Any]) -> Row:
+    """The end of a run as one more row."""
+    best, last = result.get("evaluation") or {}, result.get("final_evaluation") or {}
+    numbers = {f"best/{name}": value for name, value in best.items()}
+    numbers |= {f"last/{name}": value for name, value in last.items()}
+    return {"event": "result", "env_steps": result.get("env_steps"), "seconds": result.get("seconds"), **numbers}
+
+
+class Feed:
+    """From rows to a logger: each row once, at the time it was written."""
+
+    def __init__(self, logger: Logger, once: Once) -> None:
+        self._logger, self._once = logger, once
+        self._began: float | None = None
+        self.rows = self.scalars = 0
+
+    def take(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if row.get("event") == "start" and _is_number(row.get("time")):
+                self._began = float(row["time"])
+            elif self._once.is_new(row):
+                named = scalars_of(row)
+                self._logger.write(named, row["env_steps"], self._wall_time(row))
+                self.rows += 1
+                self.scalars += len(named)
+        self._logger.flush()
+
+    def _wall_time(self, row: Row) -> float:
+        seconds = row.get("seconds")
+        if self._began is None or not isinstance(seconds, int | float):
+            return time.time()
+        return self._began + seconds
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def need(extra: str, what: str, *modules: str) -> list[Any]:
+    """The modules, imported; an error with the pip line where one is not installed."""
+    found = []
+    for name in modules:
+        try:
+            found.append(importlib.import_module(name))
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                f"{what} needs `{error.name}`, which is not installed", f"pip install 'hotloop[{extra}]'"
+            ) from None
+    return found

@@ -19,13 +19,10 @@ import torch
 from hotloop.core.errors import NumbersError, SettingsError
 from hotloop.core.types import Array, ArraySpec, VecEnv
 from hotloop.export.about import AnyAgent, describe
-from hotloop.export.batches import Seen, played_batches, random_batches
-from hotloop.export.extras import need
-from hotloop.export.parity import TOLERANCE, Parity, check
+from hotloop.export.follow import need
+from hotloop.export.parity import TOLERANCE, Parity, Seen, check, played_batches, random_batches
 from hotloop.export.wrapped import MASK, WrappedActor, WrappedQ, input_specs, wrap
-from hotloop.loop.actor_agent import ActorAgent
-from hotloop.loop.agent import Agent
-from hotloop.loop.graph_agent import GraphAgent
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.runs.files import explained, fsync_folder, make_folder, temporary_beside, write_chunks
 
 _EXAMPLE_ROWS = 2  # torch takes a batch of one for a fixed size

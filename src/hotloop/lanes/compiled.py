@@ -35,7 +35,7 @@ from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
 from hotloop.lanes.spec import AdamSpec, Precision
 from hotloop.maths.adam import clip_scale
 from hotloop.nets.actor_critic import Spread
-from hotloop.nets.noisy import NoisyLinear
+from hotloop.nets.modules import NoisyLinear
 
 UNROLLED = 4
 """Updates in one long call, which takes a third off an update of a 64-64 network; with 8 no gain could be measured, and

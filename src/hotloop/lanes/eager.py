@@ -27,7 +27,7 @@ from hotloop.lanes.objective import (
 )
 from hotloop.lanes.optimiser import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
 from hotloop.lanes.spec import Precision
-from hotloop.nets.noisy import resample_noise, silence_noise
+from hotloop.nets.modules import resample_noise, silence_noise
 
 
 class EagerLane:

@@ -33,10 +33,10 @@ from hotloop.lanes.policy_objective import (
     tensors_of_terms,
 )
 from hotloop.lanes.spec import Lane
-from hotloop.maths import graph_actions, ppo
+from hotloop.maths import distributions, ppo
+from hotloop.maths.distributions import graph_distribution
 from hotloop.maths.gae import normalise
-from hotloop.maths.graph_actions import graph_distribution
-from hotloop.nets.graphs.messages import GraphTensors, to_tensors
+from hotloop.nets.graphs.attention import GraphTensors, to_tensors
 
 
 class GraphBatch(NamedTuple):
@@ -140,18 +140,20 @@ class GraphObjective:
         old = graph_distribution(batch.mean, batch.log_std, batch.node_logits, *of_nodes)
         weight = torch.ones_like(batch.advantage)
         advantage = normalise(batch.advantage, weight) if spec.normalise_advantage else batch.advantage
-        log_prob = graph_actions.log_prob(new, batch.numbers, batch.choices, batch.counts)
-        ratio = ppo.ratio(log_prob, graph_actions.log_prob(old, batch.numbers, batch.choices, batch.counts))
+        log_prob = distributions.graph_action_log_prob(new, batch.numbers, batch.choices, batch.counts)
+        ratio = ppo.ratio(
+            log_prob, distributions.graph_action_log_prob(old, batch.numbers, batch.choices, batch.counts)
+        )
         if spec.policy_loss == "plain":
             policy_loss = ppo.policy_gradient(log_prob, advantage).mean()
         else:
             policy_loss = ppo.clipped_surrogate(ratio, advantage, shared.clip).mean()
         errors = ppo.value_error(outcome.value, batch.value, batch.returns, spec.value_clip)  # [B, P]
         value_loss = (errors @ shared.part_weights).mean()
-        entropy = graph_actions.entropy(new, batch.counts).mean()
+        entropy = distributions.graph_action_entropy(new, batch.counts).mean()
         loss = policy_loss + spec.value_weight * value_loss - spec.entropy_weight * entropy
         with torch.no_grad():
-            kl = graph_actions.kl(old, new, batch.counts).mean()
+            kl = distributions.graph_action_kl(old, new, batch.counts).mean()
             clipped = ppo.clip_fraction(ratio, shared.clip).mean()
             return Outcome(loss, torch.stack((loss, policy_loss, value_loss, entropy, kl, clipped)))
 

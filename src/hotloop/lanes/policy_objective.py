@@ -23,9 +23,9 @@ from hotloop.lanes.nonfinite import (
 )
 from hotloop.lanes.objective import ONLINE, Network, Networks, Outcome, Stage, as_tensors_on, map_tensors
 from hotloop.lanes.spec import Lane
-from hotloop.maths import actions, ppo
+from hotloop.maths import distributions, ppo
 from hotloop.maths.action_kernels import draw_actions
-from hotloop.maths.actions import NO_MASK, ActionLayout, distribution
+from hotloop.maths.distributions import NO_MASK, ActionLayout, distribution
 from hotloop.maths.gae import normalise
 from hotloop.nets.actor_critic import ActorCriticLayout
 
@@ -146,8 +146,8 @@ class PolicyObjective:
         new = distribution(spec.actions, outputs, log_std, batch.action_mask)
         old = distribution(spec.actions, batch.outputs, shared.old_log_std, batch.action_mask)
         advantage = normalise(batch.advantage, batch.weight) if spec.normalise_advantage else batch.advantage
-        log_prob = actions.log_prob(new, batch.action)
-        ratio = ppo.ratio(log_prob, actions.log_prob(old, batch.action))
+        log_prob = distributions.action_log_prob(new, batch.action)
+        ratio = ppo.ratio(log_prob, distributions.action_log_prob(old, batch.action))
         if spec.policy_loss == "plain":
             policy_rows = ppo.policy_gradient(log_prob, advantage)
         else:
@@ -155,10 +155,10 @@ class PolicyObjective:
         share = batch.weight / batch.weight.sum().clamp(min=1.0)
         policy_loss = share @ policy_rows
         value_loss = share @ ppo.value_error(value, batch.value, batch.returns, spec.value_clip)
-        entropy = share @ actions.entropy(new)
+        entropy = share @ distributions.action_entropy(new)
         loss = policy_loss + spec.value_weight * value_loss - spec.entropy_weight * entropy
         with torch.no_grad():
-            kl = share @ actions.kl(old, new)
+            kl = share @ distributions.action_kl(old, new)
             clipped = share @ ppo.clip_fraction(ratio, clip)
             return Outcome(loss, torch.stack((loss, policy_loss, value_loss, entropy, kl, clipped)))
 

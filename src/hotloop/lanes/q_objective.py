@@ -22,20 +22,11 @@ from hotloop.lanes.nonfinite import (
     tensors_of_state,
     tensors_of_step,
 )
-from hotloop.lanes.objective import (
-    ONLINE,
-    TARGET,
-    Network,
-    Networks,
-    Outcome,
-    Stage,
-    as_tensors_on,
-    map_tensors,
-)
+from hotloop.lanes.objective import ONLINE, TARGET, Network, Networks, Outcome, Stage, as_tensors_on, map_tensors
 from hotloop.lanes.spec import Lane
-from hotloop.maths import categorical, td
+from hotloop.maths import td
 from hotloop.nets.branches import BranchLayout
-from hotloop.nets.layouts import MLPLayout
+from hotloop.nets.settings import MLPLayout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,15 +114,15 @@ class QObjective:
         with torch.no_grad():
             next_logits = target(batch.next_obs)  # [B, A, Z]
             select = online(batch.next_obs) if self.spec.double else next_logits
-            q_select = td.mask_actions(categorical.expected_q(select, support), batch.next_action_mask)
+            q_select = td.mask_actions(td.expected_q(select, support), batch.next_action_mask)
             chosen = take_atoms(next_logits, q_select.argmax(-1)).softmax(-1)
-            projected = categorical.project(batch.reward, batch.discount, chosen, support)
+            projected = td.project(batch.reward, batch.discount, chosen, support)
         logits = take_atoms(online(batch.obs), batch.action)  # [B, Z]
-        row_loss = categorical.cross_entropy(projected, logits)
+        row_loss = td.cross_entropy(projected, logits)
         return row_loss, row_loss, logits.softmax(-1) @ support
 
     def _support(self, device: torch.device) -> Tensor:
-        return categorical.make_support(self.spec.v_min, self.spec.v_max, self.spec.atoms, device)
+        return td.make_support(self.spec.v_min, self.spec.v_max, self.spec.atoms, device)
 
     def groups(self, network: nn.Module) -> dict[str, nn.Module]:
         return {ONLINE: network}
@@ -158,7 +149,7 @@ class QObjective:
         """The best action [N] among those that the mask allows."""
         q = network.forward(obs)
         if self.spec.atoms > 1:
-            q = categorical.expected_q(q, self._support(q.device))
+            q = td.expected_q(q, self._support(q.device))
         return (td.mask_actions(q, action_mask).argmax(-1),)
 
     def kept(self, data: Batch, j: int, shared: None = None) -> dict[str, Any]:

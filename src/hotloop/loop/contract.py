@@ -1,4 +1,6 @@
-"""What the journal, the displays and the end of a run need of a session, whatever it trains."""
+"""What the journal, the displays and the end of a run need of a session, whatever it trains; and the state that
+every family's session has, for checkpoints and the digest: a session adds what only it remembers.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hotloop.core.schedules import Counters
+from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
-from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.collector import Collector
-from hotloop.loop.evaluate import Best
+from hotloop.loop.evaluate import Best, load_envs
 from hotloop.loop.metrics import Metrics
 
 
@@ -55,3 +57,31 @@ class Progress(Protocol):
     def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None: ...
 
     def say(self, text: str) -> None: ...
+
+
+State = dict[str, dict[str, Any]]
+PARTS = ("policy", "metrics", "best")
+
+
+def state_of(session: TrainingSession) -> State:
+    envs, counters = session.collector.envs, session.counters
+    return {
+        "counters": counters.state() | _rollbacks(session),
+        "learner": session.learner.state(),
+        "collector": session.collector.state(),
+        "envs": envs.get_state() if envs.saves_state else {},
+        **{name: getattr(session, name).state() for name in PARTS},
+    }
+
+
+def _rollbacks(session: TrainingSession) -> dict[str, int]:
+    return {"rollbacks": session.rollbacks} if session.rollbacks else {}
+
+
+def load_state_of(session: TrainingSession, state: State) -> None:
+    session.counters.load_state(state["counters"])
+    session.rollbacks = state["counters"].get("rollbacks", 0)
+    session.learner.load_state(state["learner"])
+    load_envs(session, state)  # may make them anew, which wants the counters
+    for name in PARTS:
+        getattr(session, name).load_state(state[name])

@@ -1,16 +1,25 @@
-"""How good the agent is: greedy episodes on separate envs, and the best weights so far."""
+"""How good the agent is: greedy episodes on separate envs, and the best weights so far.
+
+The envs of a run: those it trains in, and those it is judged in.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hotloop.algos.run_settings import EvaluationSettings
+from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, Policy, VecEnv
+from hotloop.envs.registry import make_envs
+
+if TYPE_CHECKING:
+    from hotloop.loop.contract import TrainingSession
+
 
 MAX_EVALUATION_ENVS = 32
 MAX_EPISODE_STEPS = 100_000
@@ -179,3 +188,31 @@ class Best:
         self.mean_return = float(state["mean_return"])
         self.env_steps = state["env_steps"]
         self.judged_at = state["judged_at"]
+
+
+def make_run_envs(settings: Any, num_envs: int, *stream: str | int) -> VecEnv:
+    return make_envs(settings.env, num_envs, derive_seeds(settings.seed, num_envs, *stream), trust=settings.trust)
+
+
+def judge(
+    settings: Any, policy: Policy, episodes: int, check: Callable[[], None], *stream: str | int
+) -> dict[str, Any]:
+    """The object called `evaluation`: whole episodes of `policy` on envs of their own."""
+    envs = make_run_envs(settings, min(episodes, MAX_EVALUATION_ENVS), "evaluate", *stream)
+    try:
+        limit = settings.evaluation.max_episode_steps
+        return summarise(play_episodes(policy, envs, episodes, limit, check))
+    finally:
+        envs.close()
+
+
+def load_envs(session: TrainingSession, state: dict[str, dict[str, Any]]) -> None:
+    """The envs as they were saved, or new ones where they save no state."""
+    collector = session.collector
+    if collector.envs.saves_state:
+        collector.envs.set_state(state["envs"])
+        collector.load_state(state["collector"])
+    elif session.finished:  # only the judging is left: nothing may change
+        collector.load_state(state["collector"])
+    else:
+        session.recreate_envs()

@@ -17,9 +17,8 @@ from hotloop.core.errors import NumbersError, RunError
 from hotloop.core.rng import derive_seed
 from hotloop.core.settings import as_tree
 from hotloop.lanes.nonfinite import FailedUpdate, NotFiniteError
-from hotloop.loop.contract import TrainingSession
+from hotloop.loop.contract import State, TrainingSession
 from hotloop.loop.journal import Journal
-from hotloop.loop.session_state import State
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run

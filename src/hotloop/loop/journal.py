@@ -11,19 +11,18 @@ from typing import Any
 import numpy as np
 import torch
 
+from hotloop.core.timer import PhaseTimer
 from hotloop.core.values import shortened
-from hotloop.doctor.timer import PhaseTimer
-from hotloop.loop.agent import misfits_named
-from hotloop.loop.contract import TrainingSession
+from hotloop.loop.agents import misfits_named
+from hotloop.loop.contract import State, TrainingSession
 from hotloop.loop.evaluate import env_steps_of
 from hotloop.loop.resuming import changed_settings, require_counts, require_like, require_nanoseconds, told
-from hotloop.loop.session_state import State
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
 from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog, damage_before, salvage_events
-from hotloop.runs.schema import SCHEMA
+from hotloop.runs.files import SCHEMA
 
 LANE = "lane.json"
 """Which lane the run was begun on; a resumed run takes the same."""

@@ -1,15 +1,30 @@
-"""The process a run trains in: its threads, its treatment of tiny numbers, its devices. Left as it was found."""
+"""The process a run trains in: its threads, its treatment of tiny numbers, its devices. Left as it was found.
+
+Compiling machine code is a phase of its own, and while it happens the user is told what and how much is left. Ctrl-C
+and SIGTERM: finish the iteration, save, leave; a second Ctrl-C stops at once.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
 
 import numpy as np
 import torch
+from numba.core import event
+from numba.core.dispatcher import Dispatcher
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.interrupts import Interrupt, raises_interrupt, stop_within
+from hotloop.core.kernel_cache import kernels_are_kept
+from hotloop.core.timer import PhaseTimer
 
 
 @contextmanager
@@ -45,3 +60,96 @@ def require_device(device: str) -> None:
         raise SettingsError(f"`device` is `{device}`, expected `cpu`, `cuda` or `cuda:<number>`")
     if kind == "cuda" and not torch.cuda.is_available():
         raise SettingsError(f"`device` is `{device}`, but PyTorch sees no such device here", "use `--device cpu`")
+
+
+_SECONDS_BETWEEN_WORDS = 5.0
+
+
+class _CompileListener(event.Listener):
+    """Numba announces each compilation, nested ones included; loading from its cache is not one."""
+
+    def __init__(self, timer: PhaseTimer, say: Callable[[str], None]) -> None:
+        self._phase = timer.phase("compile")
+        self._say = say
+        self._compiled = 0
+        self._said_at: float | None = None
+
+    def on_start(self, event: Any) -> None:
+        if self._said_at is None:
+            self._said_at = time.monotonic()
+            kept = "; they are kept until hotloop or numba changes" if kernels_are_kept() else ""
+            self._say(
+                f"compiling machine-code kernels that no run here has needed before, {uncompiled()} at most{kept}"
+            )
+        elif time.monotonic() - self._said_at >= _SECONDS_BETWEEN_WORDS:
+            self._said_at = time.monotonic()
+            kernel = event.data["dispatcher"].py_func.__name__
+            self._say(f"compiled {self._compiled} kernels, {uncompiled()} left at most; now `{kernel}`")
+        self._phase.__enter__()
+
+    def on_end(self, event: Any) -> None:
+        self._compiled += 1
+        self._phase.__exit__()
+
+
+def uncompiled() -> int:
+    """Kernels in the files that are loaded and have no machine code yet; a run may not need all of them."""
+    files = [module for name, module in list(sys.modules.items()) if _is_kernel_file(name) and module is not None]
+    found = [(file, thing) for file in files for thing in vars(file).values() if isinstance(thing, Dispatcher)]
+    return sum(not kernel.signatures for file, kernel in found if kernel.py_func.__module__ == file.__name__)
+
+
+def _is_kernel_file(name: str) -> bool:
+    return name.startswith("hotloop.") and name.endswith("kernels")
+
+
+@contextmanager
+def compile_phase(timer: PhaseTimer, say: Callable[[str], None]) -> Iterator[None]:
+    """While active, numba's compilations are charged to `compile` instead of the phase they interrupt."""
+    with event.install_listener("numba:compile", _CompileListener(timer, say)):
+        yield
+
+
+GRACE_SECONDS = 10.0
+"""How long an evaluation under way may still take after a signal."""
+WORKER_SECONDS = 15.0
+"""How long a worker process may still take; where this process itself hangs, the watchdog ends it."""
+
+
+class Overdue(Exception):
+    """An evaluation was given up because the run was asked to stop."""
+
+
+class StopSignals:
+    """While active, SIGINT and SIGTERM set `requested` to the signal's number."""
+
+    def __init__(self) -> None:
+        self.requested = 0
+        self._deadline = float("inf")
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> StopSignals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        stop_within(float("inf"))
+
+    @raises_interrupt
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested and number == signal.SIGINT:
+            raise Interrupt
+        self.requested = number
+        self._deadline = time.monotonic() + GRACE_SECONDS
+        stop_within(WORKER_SECONDS)
+
+    def check(self) -> None:
+        """Called at every step of long work: raises once its grace is over."""
+        if self.requested and time.monotonic() > self._deadline:
+            raise Overdue

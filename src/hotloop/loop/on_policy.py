@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.doctor.timer import PhaseTimer
+from hotloop.core.timer import PhaseTimer
 from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress
 from hotloop.loop.journal import Journal
+from hotloop.loop.machine import StopSignals
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
 from hotloop.loop.running import checkpoint, evaluate, log, train_with
-from hotloop.loop.stopping import StopSignals
 from hotloop.runs.directory import Run
 
 

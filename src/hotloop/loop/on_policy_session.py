@@ -6,22 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hotloop.algos.ppo import PPOLearner
-from hotloop.algos.ppo_policies import Likeliest, Sampling
+from hotloop.algos.ppo import Likeliest, PPOLearner, Sampling
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
+from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Policy, VecEnv
-from hotloop.doctor.timer import PhaseTimer
 from hotloop.loop.cadence import is_over
 from hotloop.loop.collector import Collector
-from hotloop.loop.evaluate import Best
+from hotloop.loop.contract import State, load_state_of, state_of
+from hotloop.loop.evaluate import Best, judge, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.loop.rollout import RolloutBuffer
-from hotloop.loop.run_envs import judge, make_run_envs
-from hotloop.loop.session_state import State, load_state_of, state_of
 from hotloop.loop.sizes import require_memory
 
 
@@ -105,7 +103,7 @@ def build_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict
 def build_graph_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
     """What learns from observations that are graphs."""
     from hotloop.algos.graph_policies import GraphLikeliest, GraphSampling
-    from hotloop.loop.graph_rollout import GraphRolloutBuffer
+    from hotloop.loop.rollout import GraphRolloutBuffer
 
     parts = getattr(envs, "reward_parts", ("total",))
     settings.reward_parts.require_parts(parts)

@@ -20,8 +20,8 @@ from hotloop.core.settings import build
 from hotloop.lanes.nonfinite import FailedUpdate, Named, tensors_of_batch, tensors_of_state
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.q_objective import QObjective
+from hotloop.loop.collector import ANSWERED
 from hotloop.loop.failure import FOLDER
-from hotloop.loop.finite import ANSWERED
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network

@@ -14,13 +14,13 @@ from hotloop.core.errors import CheckpointError, HotloopError, RunError
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import as_tree, build, flatten
 from hotloop.core.values import shortened
-from hotloop.loop.agent import misfits_named
+from hotloop.loop.agents import misfits_named
 from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import Run
+from hotloop.runs.files import canonical_json, require_shallow
 from hotloop.runs.manifest import check_sizes, read_manifest
-from hotloop.runs.plain import canonical_json, require_shallow
 from hotloop.runs.tensors import read_shapes
 
 HARMLESS = ("run_dir", "trust", "checkpoint.keep", "replay.memory", "replay.folder")

@@ -8,17 +8,15 @@ from typing import Any, TypeVar
 
 from hotloop.core.errors import HotloopError, NumbersError
 from hotloop.core.interrupts import Interrupt
+from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
-from hotloop.doctor.timer import PhaseTimer
 from hotloop.envs.registry import NATIVE, episode_limit
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
-from hotloop.loop.compile_phase import compile_phase
 from hotloop.loop.contract import Progress, TrainingSession
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
-from hotloop.loop.machine import machine_for
-from hotloop.loop.stopping import Overdue, StopSignals
+from hotloop.loop.machine import Overdue, StopSignals, compile_phase, machine_for
 from hotloop.loop.watchdog import Watchdog
 from hotloop.nets.build import observation_words
 from hotloop.runs.directory import Run

@@ -8,25 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.dqn import DQNLearner
+from hotloop.algos.dqn import DQNLearner, EpsilonGreedy, Greedy
 from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.policies import EpsilonGreedy, Greedy
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
+from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Batch, ObsSpec, map_obs
 from hotloop.core.values import exact_fraction
-from hotloop.doctor.timer import PhaseTimer
-from hotloop.envs.actions import require_discrete
+from hotloop.envs.foreign import require_discrete
 from hotloop.loop.cadence import UpdatePlan, is_over
 from hotloop.loop.collector import Collector
-from hotloop.loop.evaluate import Best
+from hotloop.loop.contract import State, load_state_of, state_of
+from hotloop.loop.evaluate import Best, judge, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
-from hotloop.loop.run_envs import judge, make_run_envs
-from hotloop.loop.session_state import State, load_state_of, state_of
 from hotloop.loop.sizes import require_memory
 from hotloop.replay.buffer import Replay, Returns
-from hotloop.replay.disk import placed
+from hotloop.replay.storage import placed
 
 
 @dataclass

@@ -19,7 +19,7 @@ from hotloop.core.types import (
     ObsSpec,
     VecEnv,
 )
-from hotloop.runs.flatten import DTYPES
+from hotloop.runs.tensors import DTYPES
 
 LARGEST = 2**40
 """Numbers in an observation, or choices: beyond it is no spec of an env's, and sizes would overflow."""

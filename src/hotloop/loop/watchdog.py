@@ -44,7 +44,7 @@ class Watchdog:
         import faulthandler
         import subprocess
 
-        from hotloop.envs.workers.memory import anonymous_file
+        from hotloop.envs.workers.messages import anonymous_file
 
         stack = anonymous_file("hotloop-stack")
         cleanup.callback(os.close, stack)

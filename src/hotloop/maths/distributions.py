@@ -1,13 +1,28 @@
-"""Closed forms of the distributions that policies draw from: log-probability, entropy and Kullback-Leibler divergence.
+"""Distributions in closed form, and those of whole actions: log-probability, entropy, KL.
+
+Closed forms of the distributions that policies draw from: log-probability, entropy and Kullback-Leibler divergence.
 
 All reduce the last axis. KL is KL(old || new). Forbidden actions have logits of -1e9 instead of minus infinity, so that
 0 * log 0 is 0 and gradients stay finite.
+
+The policy's distribution over any kind of action: some choices among a few, some numbers, or both (hybrid).
+
+The parts are independent given the state, so log-probability, entropy and KL are sums over them.
+
+The policy's distribution over what a graph does: some numbers for the whole of it, and maybe a choice of each node.
+
+The numbers are normal before tanh. The choices enter every quantity by their *mean* over the graph's nodes, so that the
+ratio of two policies does not explode with the size of the graph; a graph without nodes adds 0.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -82,3 +97,144 @@ def squashed_entropy(mean: Tensor, log_std: Tensor) -> Tensor:
     u = mean.unsqueeze(-1) + log_std.exp().unsqueeze(-1) * z  # [..., C, nodes]
     expected = (density * log_slope_of_tanh(u)).sum(-1)
     return normal_entropy(log_std) + expected.sum(-1)
+
+
+NO_MASK = np.zeros((0, 0), np.bool_)
+"""For kernels: everything is allowed."""
+
+
+@dataclass(frozen=True)
+class ActionLayout:
+    """An action is a row of `len(counts)` choices, then `continuous` numbers before any squashing."""
+
+    counts: tuple[int, ...] = ()
+    """How many actions each choice has."""
+    continuous: int = 0
+    squashed: bool = False
+    """Whether the numbers go through tanh."""
+
+    @cached_property
+    def num_logits(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def num_outputs(self) -> int:
+        """What the network gives: all logits, then all means."""
+        return self.num_logits + self.continuous
+
+    @property
+    def width(self) -> int:
+        """Columns of an action."""
+        return len(self.counts) + self.continuous
+
+
+class Distribution(NamedTuple):
+    """Of B actions: log p of each choice, mean and log std of the numbers."""
+
+    layout: ActionLayout
+    log_p: tuple[Tensor, ...]  # [B, count] each
+    mean: Tensor  # [B, C]
+    log_std: Tensor  # [B, C], or anything that broadcasts to it
+
+
+def distribution(layout: ActionLayout, outputs: Tensor, log_std: Tensor, mask: Tensor | None = None) -> Distribution:
+    """From the network's outputs [B, O] and the parameters log_std [C]; `mask` [B, logits]."""
+    parts, start = [], 0
+    for count in layout.counts:
+        allowed = None if mask is None else mask[..., start : start + count]
+        parts.append(log_probabilities(outputs[..., start : start + count], allowed))
+        start += count
+    mean = outputs[..., start:]
+    return Distribution(layout, tuple(parts), mean, log_std.expand_as(mean))
+
+
+def action_log_prob(policy: Distribution, action: Tensor) -> Tensor:
+    """[B] of actions [B, W]."""
+    layout, total = policy.layout, torch.zeros_like(action[..., 0])
+    for column, log_p in enumerate(policy.log_p):
+        total = total + categorical_log_prob(log_p, action[..., column].long())
+    if layout.continuous:
+        density = squashed_log_prob if layout.squashed else normal_log_prob
+        total = total + density(policy.mean, policy.log_std, action[..., len(layout.counts) :])
+    return total
+
+
+def action_entropy(policy: Distribution) -> Tensor:
+    total = torch.zeros(policy.mean.shape[:-1], dtype=policy.mean.dtype, device=policy.mean.device)
+    for log_p in policy.log_p:
+        total = total + categorical_entropy(log_p)
+    if policy.layout.squashed:
+        return total + squashed_entropy(policy.mean, policy.log_std)
+    return total + normal_entropy(policy.log_std) if policy.layout.continuous else total
+
+
+def action_kl(old: Distribution, new: Distribution) -> Tensor:
+    """KL(old || new) [B]."""
+    total = torch.zeros(old.mean.shape[:-1], dtype=old.mean.dtype, device=old.mean.device)
+    for old_log_p, new_log_p in zip(old.log_p, new.log_p, strict=True):
+        total = total + categorical_kl(old_log_p, new_log_p)
+    if old.layout.continuous:
+        total = total + normal_kl(old.mean, old.log_std, new.mean, new.log_std)
+    return total
+
+
+class GraphDistribution(NamedTuple):
+    """Of B graphs: mean and log std of the numbers before tanh, log p of each node's choices."""
+
+    mean: Tensor  # [B, C]
+    log_std: Tensor  # [B, C]
+    log_p: Tensor | None  # [nodes, A], None where nodes have no choice
+    node_graph: Tensor  # [nodes] int64
+    num_graphs: int
+
+
+def graph_distribution(
+    mean: Tensor, log_std: Tensor, node_logits: Tensor | None, node_graph: Tensor, num_graphs: int
+) -> GraphDistribution:
+    """From the network's outputs; `node_graph` says which graph a node belongs to."""
+    log_p = None if node_logits is None else log_probabilities(node_logits)
+    return GraphDistribution(mean, log_std, log_p, node_graph, num_graphs)
+
+
+def graph_action_log_prob(
+    policy: GraphDistribution, u: Tensor, choices: Tensor | None = None, counts: Tensor | None = None
+) -> Tensor:
+    """[B] of numbers u [B, C] before tanh and choices [nodes]; `counts` [B, C]: which of the numbers count."""
+    of_numbers = _sum(squashed_log_prob(_each(policy.mean), _each(policy.log_std), _each(u)), counts)
+    if policy.log_p is None:
+        return of_numbers
+    assert choices is not None, "this policy has a choice for each node"
+    return of_numbers + _node_mean(policy, categorical_log_prob(policy.log_p, choices))
+
+
+def graph_action_entropy(policy: GraphDistribution, counts: Tensor | None = None) -> Tensor:
+    """[B]"""
+    of_numbers = _sum(squashed_entropy(_each(policy.mean), _each(policy.log_std)), counts)
+    if policy.log_p is None:
+        return of_numbers
+    return of_numbers + _node_mean(policy, categorical_entropy(policy.log_p))
+
+
+def graph_action_kl(old: GraphDistribution, new: GraphDistribution, counts: Tensor | None = None) -> Tensor:
+    """KL(old || new) [B], with the mean over nodes in place of their sum."""
+    numbers = (old.mean, old.log_std, new.mean, new.log_std)
+    of_numbers = _sum(normal_kl(*map(_each, numbers)), counts)
+    if old.log_p is None or new.log_p is None:
+        return of_numbers
+    return of_numbers + _node_mean(old, categorical_kl(old.log_p, new.log_p))
+
+
+def _each(numbers: Tensor) -> Tensor:
+    """As so many distributions of one number: the closed forms sum over the last axis, before `counts` could say."""
+    return numbers.unsqueeze(-1)
+
+
+def _sum(terms: Tensor, counts: Tensor | None) -> Tensor:
+    return (terms if counts is None else terms.masked_fill(~counts, 0.0)).sum(-1)
+
+
+def _node_mean(policy: GraphDistribution, terms: Tensor) -> Tensor:
+    """[B] of terms [nodes]."""
+    sums, nodes = torch.zeros(2, policy.num_graphs, dtype=terms.dtype, device=terms.device)
+    total = sums.index_add(0, policy.node_graph, terms)
+    return total / nodes.index_add(0, policy.node_graph, torch.ones_like(terms)).clamp(min=1.0)

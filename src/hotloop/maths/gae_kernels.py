@@ -1,6 +1,11 @@
-"""Generalised advantages over a whole [T, N] slab in one backward pass, in machine code."""
+"""Generalised advantages over a whole [T, N] slab in one backward pass, in machine code.
+
+Running means and variances (Welford 1962) and the scaling by them, for all envs in one call.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -27,3 +32,51 @@ def gae_slab(reward, terminated, truncated, value, final_value, gamma, gae_lambd
             running[n] = reward[t, n] + rate * follows - value[t, n] + decay * carried
             advantage[t, n] = running[n]
             returns[t, n] = running[n] + value[t, n]
+
+
+EPSILON = 1e-8
+
+
+@kernel
+def absorb_rows(rows, count, mean, squares):
+    """Take rows [N, F] into `count` [1], `mean` [F] and the sum of squared deviations `squares` [F]."""
+    for n in range(rows.shape[0]):
+        count[0] += 1.0
+        share = 1.0 / count[0]
+        for f in range(rows.shape[1]):
+            before = rows[n, f] - mean[f]
+            mean[f] += before * share
+            squares[f] += before * (rows[n, f] - mean[f])
+
+
+@kernel
+def normalise_rows(rows, mean, scale, limit, out):
+    """out [N, F] = (rows - mean) * scale, held between -limit and limit."""
+    bound = np.float32(limit)
+    for n in range(rows.shape[0]):
+        for f in range(rows.shape[1]):
+            value = (rows[n, f] - mean[f]) * scale[f]
+            out[n, f] = min(max(value, -bound), bound)
+
+
+@kernel
+def scale_rewards(reward, ended, weight, gamma, returns, moments, limit):
+    """Divide rewards [T, N] in place by the standard deviation of discounted returns, held within the limit.
+
+    `returns` [N] run on from rollout to rollout; `moments` [3] are count, mean and summed squares of all of them.
+    Rows of weight 0 are left out.
+    """
+    for t in range(reward.shape[0]):
+        for n in range(reward.shape[1]):
+            if weight[t, n] > 0.0:
+                returns[n] = returns[n] * gamma + reward[t, n]
+                moments[0] += 1.0
+                before = returns[n] - moments[1]
+                moments[1] += before / moments[0]
+                moments[2] += before * (returns[n] - moments[1])
+                if ended[t, n]:
+                    returns[n] = 0.0
+    deviation = math.sqrt(moments[2] / max(moments[0], 1.0) + EPSILON)
+    for t in range(reward.shape[0]):
+        for n in range(reward.shape[1]):
+            reward[t, n] = min(max(reward[t, n] / deviation, -limit), limit)

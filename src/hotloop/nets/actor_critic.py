@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from hotloop.core.types import ArraySpec, ObsSpec
-from hotloop.maths.actions import ActionLayout
-from hotloop.nets.actor_critic_settings import ActorCriticSettings
+from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.build import build_torso, num_features
+from hotloop.nets.settings import ActorCriticSettings
 
 POLICY_GAIN = 0.01
 HIDDEN_GAIN = math.sqrt(2.0)

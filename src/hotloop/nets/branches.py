@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec, ObsSpec
-from hotloop.nets.layouts import MLPLayout
-from hotloop.nets.settings import BranchSettings, NetworkSettings
-from hotloop.nets.torsos import ACTIVATIONS, MLP, Linear, as_floats
+from hotloop.nets.modules import ACTIVATIONS, MLP, Linear, as_floats
+from hotloop.nets.settings import BranchSettings, MLPLayout, NetworkSettings
 
 
 class TableBranch(nn.Module):

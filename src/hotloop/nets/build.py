@@ -11,11 +11,9 @@ from torch import Tensor, nn
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec, ObsSpec
 from hotloop.nets.branches import BranchAttention
-from hotloop.nets.heads import DuelingHead, QHead
-from hotloop.nets.layouts import MLPLayout as MLPLayout
-from hotloop.nets.noisy import NoisyLinear
+from hotloop.nets.modules import CNN, MLP, DuelingHead, Linear, NoisyLinear, QHead
+from hotloop.nets.settings import MLPLayout as MLPLayout
 from hotloop.nets.settings import NetworkSettings
-from hotloop.nets.torsos import CNN, MLP, Linear
 
 
 class QNetwork(nn.Module):
@@ -44,7 +42,10 @@ def build_q_network(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: i
 
 
 def _build_topology(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int) -> QNetwork:
-    from hotloop.nets.topology.torso import OutputNodes, TopologyTorso  # compiled code that other networks do without
+    from hotloop.nets.topology.network import (
+        OutputNodes,
+        TopologyTorso,  # compiled code that other networks do without
+    )
 
     head = OutputNodes(num_actions, settings.atoms, settings.dueling)
     return QNetwork(TopologyTorso(settings, num_features(obs_spec), head.num_in), head)

@@ -1,12 +1,21 @@
-"""What a Q-network looks like."""
+"""What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts.
+
+What a Q-network looks like.
+
+What a network looks like that gives a policy and a value.
+
+What a network over graphs looks like.
+
+A plain multilayer network as numbers.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import require_finite, shortened
+from hotloop.core.values import require_at_least, require_finite, shortened
 
 MOST_LAYERS = 1_000
 Activation = Literal["relu", "tanh", "selu", "leaky_relu"]
@@ -121,3 +130,79 @@ class NetworkSettings:
                 "`network.noisy` needs linear layers, and `network.torso` is `topology`, which has none",
                 "explore with `exploration` instead: `--network.noisy false`",
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphNetworkSettings:
+    """Layers of attention along a graph's edges, for observations that are graphs; other observations ignore this."""
+
+    width: int = 128
+    """Units of every node, every edge and the graph's own token, at least 2; a multiple of `heads` and `groups`."""
+    heads: int = 4
+    """Attention heads of a layer, at least 1; each has `width / heads` units."""
+    layers: int = 4
+    """Layers, at least 1: after so many, a node has heard from nodes as many edges away."""
+    feed_forward: int = 256
+    """Units between the two linear maps that end a layer, at least 1."""
+    groups: int = 16
+    """Groups that the last units are split into, at least 1, each with a softmax of its own; a group needs 2 units."""
+
+    def __post_init__(self) -> None:
+        require_at_least(1, self, "network.graph.", "width", "heads", "layers", "feed_forward", "groups")
+        if self.layers > MOST_LAYERS:
+            raise SettingsError(f"`network.graph.layers` is {self.layers:,}, expected at most {MOST_LAYERS:,}")
+        for name in ("heads", "groups"):
+            if self.width % getattr(self, name):
+                raise SettingsError(
+                    f"`network.graph.width` is {self.width}, no multiple of `{name}` ({getattr(self, name)})",
+                    f"choose `network.graph.{name}` among the divisors of the width",
+                )
+        if self.width < 2 * self.groups:
+            raise SettingsError(
+                f"`network.graph.groups` is {self.groups}, expected at most {self.width // 2}",
+                f"half of the width ({self.width}): the softmax of a single unit is always 1",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorCriticSettings:
+    """Orthogonal weights; the policy's last layer starts near zero, so that all actions start equally likely."""
+
+    torso: Literal["auto", "mlp", "cnn"] = "auto"
+    """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers;
+    `auto` takes `cnn` for observations of three dimensions (`network.image_layout`), `mlp` otherwise."""
+    image_layout: ImageLayout = "auto"
+    """Where the channels of an image stand for a `cnn`: `channels-first` (4 x 84 x 84), `channels-last` (84 x 84 x 4);
+    `auto` decides by shape, says what it decided, and refuses a shape that could be either."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Units of each hidden layer, each at least 1."""
+    activation: Activation = "tanh"
+    """After every hidden layer: `relu`, `tanh`, `selu` or `leaky_relu` (slope 0.01)."""
+    shared: bool = False
+    """One torso for policy and value instead of one for each."""
+    squashed: bool = False
+    """Continuous actions go through tanh, so that they cannot leave their bounds, instead of being cut off there."""
+    log_std: float = 0.0
+    """Continuous actions: logarithm of the standard deviation to begin with, in units of half the action's range."""
+    graph: GraphNetworkSettings = field(default_factory=GraphNetworkSettings)
+
+    def __post_init__(self) -> None:
+        require_finite(self, "network.")
+        require_widths(self.hidden, "network.hidden")
+        if not -10.0 <= self.log_std <= 2.0:
+            raise SettingsError(f"`network.log_std` is {self.log_std}, expected -10 to 2")
+
+
+@dataclass(frozen=True)
+class MLPLayout:
+    """A multilayer Q-network as numbers: parameters lie in the order of the layers, weight [out, in] before bias,
+    the value stream of a dueling head before its advantages."""
+
+    title: ClassVar[str] = "a multilayer network"
+
+    obs_size: int
+    hidden: tuple[int, ...]
+    activation: str
+    dueling: bool
+    num_actions: int
+    atoms: int

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.suggest import nearest
-from hotloop.core.toml import MAX_SETTINGS_BYTES, parse_toml
+from hotloop.core.settings import MAX_SETTINGS_BYTES, parse_toml
+from hotloop.core.values import nearest
 
 RENAMED = {
     "sfc-original": ("sfc-like", "docs/sfc.md"),

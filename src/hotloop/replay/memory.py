@@ -9,11 +9,11 @@ import psutil
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ObsSpec
-from hotloop.replay.disk import require_folder
 from hotloop.replay.layout import make_layout
 from hotloop.replay.n_step import Returns, window_bytes
+from hotloop.replay.samplers import tree_bytes
 from hotloop.replay.settings import ReplaySettings
-from hotloop.replay.sum_tree import tree_bytes
+from hotloop.replay.storage import require_folder
 
 USABLE_SHARE = 0.8
 

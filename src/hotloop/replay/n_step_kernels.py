@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hotloop.core.kernels import inline_kernel, kernel
-from hotloop.replay.copy_kernels import copy_bytes
-from hotloop.replay.storage_kernels import same_length
+from hotloop.replay.storage_kernels import copy_bytes, same_length
 
 
 @inline_kernel

@@ -20,14 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hotloop.core.errors import CheckpointError, RunError
-from hotloop.runs.checkpoint_files import (
-    FolderWriter,
-    State,
-    free_name,
-    load_folder,
-    newest_first,
-    verify_folder,
-)
+from hotloop.runs.checkpoint_files import FolderWriter, State, free_name, load_folder, newest_first, verify_folder
 from hotloop.runs.checkpoint_files import checkpoint_name as checkpoint_name
 from hotloop.runs.files import (
     FileRecord,
@@ -35,16 +28,15 @@ from hotloop.runs.files import (
     fsync_folder,
     is_real_folder,
     is_temporary,
+    json_safe,
     make_folder,
     remove_folder,
     require_real_folder,
     temporary_beside,
     write_chunks,
 )
-from hotloop.runs.flatten import split
-from hotloop.runs.manifest import MANIFEST, Manifest, encode_manifest, is_part_name
-from hotloop.runs.plain import json_safe
-from hotloop.runs.verified import Verified
+from hotloop.runs.manifest import MANIFEST, Manifest, Verified, encode_manifest, is_part_name
+from hotloop.runs.tensors import split
 
 Warn = Callable[[str], None]
 

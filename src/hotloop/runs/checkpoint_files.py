@@ -1,30 +1,76 @@
-"""One checkpoint folder: what is written into it and read from it."""
+"""One checkpoint folder: what is written into it and read from it.
+
+The segments of an array as they lie in a checkpoint.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
-from hotloop.runs.files import FileRecord, explained, is_real_folder, require_real_folder, write_chunks
-from hotloop.runs.flatten import Split, join, plain_array
+from hotloop.core.types import Array
+from hotloop.runs.files import (
+    MAX_JSON_BYTES,
+    FileRecord,
+    canonical_json,
+    explained,
+    is_real_folder,
+    parse_json,
+    require_real_folder,
+    write_chunks,
+)
 from hotloop.runs.manifest import (
     Manifest,
+    Verified,
     check_sizes,
     damage_named,
     read_manifest,
     read_verified,
     segment_name,
 )
-from hotloop.runs.plain import MAX_JSON_BYTES, canonical_json, parse_json
-from hotloop.runs.segmented import Segmented
-from hotloop.runs.segments import SavedArray, saved_arrays
-from hotloop.runs.tensors import decode, encode
-from hotloop.runs.verified import Verified
+from hotloop.runs.tensors import Segmented, Split, decode, encode, join, plain_array
+
+
+class SavedPieces:
+    """Pieces in the files of a checkpoint, read and checked when asked for: all of them may not fit into memory."""
+
+    def __init__(self, folder: Path, path: str, files: Sequence[tuple[str, FileRecord]]) -> None:
+        self._folder = folder
+        self._path = path
+        self._files = files
+
+    def __iter__(self) -> Iterator[Array]:
+        for name, record in self._files:
+            yield self._read(name, record)
+
+    def _read(self, name: str, record: FileRecord) -> Array:
+        with damage_named(self._folder / name):
+            arrays = decode(read_verified(self._folder, name, record))
+            if list(arrays) != [self._path] or arrays[self._path].ndim == 0:
+                raise ValueError(f"it should hold rows of `{self._path}` and nothing else")
+        return arrays[self._path]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedArray:
+    pieces: SavedPieces
+    versions: list[object]
+
+
+def saved_arrays(folder: Path, part: str, manifest: Manifest) -> dict[str, SavedArray]:
+    """The segmented arrays of a part by their path."""
+    arrays = {}
+    for path, names in manifest.segments.get(part, {}).items():
+        files = [(name, manifest.files[name]) for name in names]
+        arrays[path] = SavedArray(SavedPieces(folder, path, files), [object() for _ in names])
+    return arrays
+
 
 _NAME = re.compile(r"(?P<env_steps>[0-9]{15,19})(-(?P<again>[1-9][0-9]{0,8}))?")
 State = dict[str, dict[str, Any]]

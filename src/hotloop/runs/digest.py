@@ -7,9 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hotloop.runs.flatten import plain_array, raw_bytes, split
-from hotloop.runs.plain import canonical_json
-from hotloop.runs.segmented import Segmented, dtype_and_shape
+from hotloop.runs.files import canonical_json
+from hotloop.runs.tensors import Segmented, dtype_and_shape, plain_array, raw_bytes, split
 
 
 def digest(state: Mapping[str, Any]) -> str:

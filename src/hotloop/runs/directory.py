@@ -17,11 +17,21 @@ from typing import Any
 import tomli_w
 
 from hotloop.core.errors import RunError
-from hotloop.core.toml import MAX_SETTINGS_BYTES, parse_toml
+from hotloop.core.settings import MAX_SETTINGS_BYTES, parse_toml
 from hotloop.runs import lock
-from hotloop.runs.files import explained, fsync_folder, is_plain_file, is_temporary, make_folder, read_file, write_file
-from hotloop.runs.plain import finite_or_null, read_json_table
-from hotloop.runs.schema import SCHEMA, hotloop_version
+from hotloop.runs.files import (
+    SCHEMA,
+    explained,
+    finite_or_null,
+    fsync_folder,
+    hotloop_version,
+    is_plain_file,
+    is_temporary,
+    make_folder,
+    read_file,
+    read_json_table,
+    write_file,
+)
 
 SETTINGS, ABOUT, RESULT, EVENTS, LOCK = "settings.toml", "run.json", "result.json", "events.jsonl", "lock"
 _JUDGED = ("episodes", "mean_return", "std_return")

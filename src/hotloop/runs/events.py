@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
-from hotloop.runs.files import explained, fsync_folder, opened, temporary_beside, write_all, write_chunks
-from hotloop.runs.plain import finite_or_null, parse_strict
+from hotloop.runs.files import (
+    explained,
+    finite_or_null,
+    fsync_folder,
+    opened,
+    parse_strict,
+    temporary_beside,
+    write_all,
+    write_chunks,
+)
 
 _MAX_LINE = 16 * 2**20
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -2,27 +2,40 @@
 
 A rename is atomic but not durable, and neither orders the data before the name: a file is fsynced before it is
 renamed and its folder after, or a power cut may leave a good name on empty content.
+
+JSON and TOML in, JSON out: strict about types on the way out; about size, depth and numbers on the way in, since
+anybody may have written the file.
+
+The version of everything a run writes; raised when an older reader would misunderstand a newer file.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
+import math
 import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from hotloop.core.errors import RunError
+from hotloop.core.settings import DEEPEST, require_shallow
 
 TEMPORARY = ".tmp-"
 """Names that start so are never read."""
 _TEMPORARY_NAME = re.compile(r"\.tmp-[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}-[0-9]{1,10}-[0-9a-f]{8}")
 _OUR_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}(\.json|\.safetensors|\.[0-9]{6,}\.segment)")
+
 
 _HINTS = {
     errno.ENOSPC: "free some space on that disk; what was saved before is untouched",
@@ -192,3 +205,97 @@ def remove_folder(folder: Path) -> None:
         if doomed != folder:
             os.rename(folder, doomed)
         shutil.rmtree(doomed)
+
+
+MAX_JSON_BYTES = 64 * 2**20
+_MOST_DIGITS = 20
+
+
+def canonical_json(data: Any) -> bytes:
+    """One spelling per value: sorted keys, no spaces, floats by repr (NaN and infinities in Python's spelling)."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def json_safe(value: Any, where: str) -> Any:
+    """A JSON-safe copy of `value`: numpy scalars become Python's, anything that would not come back is refused."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [json_safe(item, where) for item in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: json_safe(item, f"{where}/{key}") for key, item in value.items()}
+    raise RunError(
+        f"state `{where}` holds a {type(value).__name__}, which cannot be saved",
+        "save numpy arrays, numbers, strings, None, or lists and dicts (with string keys) of them",
+    )
+
+
+def finite_or_null(value: Any) -> Any:
+    """Strict JSON has no NaN or infinity: other tools read what we write, so they become null."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: finite_or_null(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_or_null(item) for item in value]
+    return value
+
+
+def parse_strict(data: bytes) -> Any:
+    """What we write ourselves outside checkpoints. As there, a number that is not finite is null, and so is one of more
+    than 20 digits. Raises ValueError, also for what is nested beyond 16 levels and for text that cannot be written."""
+    value = _STRICT.decode(data.decode())
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
+        require_shallow(value)
+    if b"\\ud" in data or b"\\uD" in data:
+        json.dumps(value, ensure_ascii=False).encode()  # halves of surrogate pairs, which no terminal and no file takes
+    return value
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if len(text) <= _MOST_DIGITS else None
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+_STRICT = json.JSONDecoder(parse_int=_whole, parse_float=_finite, parse_constant=lambda name: None)
+
+
+def parse_json(data: bytes, path: Path) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{path} is not valid JSON: {error}") from error
+
+
+def read_json_table(path: Path, limit: int = MAX_JSON_BYTES) -> dict[str, Any]:
+    try:
+        data = parse_strict(read_file(path, limit))
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{path} is not valid JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise RunError(f"{path} holds a JSON {type(data).__name__} where an object was expected")
+    return data
+
+
+SCHEMA = 1
+
+
+CHECKPOINT_SCHEMA = 2
+"""Of a checkpoint's manifest. 2: the replay lies in segments that checkpoints share (1: in one file of its own)."""
+READABLE_CHECKPOINTS = (1, 2)
+
+
+def hotloop_version() -> str:
+    """Recorded beside the schema, so that a refusal can name the version that would read the file."""
+    try:
+        return version("hotloop")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"

@@ -2,6 +2,8 @@
 
 A part is two files, `learner.safetensors` and `learner.json`. Since schema 2 an array of it may lie in segments,
 `replay.000000.segment` and on, each a safetensors file with some of its rows; `segments` names them in order.
+
+Which files this process has hashed or written, so that gigabytes that nobody touched are not read again.
 """
 
 from __future__ import annotations
@@ -9,16 +11,25 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import CheckpointError, RunError
-from hotloop.runs.files import FileRecord, opened, read_exactly, read_file
-from hotloop.runs.plain import canonical_json, parse_json
-from hotloop.runs.schema import CHECKPOINT_SCHEMA, READABLE_CHECKPOINTS, hotloop_version
+from hotloop.runs.files import (
+    CHECKPOINT_SCHEMA,
+    READABLE_CHECKPOINTS,
+    FileRecord,
+    canonical_json,
+    hotloop_version,
+    opened,
+    parse_json,
+    read_exactly,
+    read_file,
+)
 
 MANIFEST = "manifest.json"
 SEGMENT = ".segment"
@@ -26,6 +37,7 @@ _MAX_BYTES = 16 * 2**20  # about 140 bytes a segment: nearly two terabytes of re
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIXES = (".safetensors", ".json")
+
 
 Segments = dict[str, dict[str, list[str]]]
 """Part -> path of an array within it -> its files in order."""
@@ -177,3 +189,50 @@ def _checked_meta(meta: Any) -> dict[str, Any]:
     if not isinstance(meta, dict):
         raise ValueError("`meta` must be an object")
     return meta
+
+
+SETTLED_NS = 50_000_000
+"""A file that changed later than this before it was hashed may change once more within one tick of the file system's
+clock, and its time would not tell: such a file is hashed again."""
+
+
+class Verified:
+    """Hashes by device and inode, which hard links share; believed while size and time of change stay the same."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[tuple[int, int], tuple[int, int, str]] = {}
+
+    def note(self, path: Path, record: FileRecord) -> None:
+        """`path` has just been written as `record` says."""
+        with suppress(OSError):
+            self._remember(os.lstat(path), record, time.time_ns())
+
+    def check(self, path: Path, record: FileRecord) -> None:
+        """Raise CheckpointError unless `path` is what `record` says; reads it only where that is not known."""
+        with damage_named(path), opened(path) as (descriptor, _):
+            status = os.fstat(descriptor)
+            if self._knows(status, record):
+                return
+            now = time.time_ns()
+            with os.fdopen(os.dup(descriptor), "rb") as stream:
+                compare_hash(hashlib.file_digest(stream, "sha256").hexdigest(), record, path)
+            self._remember(status, record, now)
+
+    def forget_all_but(self, paths: Iterable[Path]) -> None:
+        kept = {}
+        for path in paths:
+            with suppress(OSError):
+                status = os.lstat(path)
+                key = status.st_dev, status.st_ino
+                if key in self._hashes:
+                    kept[key] = self._hashes[key]
+        self._hashes = kept
+
+    def _remember(self, status: os.stat_result, record: FileRecord, now: int) -> None:
+        if now - status.st_mtime_ns > SETTLED_NS:
+            self._hashes[status.st_dev, status.st_ino] = status.st_size, status.st_mtime_ns, record.sha256
+
+    def _knows(self, status: os.stat_result, record: FileRecord) -> bool:
+        found = status.st_size, status.st_mtime_ns, record.sha256
+        known = self._hashes.get((status.st_dev, status.st_ino))
+        return status.st_size == record.size and known == found

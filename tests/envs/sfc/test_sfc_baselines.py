@@ -9,8 +9,8 @@ from tests.envs.sfc.test_sfc_env import FW, INDUSTRY, INDUSTRY_SLOT, NAT, WAIT, 
 from hotloop.cli.main import main
 from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seeds
-from hotloop.envs.baselines import make_baseline
 from hotloop.envs.cartpole import CartPole
+from hotloop.envs.registry import make_baseline
 from hotloop.envs.sfc.env import Sfc
 
 

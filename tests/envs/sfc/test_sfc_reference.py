@@ -6,7 +6,7 @@ from tests.oracles.snake_oracle import splitmix_tape
 
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.sfc.env import Sfc
-from hotloop.prove.reference.sfc_env import SfcEnv
+from hotloop.proof.reference.sfc_env import SfcEnv
 
 
 @pytest.mark.parametrize(("centres", "calls"), [(2, 900), (4, 500), (6, 60), (8, 6)])

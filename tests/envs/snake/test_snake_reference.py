@@ -6,7 +6,7 @@ from tests.oracles.snake_oracle import splitmix_tape
 
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.snake.env import Snake
-from hotloop.prove.reference.snake_env import SnakeGames
+from hotloop.proof.reference.snake_env import SnakeGames
 
 MODES = {"basic": {}, "flood_fill": {"use_flood_fill": True}, "enhanced": {"use_enhanced": True}}
 

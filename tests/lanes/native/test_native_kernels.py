@@ -15,10 +15,10 @@ from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 from torch.testing import assert_close
 
 from hotloop.lanes.native import activation_kernels, matrix_kernels
-from hotloop.lanes.native.denormal_kernels import float_mode
+from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants, padded_stride
 from hotloop.lanes.native.unit_kernels import prepare_units
-from hotloop.lanes.native.updater import NativeActor, NativeBatch, NativeUpdater
+from hotloop.lanes.native.vector_kernels import float_mode
 
 multiply, transpose = matrix_kernels.multiply, matrix_kernels.transpose
 functions = {"exp": activation_kernels.exp, "tanh": activation_kernels.tanh, "erf": activation_kernels.erf}

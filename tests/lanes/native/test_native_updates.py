@@ -9,8 +9,8 @@ from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 from torch.testing import assert_close
 
 from hotloop.lanes.native import plan_kernels as plan
+from hotloop.lanes.native.lane import NativeBatch, NativeUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
-from hotloop.lanes.native.updater import NativeBatch, NativeUpdater
 
 ACTIVATIONS = ("relu", "tanh", "selu", "leaky_relu", "gelu")
 HEADS = {

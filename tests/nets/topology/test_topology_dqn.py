@@ -17,7 +17,7 @@ from hotloop.core.errors import LaneError
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import build_q_network, mlp_layout
 from hotloop.nets.settings import NetworkSettings, TopologySettings
-from hotloop.nets.topology.torso import OutputNodes
+from hotloop.nets.topology.network import OutputNodes
 
 GRAPH = TopologySettings(hidden=8, ring_degree=4, rewiring=0.3)
 OBS = ArraySpec((4,))

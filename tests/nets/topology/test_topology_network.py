@@ -15,7 +15,7 @@ from hotloop.nets import TopologyNetwork
 from hotloop.nets.topology.convert import read_graph_file
 from hotloop.nets.topology.generators import dense, dense_small_world, small_world
 from hotloop.nets.topology.graph import TopologyError
-from hotloop.prove.reference import topology as plain_program
+from hotloop.proof.reference import topology as plain_program
 
 GRAPHS = {
     "small world": small_world(3, 9, 2, 4, 0.3, 1),

@@ -10,14 +10,9 @@ def load_rules() -> list[Rule]:
     from hotloop.doctor.rules import (  # noqa: F401  (importing them registers them)
         acting,
         environments,
-        forwards,
-        growing,
-        lists,
         machine,
-        optimising,
         reporting,
         searching,
-        selecting,
         storing,
         updating,
     )

@@ -20,8 +20,7 @@ from hotloop.doctor.rules.evidence import (
     sampled_share,
     suggest,
 )
-from hotloop.doctor.rules.searching import enumeration_share, search_share
-from hotloop.doctor.rules.selecting import graph_calls
+from hotloop.doctor.rules.searching import enumeration_share, graph_calls, search_share
 from hotloop.doctor.trace import ENV, EVALUATE, START_UP, StackCost, Trace
 
 SEVERAL_ENVS = 4

@@ -2,8 +2,7 @@
 
 from hotloop.doctor.views.against import Comparison, ReportError, compare_reports, require_report
 from hotloop.doctor.views.page import page
-from hotloop.doctor.views.perfetto import chrome_trace
-from hotloop.doctor.views.report import report_json
+from hotloop.doctor.views.report import chrome_trace, report_json
 from hotloop.doctor.views.text import render_text
 
 __all__ = [

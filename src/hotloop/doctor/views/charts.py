@@ -1,55 +1,26 @@
-"""Plots whose shapes stretch with the page while their words keep their size: SVG below, HTML labels around it."""
+"""Charts of a trace: growth, timeline, bars, whiskers and the flame graph.
+
+Plots whose shapes stretch with the page while their words keep their size: SVG below, HTML labels around it.
+
+Bars and whiskers of the page, placed in percent so that they fit any width.
+
+A flame graph by phase: what was sampled, widest where most time went. The page's script adds zooming.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hotloop.doctor.trace import PHASES, Growth, Slice, Trace
-from hotloop.doctor.views.bars import legend
-from hotloop.doctor.views.html import Child, Html, element, join, phase_class
-from hotloop.doctor.views.numbers import duration, number, short_number, ticks_from_zero, times
-from hotloop.doctor.views.summary import merged
+from hotloop.doctor.trace import OUTSIDE, PHASES, UPDATE, Experiment, Growth, Slice, StackCost, Trace
+from hotloop.doctor.views.summary import KINDS, CostRow, cost_row, merged, phase_rows, update_rows
+from hotloop.render.html import Child, Html, element, join, phase_class, table
+from hotloop.render.numbers import duration, interval, number, percent, times
+from hotloop.render.plots import AxesFromZero, legend, plot_from_zero
 
 _MOST_SLICES = 90
 _OVER = {"run": "env steps into the run", "replay fill": "transitions in the replay", "num_envs": "envs at once"}
-
-
-@dataclass(frozen=True)
-class Axes:
-    """From data to a square of 100 by 100, whose y points down."""
-
-    x_low: float
-    x_high: float
-    y_high: float
-    x_label: str
-    y_label: str
-
-    def x(self, value: float) -> float:
-        return 100 * (value - self.x_low) / ((self.x_high - self.x_low) or 1.0)
-
-    def y(self, value: float) -> float:
-        return 100 - 100 * min(1.0, value / (self.y_high or 1.0))
-
-
-def plot(axes: Axes, shapes: Child, spoken: str) -> Html:
-    heights = ticks_from_zero(axes.y_high)
-    grid = "".join(f"M0 {axes.y(tick):.4g}H100" for tick in heights)
-    drawing = element(
-        "svg",
-        element("path", class_="grid", d=grid),
-        shapes,
-        viewBox="0 0 100 100",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=spoken,
-    )
-    marks = (element("span", short_number(tick), style=f"top:{axes.y(tick):.4g}%") for tick in heights)
-    places = [tick for tick in ticks_from_zero(axes.x_high) if tick >= axes.x_low]
-    below = (element("span", short_number(tick), style=f"left:{axes.x(tick):.4g}%") for tick in places)
-    frame = element("div", element("div", *marks, class_="y", aria_hidden="true"), drawing, class_="frame")
-    above, under = element("p", axes.y_label, class_="label"), element("p", axes.x_label, class_="label x-label")
-    return element("div", above, frame, element("div", *below, class_="x", aria_hidden="true"), under, class_="plot")
 
 
 def growth_plot(growth: Growth) -> Html:
@@ -57,7 +28,7 @@ def growth_plot(growth: Growth) -> Html:
     if len(points) < 2:
         return Html("")
     names = _OVER.get(growth.over, growth.over), _unit(growth.what)
-    axes = Axes(points[0][0], points[-1][0], 1.1 * max(cost for _, cost in points), *names)
+    axes = AxesFromZero(points[0][0], points[-1][0], 1.1 * max(cost for _, cost in points), *names)
     places = [f"{axes.x(place):.4g} {axes.y(cost):.4g}" for place, cost in points]
     line = element("path", class_="line", d="M" + "L".join(places))
     dots = element("path", class_="dots", d="".join(f"M{place}h0" for place in places))
@@ -66,7 +37,7 @@ def growth_plot(growth: Growth) -> Html:
     grown = "grew" if growth.ratio > 1.1 else "fell" if growth.ratio < 0.9 else "flat"
     grown = "flat" if "per episode" in growth.what else grown
     title = element("h3", f"{growth.what} over {growth.over} ", element("b", times(growth.ratio), class_=grown))
-    return element("div", title, plot(axes, join([line, dots]), spoken), class_="growth")
+    return element("div", title, plot_from_zero(axes, join([line, dots]), spoken), class_="growth")
 
 
 def _unit(what: str) -> str:
@@ -86,12 +57,14 @@ def timeline_plot(trace: Trace) -> Html:
     costs = [1e6 * one.seconds / _count(one, per) for one in slices]
     high, cut = _top(costs)
     end = slices[-1].start_seconds + slices[-1].seconds
-    axes = Axes(slices[0].start_seconds, end, high, "seconds into the loop", f"us per {per}")
+    axes = AxesFromZero(slices[0].start_seconds, end, high, "seconds into the loop", f"us per {per}")
     shapes = join([*_layers(axes, slices, per), *(_hover(axes, one, per) for one in slices)])
     spoken = f"us per {per}: {number(costs[0])} in the first slice, {number(costs[-1])} in the last"
     beyond = f"{cut} of {len(costs)} slices reach beyond the plot, up to {number(max(costs))} us." if cut else ""
     names = _ordered({name for one in slices for name, seconds in one.phases.items() if seconds > 0})
-    return join([plot(axes, shapes, spoken), legend(names), element("p", beyond, class_="note") if beyond else None])
+    return join(
+        [plot_from_zero(axes, shapes, spoken), legend(names), element("p", beyond, class_="note") if beyond else None]
+    )
 
 
 def _count(one: Slice, per: str) -> int:
@@ -121,7 +94,7 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: PHASES.index(name) if name in PHASES else len(PHASES))
 
 
-def _layers(axes: Axes, slices: Sequence[Slice], per: str) -> Iterator[Html]:
+def _layers(axes: AxesFromZero, slices: Sequence[Slice], per: str) -> Iterator[Html]:
     floors = [0.0] * len(slices)
     for name in _ordered({name for one in slices for name in one.phases}):
         path = []
@@ -135,10 +108,189 @@ def _layers(axes: Axes, slices: Sequence[Slice], per: str) -> Iterator[Html]:
         yield element("path", class_=phase_class(name), d="".join(path))
 
 
-def _hover(axes: Axes, one: Slice, per: str) -> Html:
+def _hover(axes: AxesFromZero, one: Slice, per: str) -> Html:
     parts = sorted(one.phases.items(), key=lambda item: -item[1])
     costs = "\n".join(f"{name} {number(1e6 * seconds / _count(one, per))}" for name, seconds in parts if seconds > 0)
     total = f"{number(1e6 * one.seconds / _count(one, per))} us per {per}"
     words = f"at {duration(one.start_seconds)}: {total}, {one.env_steps:,} env steps, {one.updates:,} updates\n{costs}"
     left, right = axes.x(one.start_seconds), axes.x(one.start_seconds + one.seconds)
     return element("rect", element("title", words), class_="hover", x=left, y=0, width=right - left, height=100)
+
+
+_PARTS = ("u-forward", "u-backward", "u-optimiser", "u-rest")
+
+
+def phase_bars(trace: Trace) -> Html:
+    """One bar of the whole loop, the update's parts right below the update, and the table they are drawn from."""
+    loop = [row for row in phase_rows(trace) if row.name not in OUTSIDE and row.seconds > 0]
+    parts = update_rows(trace)
+    whole = _stacked([(row, phase_class(row.name)) for row in loop])
+    return join([whole, _update_bar(loop, parts), _costs(trace, loop, parts)])
+
+
+def _update_bar(loop: Sequence[CostRow], parts: Sequence[CostRow]) -> Html | None:
+    names = [row.name for row in loop]
+    if UPDATE not in names or not any(part.seconds > 0 for part in parts):
+        return None
+    styles = zip(parts, _PARTS, strict=False)
+    return join(
+        [element("p", "and of the update", class_="label"), _stacked([pair for pair in styles if pair[0].seconds > 0])]
+    )
+
+
+def _stacked(rows: Sequence[tuple[CostRow, str]]) -> Html:
+    total = sum(row.seconds for row, _ in rows) or 1.0
+    pieces = (_piece(row, style, row.seconds / total) for row, style in rows)
+    return element("div", *pieces, class_="stacked", role="img", aria_label="; ".join(_spoken(row) for row, _ in rows))
+
+
+def _piece(row: CostRow, style: str, width: float) -> Html:
+    hover = f"{row.name}: {duration(row.seconds)}, {percent(row.share)} of the loop"
+    label = element("span", row.name, element("small", percent(row.share)))
+    return element("div", label, class_=f"piece {style}", style=f"width:{100 * width:.4g}%", title=hover)
+
+
+def _spoken(row: CostRow) -> str:
+    return f"{row.name} {percent(row.share)}"
+
+
+def _costs(trace: Trace, loop: Sequence[CostRow], parts: Sequence[CostRow]) -> Html:
+    rows: list[list[Child]] = []
+    widest = max((row.share for row in loop), default=1.0)
+    for row in loop:
+        rows.append(_cells(row, phase_class(row.name), widest))
+        if row.name == UPDATE:
+            rows += [_cells(part, f"part {style}", widest) for part, style in zip(parts, _PARTS, strict=False)]
+    rows.append(_cells(cost_row(trace, "the loop", trace.loop_seconds), "total", widest))
+    rows += [_cells(row, phase_class(row.name), widest) for row in phase_rows(trace) if row.name in OUTSIDE]
+    return table(["phase", "", "share", "seconds", "us / env step", "us / update"], rows, class_="costs")
+
+
+def _cells(row: CostRow, style: str, widest: float) -> list[Child]:
+    swatch = bar = None
+    if style != "total":
+        swatch = element("i", class_=f"swatch {style}", aria_hidden="true")
+        bar = element("i", class_=style, style=f"width:{100 * row.share / widest:.4g}%")
+    label = element("span", swatch, row.name, class_=style.split()[0])
+    costs = [f"{row.seconds:.2f}", number(row.us_per_env_step), number(row.us_per_update)]
+    return [label, element("div", bar, class_="track"), percent(row.share) if row.share else "-", *costs]
+
+
+@dataclass(frozen=True)
+class RatioScale:
+    """Ratios on a line from 0 to 100, in logarithms: twice as fast and twice as slow are equally far from 1."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, ratios: Sequence[float]) -> RatioScale:
+        ends = [math.log(ratio) for ratio in (*ratios, 0.9, 1.1) if ratio > 0]
+        room = 0.06 * (max(ends) - min(ends))
+        return cls(min(ends) - room, max(ends) + room)
+
+    def place(self, ratio: float) -> float:
+        return min(100.0, max(0.0, 100 * (math.log(max(ratio, 1e-9)) - self.low) / (self.high - self.low)))
+
+
+def whiskers(experiments: Sequence[Experiment]) -> Html:
+    """One row per experiment: a dot, its interval, and a line where nothing would have changed."""
+    if not experiments:
+        return Html("")
+    scale = RatioScale.around([end for one in experiments for end in (one.low, one.high, one.ratio)])
+    return element("div", *(_experiment(one, scale) for one in experiments), class_="whiskers")
+
+
+def _experiment(one: Experiment, scale: RatioScale) -> Html:
+    name = element("div", element("b", one.name), element("span", one.what, class_="what"), class_="name")
+    shown = element("div", element("b", times(one.ratio)), " ", interval(one.low, one.high), class_="ratio")
+    return element("div", name, _whisker(one, scale), shown, badge(one.kind), class_="experiment")
+
+
+def _whisker(one: Experiment, scale: RatioScale) -> Html:
+    style = "faster" if one.low > 1 else "slower" if one.high < 1 else "unclear"
+    reach = f"left:{scale.place(one.low):.4g}%;width:{scale.place(one.high) - scale.place(one.low):.4g}%"
+    marks = [
+        element("i", class_="one", style=f"left:{scale.place(1.0):.4g}%"),
+        element("i", class_="reach", style=reach),
+        element("i", class_="dot", style=f"left:{scale.place(one.ratio):.4g}%"),
+    ]
+    spoken = f"{times(one.ratio)} {interval(one.low, one.high)}"
+    return element("div", *marks, class_=f"axis {style}", role="img", aria_label=spoken)
+
+
+def badge(kind: str) -> Html:
+    return element("span", KINDS.get(kind, kind), class_="badge exact" if kind == "exact" else "badge learning")
+
+
+_DEEPEST, _MOST_BOXES, _ROW = 48, 700, 21
+
+
+@dataclass
+class Box:
+    name: str
+    phase: str
+    seconds: float = 0.0
+    children: dict[str, Box] = field(default_factory=dict)
+
+    def child(self, name: str, phase: str) -> Box:
+        return self.children.setdefault(name, Box(name, phase))
+
+
+@dataclass(frozen=True)
+class Placed:
+    box: Box
+    depth: int
+    left: float
+    """Share of the whole to the left of it."""
+    width: float
+
+
+def flame_graph(trace: Trace) -> Html:
+    root = grow_tree([stack for stack in trace.stacks if stack.phase not in OUTSIDE])
+    if root.seconds <= 0:
+        return Html("")
+    boxes = visible(root)
+    height = _ROW * (1 + max(placed.depth for placed in boxes))
+    drawn = join(_drawn(placed, root.seconds) for placed in boxes)
+    spoken = "Flame graph of the sampled stacks by phase; the lines below it hold the same in words."
+    reset = element("button", "show all", type="button", class_="reset", hidden=True)
+    graph = element("div", drawn, class_="flame", style=f"height:{height}px", role="img", aria_label=spoken)
+    return join([reset, graph])
+
+
+def grow_tree(stacks: Sequence[StackCost]) -> Box:
+    """Phases below the root, then frames, outermost first; equal beginnings share a box."""
+    root = Box("the loop", "")
+    for stack in sorted(stacks, key=lambda stack: stack.phase):
+        box = root
+        box.seconds += stack.seconds
+        for name in (stack.phase, *stack.frames[:_DEEPEST]):
+            box = box.child(name, stack.phase)
+            box.seconds += stack.seconds
+    return root
+
+
+def visible(root: Box) -> list[Placed]:
+    """The boxes wide enough to matter, as few as a page can carry."""
+    boxes = list(_placed(root, root.seconds, 0, 0.0))
+    if len(boxes) <= _MOST_BOXES:
+        return boxes
+    # A parent is never narrower than its child, so that what is kept hangs together.
+    narrowest = sorted((placed.width for placed in boxes), reverse=True)[_MOST_BOXES]
+    return [placed for placed in boxes if placed.width > narrowest or not placed.depth]
+
+
+def _placed(box: Box, total: float, depth: int, left: float) -> Iterator[Placed]:
+    yield Placed(box, depth, left, box.seconds / total)
+    for child in sorted(box.children.values(), key=lambda child: -child.seconds):
+        yield from _placed(child, total, depth + 1, left)
+        left += child.seconds / total
+
+
+def _drawn(placed: Placed, total: float) -> Html:
+    box = placed.box
+    place = f"left:{100 * placed.left:.4g}%;width:{100 * placed.width:.4g}%;top:{_ROW * placed.depth}px"
+    hover = f"{box.name}\n{duration(box.seconds)}, {percent(box.seconds / total)} of what was sampled"
+    style = f"{phase_class(box.phase)} d{min(placed.depth, 3)}" if placed.depth else "root"
+    return element("div", box.name, class_=style, style=place, title=hover)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.trace import OUTSIDE, UPDATE_PARTS, CallCount, Slice, Trace
-from hotloop.doctor.views.numbers import duration, number, percent, times
+from hotloop.render.numbers import duration, number, percent, times
 
 _SPOKEN = {
     "act": "acting",

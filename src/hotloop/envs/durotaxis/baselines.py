@@ -1,4 +1,7 @@
-"""A rule that does not learn, to compare with."""
+"""A rule that does not learn, to compare with.
+
+Which nodes lie left-most.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.core.errors import EnvError
 from hotloop.core.graphs import Graphs
 from hotloop.core.types import Array, NodeAction, NodeActions, Obs
 from hotloop.envs.durotaxis.layout_kernels import ALPHA, GAMMA, HIGH, LOW, NOISE, NUM_NUMBERS, RATIO, THETA
-from hotloop.envs.durotaxis.selection import leftmost
+from hotloop.envs.durotaxis.selection_kernels import select_leftmost
+
+
+def leftmost(x: Array, k: int) -> Array:
+    """The indices of the `k` smallest of `x` [V], ascending; of equal ones the older, that is the smaller index.
+
+    The same nodes as `sorted(range(len(x)), key=lambda i: (x[i], i))[:k]`, in time O(V).
+    """
+    if not 0 <= k <= len(x):
+        raise EnvError(f"`k` is {k} of {len(x)} nodes", f"expected 0 to {len(x)}")
+    order = np.empty(len(x), np.int64)
+    select_leftmost(np.ascontiguousarray(x, np.float64), len(x), k, order)
+    chosen = order[:k]
+    chosen.sort()
+    return chosen
+
 
 KEPT = 3
 SEEN_X = 0  # column of a node's features

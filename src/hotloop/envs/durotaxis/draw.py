@@ -1,4 +1,7 @@
-"""A colony on its field as text for a terminal or as a picture, from a saved state or with the past of its episode."""
+"""A colony on its field as text for a terminal or as a picture, from a saved state or with the past of its episode.
+
+One colony as it is, for drawing.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,47 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.types import Array
-from hotloop.envs.durotaxis.field import GOAL_LINE, SKY, age_colour, shades, stiffness, stiffness_shares
-from hotloop.envs.durotaxis.past import NAMES, Past
-from hotloop.envs.durotaxis.picture import picture
-from hotloop.envs.durotaxis.snapshot import snapshot
+from hotloop.envs.durotaxis.layout_kernels import SUBSTRATES
+from hotloop.envs.durotaxis.picture import (
+    GOAL_LINE,
+    NAMES,
+    SKY,
+    Past,
+    age_colour,
+    picture,
+    shades,
+    stiffness,
+    stiffness_shares,
+)
 from hotloop.envs.durotaxis.step_kernels import GOAL
+
+
+def snapshot(state: Mapping[str, Array], index: int) -> dict[str, Any]:
+    """From a saved state: `positions` [V, 2], `ages` [V] and `edges` [E, 2] as arrays, the `field` (width, height), the
+    substrate's kind, m and b, `centroid` (x, y), `step` of the episode, and the last `action` as carried out (ratio,
+    gamma, alpha, noise, theta).
+
+    An empty colony's centroid is the last one it had.
+    """
+    nodes = _part(state["num_nodes"], index)
+    return {
+        "positions": state["positions"][nodes].copy(),
+        "ages": state["ages"][nodes].copy(),
+        "edges": state["edges"][_part(state["num_edges"], index)].copy(),
+        "field": state["field"].tolist(),
+        "substrate": SUBSTRATES[int(state["substrate"][index])],
+        "m": float(state["m"][index]),
+        "b": float(state["b"][index]),
+        "centroid": state["centroid"][index].tolist(),
+        "step": int(state["steps"][index]),
+        "action": state["action"][index].tolist(),
+    }
+
+
+def _part(counts: Array, index: int) -> slice:
+    start = int(counts[:index].sum())
+    return slice(start, start + int(counts[index]))
+
 
 State = Mapping[str, Array]
 COLUMNS, ROWS = 74, 10  # of the field, in characters

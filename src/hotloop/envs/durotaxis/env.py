@@ -15,6 +15,7 @@ from hotloop.core.settings import build
 from hotloop.core.types import Array, BoxActions, EnvStep, NodeAction, NodeActions
 from hotloop.envs.durotaxis import state as saved
 from hotloop.envs.durotaxis.baselines import BASELINES
+from hotloop.envs.durotaxis.draw import snapshot
 from hotloop.envs.durotaxis.layout_kernels import (
     HIGH,
     LOW,
@@ -35,7 +36,6 @@ from hotloop.envs.durotaxis.observation_kernels import (
 )
 from hotloop.envs.durotaxis.reward_kernels import ENTRIES, NUM_NODES, PARTS, TOTAL_NODE
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
-from hotloop.envs.durotaxis.snapshot import snapshot
 from hotloop.envs.durotaxis.step_kernels import NOT_A_CHOICE, NOT_A_NUMBER, restart_all, step_all
 
 NO_CHOICES = np.empty(0, np.int64)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import INS, OUTS, WORD, Colony, Scratch, X
-from hotloop.envs.lean_kernels import lean_kernel
 
 LEVEL = 0.01  # an edge that leads no further aside than this leads neither right nor left
 ZERO, ONE = np.uint64(0), np.uint64(1)

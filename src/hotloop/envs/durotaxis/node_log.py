@@ -11,10 +11,10 @@ import numpy as np
 
 from hotloop.core.graphs import Graphs
 from hotloop.core.types import Array, EnvStep, NodeAction
+from hotloop.envs.durotaxis.baselines import leftmost
+from hotloop.envs.durotaxis.draw import snapshot
 from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.durotaxis.layout_kernels import RATIO
-from hotloop.envs.durotaxis.selection import leftmost
-from hotloop.envs.durotaxis.snapshot import snapshot
 
 SPAWN, DELETE, END = "spawn", "delete", ""
 

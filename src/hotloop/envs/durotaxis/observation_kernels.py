@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import (
     AGE,
@@ -24,7 +25,6 @@ from hotloop.envs.durotaxis.layout_kernels import (
 )
 from hotloop.envs.durotaxis.link_kernels import ZERO, lowest_bit, place_of, words_of
 from hotloop.envs.durotaxis.selection_kernels import whole_blocks
-from hotloop.envs.lean_kernels import lean_kernel
 
 NUM_NODE_FEATURES, NUM_EDGE_FEATURES, NUM_GRAPH_FEATURES = 11, 3, 19
 MOST_CENTRAL = 10.0

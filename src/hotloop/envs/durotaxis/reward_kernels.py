@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import (
     AGE,
@@ -18,7 +19,6 @@ from hotloop.envs.durotaxis.layout_kernels import (
     X,
     Y,
 )
-from hotloop.envs.lean_kernels import lean_kernel
 
 ENTRIES = (
     "total", "graph", "spawn", "delete", "deletion_efficiency", "edge", "centroid", "milestone", "total_node",

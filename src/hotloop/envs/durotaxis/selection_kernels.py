@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import BLOCK
-from hotloop.envs.lean_kernels import lean_kernel
 
 RANKED = 128  # nodes
 

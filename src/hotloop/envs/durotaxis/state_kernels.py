@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.colony_kernels import measure, settle
 from hotloop.envs.durotaxis.layout_kernels import AGE, WORD, Colony, Scratch, X, Y
 from hotloop.envs.durotaxis.link_kernels import ZERO, bit_of, clear_rows, lowest_bit, place_of, words_of
-from hotloop.envs.lean_kernels import lean_kernel
 
 
 @lean_kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.colony_kernels import keep_survivors, measure, plan_moves, respawn, spawn, start
 from hotloop.envs.durotaxis.layout_kernels import (
@@ -39,7 +40,6 @@ from hotloop.envs.durotaxis.reward_kernels import (
     sum_up,
 )
 from hotloop.envs.durotaxis.selection_kernels import mark_leftmost
-from hotloop.envs.lean_kernels import lean_kernel
 
 NOT_A_NUMBER, NOT_A_CHOICE, WRONG_COUNT = -1, -2, -3  # what may be wrong with an action
 LONGEST_DRIFT = 30

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
-from hotloop.envs.lean_kernels import lean_kernel
 from hotloop.envs.sfc.choice_kernels import can_run
 from hotloop.envs.sfc.layout_kernels import WAITS, World
 from hotloop.envs.sfc.network_kernels import free_bandwidth

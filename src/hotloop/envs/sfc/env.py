@@ -1,4 +1,7 @@
-"""Service-chain provisioning, batched: one kernel call steps every network."""
+"""Service-chain provisioning, batched: one kernel call steps every network.
+
+What an episode is judged by: who was accepted, how fast, how much was carried, and what that took.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,58 @@ from hotloop.envs.sfc.layout_kernels import (
 )
 from hotloop.envs.sfc.settings import SfcSettings
 from hotloop.envs.sfc.state import require_possible
-from hotloop.envs.sfc.stats import NUM_SUMS, episode_stats
 from hotloop.envs.sfc.step_kernels import step_all
-from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS, NUM_SERVICES, NUM_VNFS
+from hotloop.envs.sfc.tables_kernels import (
+    KM_PER_UNIT,
+    LINK_CAPACITY,
+    NUM_ACTIONS,
+    NUM_SERVICES,
+    NUM_VNFS,
+    RAM_CAPACITY,
+    SERVICES,
+    STORAGE_CAPACITY,
+    UNITS_PER_MS,
+)
+
+KBPS_PER_MBPS = 1_000
+NUM_SUMS = 4 * NUM_SERVICES + 7
+
+
+def episode_stats(sums: Array) -> dict[str, Array]:
+    """Name -> [N] from the sums [N, 31] of finished episodes, overall and by service.
+
+    `acceptance`: share of the requests satisfied. `delay`: their mean end-to-end delay in ms, NaN where there are none.
+    `throughput`: their bandwidth in Mbps. `*_use`: share of a resource in use, over the whole network and the whole
+    episode.
+    """
+    by_service = sums[:, : 4 * NUM_SERVICES].reshape(-1, NUM_SERVICES, 4)
+    stats = _measures(by_service.sum(axis=1), "")
+    for index, service in enumerate(SERVICES):
+        stats |= _measures(by_service[:, index], f"_{service}")
+    return stats | _uses(sums[:, 4 * NUM_SERVICES :])
+
+
+def _measures(sums: Array, suffix: str) -> dict[str, Array]:
+    generated, satisfied, delay, carried = sums.T
+    with np.errstate(invalid="ignore"):
+        return {
+            f"acceptance{suffix}": satisfied / generated,
+            f"delay{suffix}": delay / (satisfied * (KM_PER_UNIT * UNITS_PER_MS)),
+            f"throughput{suffix}": carried / KBPS_PER_MBPS,
+        }
+
+
+def _uses(sums: Array) -> dict[str, Array]:
+    time, centres, cpu, *used = sums.T
+    capacities = {
+        "cpu_use": cpu,
+        "ram_use": centres * RAM_CAPACITY,
+        "storage_use": centres * STORAGE_CAPACITY,
+        "bandwidth_use": centres * (centres - 1) // 2 * LINK_CAPACITY,
+    }
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {name: part / (time * whole) for part, (name, whole) in zip(used, capacities.items(), strict=True)}
+
 
 PARTS = {
     "data_centre": ArraySpec((NUM_CENTRE_FEATURES,)),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hotloop.core.kernels import next_below
+from hotloop.core.kernels import lean_kernel, next_below
 from hotloop.core.types import Array
-from hotloop.envs.lean_kernels import lean_kernel
 from hotloop.envs.sfc.layout_kernels import BANDWIDTH_USE, World
 from hotloop.envs.sfc.tables_kernels import (
     CPU_RANGE,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.core.kernels import next_below
-from hotloop.envs.lean_kernels import lean_kernel
+from hotloop.core.kernels import lean_kernel, next_below
 from hotloop.envs.sfc.layout_kernels import DROPPED, RUNS, SATISFIED, WAITS, World
 from hotloop.envs.sfc.network_kernels import reserve
 from hotloop.envs.sfc.tables_kernels import (

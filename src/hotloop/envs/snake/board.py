@@ -6,8 +6,7 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import Array
-from hotloop.envs.snake.board_kernels import LARGEST_PACKED
-from hotloop.envs.snake.fill_kernels import fill_many
+from hotloop.envs.snake.fill_kernels import LARGEST_PACKED, fill_many
 
 
 def stride_of(size: int) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import next_below
+from hotloop.core.kernels import lean_kernel, next_below
 from hotloop.core.types import Array
-from hotloop.envs.lean_kernels import lean_kernel
-from hotloop.envs.snake.board_kernels import flip_bit, has_bit, nth_free_bit
+from hotloop.envs.snake.fill_kernels import flip_bit, has_bit, nth_free_bit
 from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, HUNGRY, LENGTH, NO_CELL, STEPS, Rules
 
 ALIVE, WON, HIT_WALL, HIT_BODY = range(4)

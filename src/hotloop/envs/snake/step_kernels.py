@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hotloop.core.kernels import lean_kernel
 from hotloop.core.types import Array
-from hotloop.envs.lean_kernels import lean_kernel
 from hotloop.envs.snake.layout_kernels import HUNGRY, LENGTH, STEPS, Rules
 from hotloop.envs.snake.observation_kernels import observe
 from hotloop.envs.snake.rule_kernels import ALIVE, HIT_BODY, HIT_WALL, WON, move, start_game

@@ -1,10 +1,13 @@
-"""The workers of a pool, supervised: given orders together, and replaced where one of them is lost."""
+"""The workers of a pool, supervised: given orders together, and replaced where one of them is lost.
+
+A worker that was lost, in words.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hotloop.core.errors import EnvError, HotloopError
@@ -13,10 +16,43 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.terminal import say
 from hotloop.core.types import Array
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.workers import messages, sources
-from hotloop.envs.workers.incidents import Incident, incident_of
-from hotloop.envs.workers.memory import Plan, new_memory
+from hotloop.envs.workers import messages, serve
+from hotloop.envs.workers.messages import Plan, new_memory
 from hotloop.envs.workers.process import Loss, LostError, Patience, WorkerProcess, wait_for
+
+HINT = "mend what the stack shows; `env.worker_restarts` allows more, `env.worker_timeout_seconds` longer steps"
+MEMORY_HINT = "signal 9 without a sender often means that memory ran out: try fewer `env.workers` or `env.num_envs`"
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Its envs `first` .. `last`, the steps of each until then, what became of it, and its Python stack if known."""
+
+    env_id: str
+    first: int
+    last: int
+    steps: int
+    reason: str
+    stack: str
+
+    def __str__(self) -> str:
+        who = f"env {self.first}" if self.first == self.last else f"envs {self.first}-{self.last}"
+        when = f"after {self.steps} steps of each env" if self.steps else "before the first step"
+        return f"`{self.env_id}`: the worker process of {who} {self.reason}, {when}"
+
+    @property
+    def indented_stack(self) -> str:
+        lines = self.stack.strip().splitlines()
+        return "".join(f"\n    {line}" for line in lines)
+
+    def as_error(self, addition: str) -> EnvError:
+        hint = MEMORY_HINT if "SIGKILL" in self.reason else HINT
+        return EnvError(f"{self}; {addition}{self.indented_stack}", hint)
+
+
+def incident_of(env_id: str, rows: slice, steps: int, loss: Loss) -> Incident:
+    return Incident(env_id, rows.start, rows.stop - 1, steps, loss.reason, loss.stack)
+
 
 START_SECONDS = 60.0
 """Allowed for importing and making the envs, on top of `worker_timeout_seconds`."""
@@ -154,7 +190,7 @@ class Crew:
         settings = asdict(self._settings) | {"workers": 0}
         request: dict[str, Any] = {
             "settings": settings,
-            "source": sources.first_digest(self._settings.id),
+            "source": serve.first_digest(self._settings.id),
             "num_envs": self._num_envs,
             "first": group.rows.start,
             "seeds": group.next_seeds(),

@@ -16,9 +16,8 @@ from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, EnvStep, Obs, map_obs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
-from hotloop.envs.workers.crew import Crew, Group
-from hotloop.envs.workers.incidents import Incident
-from hotloop.envs.workers.memory import Slab, slabs_in
+from hotloop.envs.workers.crew import Crew, Group, Incident
+from hotloop.envs.workers.messages import Slab, slabs_in
 
 
 class WorkerPool:

@@ -16,7 +16,7 @@ from typing import Any
 from hotloop.core.errors import EnvError
 from hotloop.core.interrupts import is_overdue
 from hotloop.envs.workers import messages
-from hotloop.envs.workers.memory import Plan, anonymous_file
+from hotloop.envs.workers.messages import Plan, anonymous_file
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from hotloop.envs.workers.serve import main; main"
 """Not `multiprocessing`: it would run the user's main script again, and fork where torch has threads."""

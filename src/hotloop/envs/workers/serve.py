@@ -2,6 +2,8 @@
 
 Imports stay light: no torch. A worker ends when it is told to, when its line closes, and at the latest when the pool's
 process does, whatever the env is doing then.
+
+A file of the user's is run once more in every worker; one that was edited meanwhile must not change the envs.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import atexit
 import contextlib
 import faulthandler
 import fcntl
+import hashlib
 import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -27,8 +31,37 @@ from hotloop.core.types import EnvStep, map_obs
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.workers import messages, sources
-from hotloop.envs.workers.memory import Plan, Slab, slabs_in
+from hotloop.envs.workers import messages
+from hotloop.envs.workers.messages import Plan, Slab, slabs_in
+
+_first_seen: dict[str, str] = {}
+
+
+def first_digest(env_id: str) -> str:
+    """Of the file in `path/to/file.py:Class` as this process saw it first; empty for other ids."""
+    path = _file_of(env_id)
+    if path is None:
+        return ""
+    return _first_seen.setdefault(str(path), _digest(path))
+
+
+def require_unchanged(env_id: str, digest: str) -> None:
+    path = _file_of(env_id)
+    if path is not None and digest and _digest(path) != digest:
+        raise EnvError(
+            f"the file of `{env_id}` was changed since this program first made envs of it",
+            "start the program anew, or take the change back",
+        )
+
+
+def _file_of(env_id: str) -> Path | None:
+    path, _, _ = env_id.rpartition(":")
+    return Path(path).expanduser().resolve() if path.endswith(".py") else None
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
 
 STACK_SIGNAL = signal.SIGUSR1
 
@@ -87,7 +120,7 @@ class _Server:
 
     def _make(self) -> GymnasiumEnvs:
         settings = EnvSettings(**self._request["settings"])
-        sources.require_unchanged(settings.id, self._request["source"])
+        require_unchanged(settings.id, self._request["source"])
         if ":" not in settings.id and settings.id not in gymnasium.registry:  # the pool has found it: another process
             raise EnvError(
                 f"`{settings.id}` is registered by your program, which its workers do not run",

@@ -10,8 +10,8 @@ import numpy as np
 from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
-from hotloop.lanes.native.head_kernels import best_action, combine_streams, expected_values, softmax, split_gradient
 from hotloop.lanes.native.matrix_kernels import transpose
+from hotloop.lanes.native.network_kernels import best_action, combine_streams, expected_values, softmax, split_gradient
 from hotloop.lanes.native.unit_kernels import index, real_vector, rows_of_batch, unit, vector, whole
 
 Float: Any = np.float32

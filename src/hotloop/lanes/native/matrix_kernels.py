@@ -1,24 +1,207 @@
 """Matrix products and transposes of any size out of the tiles.
 
 A matrix is a tuple: the flat float32 array it lies in, its offset there, and the stride of a row.
+
+The tiles of the native lane's matrix products, one LLVM function per height.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from llvmlite import ir
+
 from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
-from hotloop.lanes.native.tile_kernels import (
-    dots_1,
-    dots_4,
-    sum_of_squares_whole,
-    tile_1,
-    tile_2,
-    tile_4,
-    tile_main,
-    transpose_square,
-)
 from hotloop.lanes.native.unit_kernels import index, matrix, place, real, sizes, stepped_matrix, unit
-from hotloop.lanes.native.vector_kernels import HALF, LANES, PANEL, TILE_ROWS
+from hotloop.lanes.native.vector_kernels import (
+    FLOAT,
+    HALF,
+    LANE,
+    LANES,
+    PANEL,
+    TILE_ROWS,
+    VECTOR,
+    VOID,
+    Loop,
+    at,
+    block_function,
+    declare,
+    load_vector,
+    multiply_add,
+    number,
+    shuffle,
+    splat,
+    store_vector,
+    vector_of,
+)
+
+
+def _first_lanes(builder: Any, count: Any, lanes: int) -> Any:
+    """True in the first `count` of the `lanes`."""
+    wide = ir.VectorType(LANE, lanes)
+    undefined = ir.Constant(wide, ir.Undefined)
+    counts = builder.insert_element(undefined, builder.trunc(count, LANE), ir.Constant(LANE, 0))
+    return builder.icmp_signed(
+        "<", ir.Constant(wide, list(range(lanes))), shuffle(builder, counts, undefined, [0] * lanes)
+    )
+
+
+class _Whole:
+    """Reads and writes full vectors."""
+
+    def load(self, builder: Any, pointer: Any) -> Any:
+        return load_vector(builder, pointer)
+
+    def store(self, builder: Any, value: Any, pointer: Any) -> None:
+        store_vector(builder, value, pointer)
+
+
+class _Partial:
+    """Reads and writes only the first `count` lanes: a row's end, where the next row or foreign memory follows."""
+
+    def __init__(self, builder: Any, count: Any, lanes: int) -> None:
+        self.lanes, self.kind = lanes, vector_of(lanes)
+        self.mask = _first_lanes(builder, count, lanes)
+
+    def load(self, builder: Any, pointer: Any) -> Any:
+        kinds = [self.kind.as_pointer(), LANE, self.mask.type, self.kind]
+        function = declare(builder.module, f"llvm.masked.load.v{self.lanes}f32.p0", self.kind, kinds)
+        address, zeros = builder.bitcast(pointer, kinds[0]), ir.Constant(self.kind, [0.0] * self.lanes)
+        return builder.call(function, [address, ir.Constant(LANE, 4), self.mask, zeros])
+
+    def store(self, builder: Any, value: Any, pointer: Any) -> None:
+        kinds = [self.kind, self.kind.as_pointer(), LANE, self.mask.type]
+        function = declare(builder.module, f"llvm.masked.store.v{self.lanes}f32.p0", VOID, kinds)
+        builder.call(function, [value, builder.bitcast(pointer, kinds[1]), ir.Constant(LANE, 4), self.mask])
+
+
+def _tile(rows: int) -> Any:
+    """C[rows, columns] = max(floor, bias[rows] + A[rows, depth] @ B[depth, columns]), or C += that.
+
+    A is read element by element, so it may lie either way: element (m, k) at `m * row_step + k * column_step`.
+    `columns` is a whole panel, or what is left: up to a vector, of which a half does where there are that few.
+    The floor is 0 for ReLU and -inf for none; a NaN is not below it and passes.
+    """
+
+    def emit(builder: Any, arguments: list[Any]) -> None:
+        columns = arguments[9]
+        with builder.if_else(builder.icmp_signed(">", columns, number(LANES))) as (whole, part):
+            with whole:
+                _product(builder, arguments, rows, 2, LANES)
+            with part, builder.if_else(builder.icmp_signed(">", columns, number(HALF))) as (slim, half):
+                with slim:
+                    _product(builder, arguments, rows, 1, LANES)
+                with half:
+                    _product(builder, arguments, rows, 1, HALF)
+
+    return block_function(f"hotloop_tile_{rows}", "poipoiipoipoiifi", emit)
+
+
+def _product(builder: Any, arguments: list[Any], rows: int, vectors: int, lanes: int) -> None:
+    """One vector wide, only `columns` of its lanes are read and written; two wide, all are."""
+    c, c_stride, a, row_step, column_step, b, b_stride, bias, depth, columns, floor, accumulate = arguments
+    access = _Partial(builder, columns, lanes) if vectors == 1 else _Whole()
+    starts = [splat(builder, builder.load(at(builder, bias, number(m))), lanes) for m in range(rows)]
+    lines = [at(builder, a, builder.mul(row_step, number(m))) for m in range(rows)]
+    loop = Loop(builder, depth, 1, [start for start in starts for _ in range(vectors)])
+    b_line = at(builder, b, builder.mul(loop.index, b_stride))
+    right = [access.load(builder, at(builder, b_line, number(v * LANES))) for v in range(vectors)]
+    step = builder.mul(loop.index, column_step)
+    totals = []
+    for m in range(rows):
+        left = splat(builder, builder.load(at(builder, lines[m], step)), lanes)
+        totals += [multiply_add(builder, left, right[v], loop.carried[m * vectors + v]) for v in range(vectors)]
+    _finish(builder, access, loop.close(totals), vectors, (c, c_stride, splat(builder, floor, lanes), accumulate))
+
+
+def _finish(builder: Any, access: Any, totals: list[Any], vectors: int, output: Any) -> None:
+    c, c_stride, floor, accumulate = output
+    places = [
+        at(builder, c, builder.mul(c_stride, number(index // vectors)), number(index % vectors * LANES))
+        for index in range(len(totals))
+    ]
+    with builder.if_else(builder.icmp_signed("!=", accumulate, number(0))) as (adding, writing):
+        with adding:
+            for total, place in zip(totals, places, strict=True):
+                access.store(builder, builder.fadd(access.load(builder, place), total), place)
+        with writing:
+            for total, place in zip(totals, places, strict=True):
+                kept = builder.select(builder.fcmp_ordered("<", total, floor), floor, total)
+                access.store(builder, kept, place)
+
+
+tile_main = _tile(TILE_ROWS)
+tile_4 = _tile(4)
+tile_2 = _tile(2)
+tile_1 = _tile(1)
+
+
+def _transpose(builder: Any, arguments: list[Any]) -> None:
+    """Square of LANES x LANES: the lanes of each pair of rows are exchanged in halves, quarters, ..."""
+    target, target_stride, source, source_stride = arguments
+    rows = [load_vector(builder, at(builder, source, builder.mul(source_stride, number(m)))) for m in range(LANES)]
+    half = LANES // 2
+    while half:
+        low = [lane if not lane & half else LANES + lane - half for lane in range(LANES)]
+        high = [lane + half if not lane & half else LANES + lane for lane in range(LANES)]
+        for m in range(LANES):
+            if not m & half:
+                first, second = rows[m], rows[m + half]
+                rows[m], rows[m + half] = shuffle(builder, first, second, low), shuffle(builder, first, second, high)
+        half //= 2
+    for m, row in enumerate(rows):
+        store_vector(builder, row, at(builder, target, builder.mul(target_stride, number(m))))
+
+
+transpose_square = block_function("hotloop_transpose", "poipoi", _transpose)
+
+
+def _dots(rows: int) -> Any:
+    """out[m] = bias[m] + sum of the first `length` of A[m] * x, whole vectors of it; `length` at least LANES."""
+
+    def emit(builder: Any, arguments: list[Any]) -> None:
+        out, a, a_stride, x, length, bias = arguments
+        lines = [at(builder, a, builder.mul(a_stride, number(m))) for m in range(rows)]
+        whole = builder.and_(length, number(-LANES))
+        loop = Loop(builder, whole, LANES, [ir.Constant(VECTOR, [0.0] * LANES)] * rows)
+        right = load_vector(builder, at(builder, x, loop.index))
+        totals = [
+            multiply_add(builder, load_vector(builder, at(builder, line, loop.index)), right, total)
+            for line, total in zip(lines, loop.carried, strict=True)
+        ]
+        for m, total in enumerate(loop.close(totals)):
+            start = builder.load(at(builder, bias, number(m)))
+            builder.store(_sum_lanes(builder, total, start), at(builder, out, number(m)))
+
+    return block_function(f"hotloop_dots_{rows}", "popoipoipo", emit)
+
+
+def _sum_lanes(builder: Any, vector: Any, start: Any) -> Any:
+    function = declare(builder.module, f"llvm.vector.reduce.fadd.v{LANES}f32", FLOAT, [FLOAT, VECTOR])
+    return builder.call(function, [start, vector], fastmath=["reassoc"])
+
+
+dots_4 = _dots(4)
+dots_1 = _dots(1)
+
+
+def _sum_of_squares(builder: Any, arguments: list[Any]) -> Any:
+    """Over whole vectors; four accumulators, since one waits four cycles for its predecessor."""
+    x, length = arguments
+    whole = builder.and_(length, number(-4 * LANES))
+    loop = Loop(builder, whole, 4 * LANES, [ir.Constant(VECTOR, [0.0] * LANES)] * 4)
+    totals = []
+    for part, total in enumerate(loop.carried):
+        value = load_vector(builder, at(builder, x, loop.index, number(part * LANES)))
+        totals.append(multiply_add(builder, value, value, total))
+    first, second, third, fourth = loop.close(totals)
+    total = builder.fadd(builder.fadd(first, second), builder.fadd(third, fourth))
+    return _sum_lanes(builder, total, ir.Constant(FLOAT, 0.0))
+
+
+sum_of_squares_whole = block_function("hotloop_sum_of_squares", "poi", _sum_of_squares, FLOAT)
+
 
 Matrix = tuple[Array, int, int]
 SteppedMatrix = tuple[Array, int, int, int]

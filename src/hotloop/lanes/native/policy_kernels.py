@@ -1,4 +1,7 @@
-"""All epochs of a PPO or A2C update in one call: gather, forward, loss, backward, clipping, Adam."""
+"""All epochs of a PPO or A2C update in one call: gather, forward, loss, backward, clipping, Adam.
+
+Both networks of an actor-critic, forward and backward, by the kernels of any multilayer network.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,8 @@ import numpy as np
 from hotloop.core.kernels import inline_kernel, kernel
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as network
-from hotloop.lanes.native import policy_plan_kernels as plan
-from hotloop.lanes.native.denormal_kernels import FLUSH, float_mode, set_float_mode
-from hotloop.lanes.native.matrix_kernels import sum_of_squares
+from hotloop.lanes.native.matrix_kernels import sum_of_squares, transpose
+from hotloop.lanes.native.network_kernels import backward, forward
 from hotloop.lanes.native.policy_loss_kernels import (
     choice_probabilities,
     descend_choices,
@@ -22,9 +24,94 @@ from hotloop.lanes.native.policy_loss_kernels import (
     policy_rows,
     value_rows,
 )
-from hotloop.lanes.native.policy_network_kernels import Networks, networks_backward, networks_forward
 from hotloop.lanes.native.unit_kernels import flat
 from hotloop.lanes.native.update_kernels import optimise
+from hotloop.lanes.native.vector_kernels import FLUSH, float_mode, set_float_mode
+from hotloop.maths.action_kernels import draw_actions
+
+Networks = tuple[Array, Array, Array, Array]
+"""Memory plan and workspace of the policy's network and of the value's; when shared, the same twice."""
+
+
+@inline_kernel
+def networks_forward(what: Array, networks: Networks, parameters: Array, obs: Array, rows: int, keep: int) -> None:
+    """Head outputs of obs [rows * F] in both workspaces."""
+    numbers, work, value_numbers, value_work = networks
+    size, end = numbers[network.OBS_SIZE], what[network.POLICY_POLICY_PARAMETERS]
+    transpose((work, numbers[network.INPUT], numbers[network.COLUMN_STRIDE]), (obs, 0, size), rows, size)
+    forward(numbers, parameters[:end], work, rows, numbers[network.HEAD_ONLINE], keep)
+    if not what[network.POLICY_SHARED]:
+        stride = value_numbers[network.COLUMN_STRIDE]
+        transpose((value_work, value_numbers[network.INPUT], stride), (obs, 0, size), rows, size)
+        own = parameters[end : end + what[network.POLICY_VALUE_PARAMETERS]]
+        forward(value_numbers, own, value_work, rows, value_numbers[network.HEAD_ONLINE], keep)
+
+
+@inline_kernel
+def networks_backward(what: Array, networks: Networks, parameters: Array, gradient: Array, obs: Array) -> None:
+    """Gradients of all but the log stds, from those by the head outputs (`HEAD_ROWS`) in both workspaces."""
+    numbers, work, value_numbers, value_work = networks
+    end = what[network.POLICY_POLICY_PARAMETERS]
+    backward(numbers, parameters[:end], work, gradient[:end], obs, 0)
+    if not what[network.POLICY_SHARED]:
+        last = end + what[network.POLICY_VALUE_PARAMETERS]
+        backward(value_numbers, parameters[end:last], value_work, gradient[end:last], obs, 0)
+
+
+@inline_kernel
+def _compute_rows(
+    what: Array, networks: Networks, parameters: Array, obs: Array, outputs: Array, values: Array
+) -> None:
+    """Every row goes through the tiles, even a single one: a row's numbers then do not depend on how many there are."""
+    numbers, work, value_numbers, value_work = networks
+    rows, count, stride = obs.shape[0], what[network.POLICY_OUTPUTS], numbers[network.COLUMN_STRIDE]
+    if rows > numbers[network.ROWS] or obs.shape[1] != numbers[network.OBS_SIZE]:
+        raise ValueError("observations do not fit the native plan: expected at most `rows` rows of obs_size floats")
+    if outputs.shape != (rows, count) or values.size != rows or parameters.size != what[network.POLICY_PARAMETERS]:
+        raise ValueError("arrays do not fit the native plan: expected outputs [N, O], values [N] and all parameters")
+    networks_forward(what, networks, parameters, flat(obs), rows, 0)
+    head = numbers[network.HEAD_ONLINE] + what[network.POLICY_SHARED] * stride
+    transpose((flat(outputs), 0, count), (work, head, stride), count, rows)
+    for b in range(rows):
+        values[b] = value_work[value_numbers[network.HEAD_ONLINE] + b]
+
+
+@kernel
+def run_networks(
+    what: Array,
+    numbers: Array,
+    work: Array,
+    value_numbers: Array,
+    value_work: Array,
+    parameters: Array,
+    obs: Array,
+    outputs: Array,
+    values: Array,
+) -> None:
+    """outputs [N, O] and values [N] of obs [N, F]."""
+    _compute_rows(what, (numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
+
+
+@kernel
+def run_and_draw(
+    what: Array,
+    numbers: Array,
+    work: Array,
+    value_numbers: Array,
+    value_work: Array,
+    parameters: Array,
+    obs: Array,
+    outputs: Array,
+    values: Array,
+    state: Array,
+    mask: Array,
+    counts: Array,
+    action: Array,
+) -> None:
+    """The same, and actions [N, W] drawn from the outputs."""
+    _compute_rows(what, (numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
+    draw_actions(state, outputs, parameters[parameters.size - what[network.POLICY_CONTINUOUS] :], mask, counts, action)
+
 
 Float: Any = np.float32
 Rollout = tuple[Array, Array, Array, Array, Array, Array]
@@ -44,7 +131,11 @@ def _loss(
     (numbers, work, value_numbers, value_work), (old_log_p, old_p, old_log_std, _) = networks, old
     outputs, action, values, returns, advantage, weight = rollout
     log_p, p, entropies, by_mean, by_log_std, measures, slopes = scratch
-    stride, first, last = numbers[network.COLUMN_STRIDE], what[plan.SHARED], parameters.size - what[plan.CONTINUOUS]
+    stride, first, last = (
+        numbers[network.COLUMN_STRIDE],
+        what[network.POLICY_SHARED],
+        parameters.size - what[network.POLICY_CONTINUOUS],
+    )
     head, log_std = numbers[network.HEAD_ONLINE] + first * stride, parameters[last:]
     to, step = numbers[network.HEAD_ROWS] + first, numbers[network.HEAD_STRIDE]
     choice_probabilities(what, work, head, 1, stride, masks, chosen, log_p, p)
@@ -82,17 +173,22 @@ def _minibatch(
     networks_forward(what, networks, parameters, gathered, chosen.size, 1)
     _loss(what, reals, networks, parameters, gradient, rollout, masks, chosen, old, scratch, sums)
     networks_backward(what, networks, parameters, gradient, gathered)
-    value_loss, entropy = reals[plan.VALUE_WEIGHT] * sums[plan.VALUE_LOSS], sums[plan.ENTROPY]
-    sums[plan.LOSS] = sums[plan.POLICY_LOSS] + value_loss - reals[plan.ENTROPY_WEIGHT] * entropy
+    value_loss, entropy = (
+        reals[network.POLICY_VALUE_WEIGHT] * sums[network.POLICY_VALUE_LOSS],
+        sums[network.POLICY_ENTROPY],
+    )
+    sums[network.POLICY_LOSS] = (
+        sums[network.POLICY_POLICY_LOSS] + value_loss - reals[network.POLICY_ENTROPY_WEIGHT] * entropy
+    )
 
 
 @inline_kernel
 def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, order: Array, lr: Array) -> None:
     """Kernels write where the plan says; what does not fit would be somebody else's memory."""
     for each in vectors:
-        if each.size != what[plan.PARAMETERS]:
+        if each.size != what[network.POLICY_PARAMETERS]:
             raise ValueError("vectors do not fit the native plan: expected as many floats as parameters")
-    rows, numbers = what[plan.ROWS], networks[0]
+    rows, numbers = what[network.POLICY_ROWS], networks[0]
     if obs.shape[1] != numbers[network.OBS_SIZE] or rows != numbers[network.ROWS] or rows != networks[2][network.ROWS]:
         raise ValueError("observations do not fit the native plan")
     if order.shape[1] != obs.shape[0] or obs.shape[0] % rows or lr.size != order.size // rows:
@@ -105,15 +201,18 @@ def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Arr
 @inline_kernel
 def _check_rollout(what: Array, count: int, rollout: Rollout, masks: Array) -> None:
     outputs, action, values, returns, advantage, weight = rollout
-    width, logits = what[plan.CHOICES] + what[plan.CONTINUOUS], what[plan.OUTPUTS] - what[plan.CONTINUOUS]
-    fits = outputs.size == count * what[plan.OUTPUTS] and action.size == count * width
+    width, logits = (
+        what[network.POLICY_CHOICES] + what[network.POLICY_CONTINUOUS],
+        what[network.POLICY_OUTPUTS] - what[network.POLICY_CONTINUOUS],
+    )
+    fits = outputs.size == count * what[network.POLICY_OUTPUTS] and action.size == count * width
     for each in (values, returns, advantage, weight):
         fits = fits and each.size == count
     if not fits or (masks.size > 0 and masks.size != count * logits):
         raise ValueError("the rollout does not fit the native plan: expected M rows of everything")
     for row in range(count):
-        for part in range(what[plan.CHOICES]):
-            if not 0 <= action[row * width + part] < what[plan.COUNTS + part]:
+        for part in range(what[network.POLICY_CHOICES]):
+            if not 0 <= action[row * width + part] < what[network.POLICY_COUNTS + part]:
                 raise ValueError("the rollout holds a choice that does not exist")
 
 
@@ -159,10 +258,15 @@ def run_epochs(
     _check_rollout(what, obs.shape[0], rollout, masks)
     mode = float_mode()
     set_float_mode(mode | FLUSH)
-    rows, count, width, sums = what[plan.ROWS], obs.shape[0], what[plan.OUTPUTS], np.zeros(plan.GRADIENT_NORM + 1)
-    seen, rest = flat(obs), parameters.size - what[plan.CONTINUOUS]
+    rows, count, width, sums = (
+        what[network.POLICY_ROWS],
+        obs.shape[0],
+        what[network.POLICY_OUTPUTS],
+        np.zeros(network.POLICY_GRADIENT_NORM + 1),
+    )
+    seen, rest = flat(obs), parameters.size - what[network.POLICY_CONTINUOUS]
     every, chosen_rows = old[3], flat(order)
-    for i in range(what[plan.CONTINUOUS]):
+    for i in range(what[network.POLICY_CONTINUOUS]):
         old[2][i] = parameters[rest + i]
     choice_probabilities(what, outputs, 0, width, 1, masks, every, old[0], old[1])
     made, per_epoch, good = 0, count // rows, True
@@ -175,16 +279,16 @@ def run_epochs(
                 what, reals, networks, parameters, gradient, seen, gathered, rollout, masks, chosen, old, scratch, sums
             )
             norm = math.sqrt(sum_of_squares(gradient))
-            sums[plan.GRADIENT_NORM] = norm
+            sums[network.POLICY_GRADIENT_NORM] = norm
             for i in range(sums.size):
                 stats[i, made] = sums[i]
-            good = math.isfinite(sums[plan.LOSS]) and math.isfinite(norm)
+            good = math.isfinite(sums[network.POLICY_LOSS]) and math.isfinite(norm)
             if not good:
                 break
             optimise(constants, parameters, gradient, (mean, square), norm, lr[made], first_update + made + 1)
             made += 1
-            kl += sums[plan.KL]
-        if not good or (reals[plan.KL_STOP] > 0.0 and kl / per_epoch > reals[plan.KL_STOP]):
+            kl += sums[network.POLICY_KL]
+        if not good or (reals[network.POLICY_KL_STOP] > 0.0 and kl / per_epoch > reals[network.POLICY_KL_STOP]):
             break
     set_float_mode(mode)
     return made, good

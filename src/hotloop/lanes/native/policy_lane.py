@@ -14,16 +14,15 @@ from numba import types
 from torch import nn
 
 from hotloop.core.types import Array, Obs, Rollout, RolloutRow, UpdateStats
-from hotloop.lanes.native import policy_plan_kernels as plan
+from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
-from hotloop.lanes.native.policy_kernels import run_epochs
+from hotloop.lanes.native.policy_kernels import run_and_draw, run_epochs, run_networks
 from hotloop.lanes.native.policy_loss_kernels import MEASURES
-from hotloop.lanes.native.policy_network_kernels import run_and_draw, run_networks
 from hotloop.lanes.native.unit_kernels import mask_vector, prepare_units, real_matrix, real_vector, vector, whole
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.policy_objective import Minibatches, PolicyObjective, PolicyShared, PolicySpec
-from hotloop.maths.actions import NO_MASK
+from hotloop.maths.distributions import NO_MASK
 from hotloop.nets.actor_critic import ActorCriticLayout
 
 _matrix = types.float32[:, ::1]
@@ -170,15 +169,15 @@ def network_layouts(layout: ActorCriticLayout, outputs: int) -> list[NativeLayou
 
 def _whole_numbers(spec: PolicySpec, layout: ActorCriticLayout, layouts: list[NativeLayout]) -> Array:
     sizes = [each.num_parameters for each in layouts] + [0]
-    actions, what = spec.actions, np.zeros(plan.COUNTS + len(spec.actions.counts), np.int64)
-    what[plan.SHARED] = layout.shared
-    what[plan.POLICY_PARAMETERS], what[plan.VALUE_PARAMETERS] = sizes[:2]
-    what[plan.PARAMETERS] = sum(sizes) + actions.continuous
-    what[plan.OUTPUTS], what[plan.CONTINUOUS] = actions.num_outputs, actions.continuous
-    what[plan.SQUASHED], what[plan.PLAIN] = actions.squashed, spec.policy_loss == "plain"
-    what[plan.NORMALISE], what[plan.ROWS] = spec.normalise_advantage, spec.rows
-    what[plan.CHOICES] = len(actions.counts)
-    what[plan.COUNTS :] = actions.counts
+    actions, what = spec.actions, np.zeros(plan.POLICY_COUNTS + len(spec.actions.counts), np.int64)
+    what[plan.POLICY_SHARED] = layout.shared
+    what[plan.POLICY_POLICY_PARAMETERS], what[plan.POLICY_VALUE_PARAMETERS] = sizes[:2]
+    what[plan.POLICY_PARAMETERS] = sum(sizes) + actions.continuous
+    what[plan.POLICY_OUTPUTS], what[plan.POLICY_CONTINUOUS] = actions.num_outputs, actions.continuous
+    what[plan.POLICY_SQUASHED], what[plan.POLICY_PLAIN] = actions.squashed, spec.policy_loss == "plain"
+    what[plan.POLICY_NORMALISE], what[plan.POLICY_ROWS] = spec.normalise_advantage, spec.rows
+    what[plan.POLICY_CHOICES] = len(actions.counts)
+    what[plan.POLICY_COUNTS :] = actions.counts
     return what
 
 

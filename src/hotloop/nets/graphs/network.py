@@ -12,9 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from hotloop.core.graphs import GraphSpec
-from hotloop.nets.graph_settings import GraphNetworkSettings
-from hotloop.nets.graphs.attention import attend, segment_sum
-from hotloop.nets.graphs.messages import GraphTensors, Messages
+from hotloop.nets.graphs.attention import GraphTensors, Messages, attend, segment_sum
+from hotloop.nets.settings import GraphNetworkSettings
 
 POLICY_GAIN = 0.01
 LINK_SCALE = 0.02

@@ -1,4 +1,9 @@
-"""A network wired like any directed acyclic graph: one weight per edge, one bias per node that is no input."""
+"""A network wired like any directed acyclic graph: one weight per edge, one bias per node that is no input.
+
+The same network node by node in PyTorch: for other devices, torch.compile and second derivatives.
+
+A graph as a Q-network: its output nodes are the Q-values, with no linear layer after them.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,69 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from hotloop.nets.modules import as_vector, dueling_q
+from hotloop.nets.settings import NetworkSettings
 from hotloop.nets.topology.convert import Given, read_networkx, write_networkx
-from hotloop.nets.topology.fused import DTYPES, Wiring, all_values, fused_forward
+from hotloop.nets.topology.fused import (
+    DTYPES,
+    ParameterView,
+    Wiring,
+    all_values,
+    as_number,
+    fused_forward,
+    names_of,
+    plain_name,
+)
+from hotloop.nets.topology.generators import dense, dense_small_world, small_world
 from hotloop.nets.topology.graph import Node, Topology, TopologyError
-from hotloop.nets.topology.plain import Plan, plain_forward, plain_values
-from hotloop.nets.topology.topology_kernels import CODES, LINEAR
-from hotloop.nets.topology.views import ParameterView, as_number, names_of, plain_name
+from hotloop.nets.topology.topology_kernels import CODES, LEAK, LEAKY_RELU, LINEAR, TANH
 
 if TYPE_CHECKING:
     import networkx
+
+
+class Plan:
+    """The graph as plain lists, which torch.compile can look into."""
+
+    def __init__(self, graph: Topology, codes: list[int]) -> None:
+        starts, sources = graph.starts.tolist(), graph.sources.tolist()
+        self.rows: list[list[int]] = [sources[start:end] for start, end in zip(starts, starts[1:], strict=False)]
+        self.widths = [len(row) for row in self.rows]
+        self.codes = codes
+        self.outputs: list[int] = graph.output_positions.tolist()
+
+    def __deepcopy__(self, memo: Any) -> Plan:
+        return self  # nothing in it changes
+
+
+def plain_values(obs: Tensor, weight: Tensor, bias: Tensor, plan: Plan) -> list[Tensor]:
+    """The value [B] of every node by position.
+
+    A list of rows, never rows written into one tensor: autograd refuses the backward of a tensor that was changed after
+    its rows were read.
+    """
+    values = list(obs.unbind(-1))
+    parts = zip(plan.rows, plan.codes, weight.split(plan.widths), bias.unbind(), strict=True)
+    for sources, code, weights, node_bias in parts:
+        before = [values[source] for source in sources]
+        total = weights @ torch.stack(before) if before else torch.zeros_like(obs[..., 0])
+        values.append(_activate(total + node_bias, code))
+    return values
+
+
+def plain_forward(obs: Tensor, weight: Tensor, bias: Tensor, plan: Plan) -> Tensor:
+    """[B, I] -> [B, O]."""
+    values = plain_values(obs, weight, bias, plan)
+    return torch.stack([values[position] for position in plan.outputs], -1)
+
+
+def _activate(total: Tensor, code: int) -> Tensor:
+    if code == LEAKY_RELU:
+        return functional.leaky_relu(total, LEAK)
+    return torch.tanh(total) if code == TANH else total
+
 
 INITIAL_SPREAD = 0.1
 Activation = Literal["leaky_relu", "tanh"]
@@ -147,3 +205,49 @@ class TopologyNetwork(nn.Module):
             f"{len(graph.nodes)} nodes, {graph.num_edges} edges, {len(graph.inputs)} -> {len(graph.outputs)}, "
             f"{self.activation}{'' if self.activate_outputs else ' but at the outputs'}"
         )
+
+
+class TopologyTorso(nn.Module):
+    """Any observation, flattened, at the input nodes of a generated graph."""
+
+    def __init__(self, settings: NetworkSettings, num_in: int, num_out: int) -> None:
+        super().__init__()
+        topology = settings.topology
+        self.network = TopologyNetwork(
+            generate(settings, num_in, num_out),
+            activation=topology.activation,
+            activate_outputs=topology.activate_outputs,
+            learn_biases=topology.learn_biases,
+        )
+
+    def forward(self, obs: Tensor | dict[str, Tensor]) -> Tensor:
+        return self.network(as_vector(obs))
+
+
+class OutputNodes(nn.Module):
+    """Nodes [B, A x Z] as Q [B, A] or logits [B, A, Z]; dueling: the Z nodes of the state's value come first."""
+
+    def __init__(self, num_actions: int, atoms: int, dueling: bool) -> None:
+        super().__init__()
+        self.shape = (num_actions, atoms)
+        self.dueling = dueling
+        self.num_in = num_actions * atoms + (atoms if dueling else 0)
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        atoms = self.shape[1]
+        if self.dueling:
+            q = dueling_q(nodes[..., :atoms].unsqueeze(-2), nodes[..., atoms:].unflatten(-1, self.shape))
+        else:
+            q = nodes.unflatten(-1, self.shape)
+        return q if atoms > 1 else q.squeeze(-1)
+
+
+def generate(settings: NetworkSettings, num_in: int, num_out: int) -> Topology:
+    """The graph of the settings between so many inputs and outputs."""
+    topology = settings.topology
+    if topology.generator == "small_world":
+        shape = (topology.hidden, num_out, topology.ring_degree)
+        return small_world(num_in, *shape, topology.rewiring, topology.graph_seed)
+    if topology.generator == "dense":
+        return dense(num_in, settings.hidden, num_out)
+    return dense_small_world(num_in, settings.hidden, num_out, topology.rewiring, topology.graph_seed)

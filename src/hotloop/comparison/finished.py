@@ -1,0 +1,137 @@
+"""Runs that are there already: named as an arm, or lying where one of the same settings and seed would be trained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hotloop.algos.registry import class_of
+from hotloop.core.errors import HotloopError, RunError
+from hotloop.core.settings import as_tree, build, flatten
+from hotloop.presets import preset_names
+from hotloop.runs.directory import ABOUT, Run, is_run
+from hotloop.runs.files import hotloop_version, read_json_table
+
+NOT_LEARNING = ("run_dir", "trust", "seed")
+"""Settings in which two runs of an arm may differ (the seed is checked by itself)."""
+
+
+@dataclass(frozen=True)
+class FoundRuns:
+    name: str
+    paths: tuple[Path, ...]
+    settings: Mapping[str, Any]
+
+
+def find_runs(words: Sequence[str]) -> list[FoundRuns]:
+    """The arms in one or more folders: runs, a folder of runs, or a folder of such folders, which is an arm each."""
+    paths = [Path(word) for word in words]
+    for path in paths:
+        if not path.is_dir():
+            raise RunError(f"{path} is no folder", "an arm of finished runs is made of folders only, without settings")
+    direct = [run for path in paths for run in ([path] if is_run(path) else _runs_in(path))]
+    if direct:
+        return [_found(paths[0].resolve().name, direct)]
+    deeper = [(folder.name, runs) for path in paths for folder in _arm_folders(path) if (runs := _runs_in(folder))]
+    if not deeper:
+        raise RunError(
+            f"{paths[0]} holds no run", "give a run, or a folder of runs; `hotloop runs` lists those there are"
+        )
+    return [_found(name, runs) for name, runs in deeper]
+
+
+def holds_runs(word: str) -> bool:
+    """Whether a word names a run or a folder of runs. A preset's name never does: `./name` is the folder."""
+    path = Path(word)
+    if not word or word in preset_names() or not path.is_dir():
+        return False
+    return is_run(path) or bool(_runs_in(path)) or any(_runs_in(folder) for folder in _folders(path))
+
+
+def _found(name: str, paths: Sequence[Path]) -> FoundRuns:
+    """They must be one arm: equal but for the seed."""
+    by_seed: dict[Any, Path] = {}
+    first = settings_of(paths[0])
+    for path in paths:
+        settings = settings_of(path)
+        names = differing(settings, first)
+        if names:
+            raise RunError(
+                f"{paths[0]} and {path} differ in {', '.join(names[:3])}, so that they are not seeds of one arm",
+                "name the runs of each arm: `one=RUN RUN ...` in quotes",
+            )
+        seed = settings["seed"]
+        if seed in by_seed:
+            raise RunError(f"{by_seed[seed]} and {path} have the same seed, {seed}", "leave one of them out")
+        by_seed[seed] = path
+    ordered = sorted(by_seed)
+    return FoundRuns(name, tuple(by_seed[seed] for seed in ordered), first)
+
+
+def settings_of(path: Path) -> dict[str, Any]:
+    """All settings of a run, those it was not told about at their defaults."""
+    found = Run.open(path).settings()
+    return as_tree(build(class_of(found), found, source=str(path / "settings.toml")))
+
+
+def differing(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Names of settings in which two trees would not learn the same, the seed aside."""
+    one, other = flatten(of_learning(there)), flatten(of_learning(now))
+    absent = object()
+    return sorted(name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent))
+
+
+def of_learning(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in NOT_LEARNING}
+
+
+class Elsewhere:
+    """Finished runs of this version under `root`, two folders deep at most; read when first asked for."""
+
+    def __init__(self, root: Path | None) -> None:
+        self._root = root
+        self._found: list[tuple[Path, dict[str, Any]]] | None = None
+
+    def find(self, settings: Mapping[str, Any], seed: int) -> Path | None:
+        if self._found is None:
+            self._found = list(self._look())
+        for path, there in self._found:
+            if there["seed"] == seed and not differing(there, settings):
+                return path
+        return None
+
+    def _look(self) -> Iterator[tuple[Path, dict[str, Any]]]:
+        if self._root is None or not self._root.is_dir():
+            return
+        near = _folders(self._root)
+        for path in [*near, *[deep for folder in near for arm in _folders(folder) for deep in [arm, *_folders(arm)]]]:
+            if is_run(path):
+                with suppress(HotloopError):  # a damaged one is no use, and no reason to stop
+                    run = Run.open(path)
+                    if run.finished and run.read_json(ABOUT).get("hotloop") == hotloop_version():
+                        yield path, settings_of(path)
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(entry for entry in path.iterdir() if entry.is_dir()) if not is_run(path) else []
+
+
+def _arm_folders(path: Path) -> list[Path]:
+    """As the comparison that made them had them, else by name."""
+    labels: list[str] = []
+    with suppress(HotloopError, KeyError, TypeError):
+        labels = [folder_name(arm["label"]) for arm in read_json_table(path / "compare.json")["arms"]]
+    order = {name: place for place, name in enumerate(labels)}
+    return sorted(_folders(path), key=lambda folder: (order.get(folder.name, len(order)), folder.name))
+
+
+def folder_name(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", label).strip("-.")
+
+
+def _runs_in(path: Path) -> list[Path]:
+    return [entry for entry in _folders(path) if is_run(entry)]

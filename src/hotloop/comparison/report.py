@@ -1,0 +1,232 @@
+"""From finished jobs to one comparison, and the files it leaves in its folder.
+
+The comparison as Markdown: `table.md` in its folder, or a part of a page that people write around.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hotloop.comparison.finished import of_learning
+from hotloop.comparison.jobs import Job
+from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
+from hotloop.comparison.summary import ArmSummary, common_span, default_margin, default_threshold
+from hotloop.comparison.verdict import Contrast, contrasts
+from hotloop.comparison.words import arm_rows, as_markdown, details, pair_rows, plain, sentence
+from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.settings import flatten
+from hotloop.render.chart import Chart, Frame, as_svg, lay_out
+from hotloop.render.numbers import time_unit
+from hotloop.runs.files import SCHEMA, explained, finite_or_null, hotloop_version, make_folder, write_file
+
+CURVES: Mapping[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
+NOT_COUNTED = "start-up, compilation, evaluation and checkpoints not counted"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked, as far as it shows in the answer; None: by the rule."""
+
+    command: str
+    measure: str
+    threshold: float | None
+    seeds: int
+    workers: int
+    cores: int
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    question: Question
+    jobs: Sequence[Job]
+    summaries: Sequence[ArmSummary]
+    margin: float | None = None
+
+    @property
+    def failed(self) -> list[Job]:
+        return [job for job in self.jobs if job.status == "failed"]
+
+    @property
+    def threshold(self) -> float | None:
+        return self.summaries[0].threshold
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        return contrasts(self.summaries, self.margin)
+
+    @cached_property
+    def differing_settings(self) -> dict[str, list[Any]]:
+        """For each setting in which arms differ its value in each of them; None where an arm has no such setting."""
+        flat = [flatten(of_learning(summary.arm.settings)) for summary in self.summaries]
+        names = list(dict.fromkeys(name for tree in flat for name in tree))
+        rows = {name: [tree.get(name) for tree in flat] for name in names}
+        return {name: values for name, values in rows.items() if any(value != values[0] for value in values)}
+
+    def as_data(self) -> dict[str, Any]:
+        question = self.question
+        return {
+            "command": question.command,
+            "hotloop": hotloop_version(),
+            "measure": question.measure,
+            "threshold": self.threshold,
+            "threshold_given": question.threshold is not None,
+            "margin": self.margin,
+            "margin_given": question.margin is not None,
+            "area_env_steps": self.summaries[0].span,
+            "seeds": question.seeds,
+            "workers": question.workers,
+            "cores": question.cores,
+            "reused": sum(job.reused for job in self.jobs),
+            "arms": [summary.as_data() for summary in self.summaries],
+            "contrasts": [
+                contrast.as_data() | {"verdict": sentence(contrast), "details": details(contrast, self.threshold)}
+                for contrast in self.contrasts
+            ],
+            "differing_settings": self.differing_settings,
+            "failed": [{"arm": job.arm.label, "seed": job.seed, "error": job.error} for job in self.failed],
+        }
+
+
+def collect(question: Question, jobs: Sequence[Job]) -> Comparison:
+    """Read what the jobs left. A run that cannot be read is a failed one."""
+    arms = list({job.arm.label: job.arm for job in jobs}.values())
+    runs: dict[str, list[RunMeasures]] = {arm.label: [] for arm in arms}
+    for job in jobs:
+        if job.status == "finished":
+            try:
+                runs[job.arm.label].append(read_measures(job.path, question.measure))
+            except RunError as error:
+                job.status, job.error = "failed", str(error)
+    span = common_span([runs[arm.label] for arm in arms])
+    summaries = [ArmSummary(arm, runs[arm.label], question.threshold, span) for arm in arms]
+    if question.threshold is None:
+        threshold = default_threshold(summaries[0])
+        summaries = [replace(summary, threshold=threshold) for summary in summaries]
+    margin = default_margin(summaries[0]) if question.margin is None else question.margin
+    return Comparison(question, jobs, summaries, margin)
+
+
+def write_files(comparison: Comparison, folder: Path) -> None:
+    """`compare.json` and both curves as SVG; the page in words is `write_table`'s."""
+    data = {"schema": SCHEMA, **finite_or_null(comparison.as_data())}
+    write_file(folder / "compare.json", json.dumps(data, indent=2, allow_nan=False).encode() + b"\n")
+    for against, name in CURVES.items():
+        write_file(folder / f"{name}.svg", as_svg(chart_of(comparison, against)).encode())
+
+
+def chart_of(comparison: Comparison, against: Against) -> Chart:
+    question = comparison.question
+    found = [learning_curve(summary.label, summary.runs, against) for summary in comparison.summaries]
+    curves = [curve for curve in found if curve is not None]
+    name = question.measure.replace("_", " ")
+    title, subtitle = f"{name.capitalize()} against ", _over_seeds(comparison.summaries)
+    if against == "env_steps":
+        return lay_out(curves, Frame(title + "env steps", subtitle, "env steps", comparison.threshold))
+    unit, scale = time_unit(max((float(curve.x[-1]) for curve in curves), default=0.0))
+    x_label = f"{unit} of training"
+    frame = Frame(title + "training time", subtitle, x_label, comparison.threshold, NOT_COUNTED, scale)
+    return lay_out(curves, frame)
+
+
+def _over_seeds(summaries: Sequence[ArmSummary]) -> str:
+    counts = sorted({len(summary.runs) for summary in summaries if summary.runs})
+    if counts in ([], [1]):
+        return "one seed"
+    return (
+        f"mean of {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} seeds, band: 95 % bootstrap interval"
+    )
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """How the figures came about, a sentence each."""
+    question, reused = comparison.question, sum(job.reused for job in comparison.jobs)
+    at_once = "one run at a time" if question.workers == 1 else f"{question.workers} runs at once"
+    sentences = [
+        f"{question.measure} of the best weights of each seed on fresh episodes, and over the run (area under the "
+        "curve against env steps, divided by its width): interquartile means with bootstrap intervals.",
+        f"Rates and seconds as measured with {at_once} on {question.cores} cores"
+        + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
+        f"Training s: {NOT_COUNTED}; all s: everything.",
+    ]
+    if comparison.threshold is not None:
+        rule = "" if question.threshold is not None else " (nine tenths of what the first arm learned)"
+        sentences.append(
+            f"To {comparison.threshold:g}{rule}: median over seeds of the first periodic evaluation that got there; "
+            "- where half of them or more never did."
+        )
+    if comparison.contrasts and comparison.margin is not None:
+        rule = "as given" if question.margin is not None else "a twentieth of what the first arm learned"
+        sentences.append(f"As good: within ±{comparison.margin:g} ({rule}). Ratios above 1 are in the arm's favour.")
+    if 1 < min(len(summary.runs) for summary in comparison.summaries) < 6:
+        sentences.append("With fewer than 6 seeds the bootstrap interval is hardly more than their range.")
+    return sentences
+
+
+_AGAINST: Mapping[Against, str] = {"env_steps": "env steps", "seconds": "training time"}
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+def as_page(comparison: Comparison, pictures: Mapping[Against, str]) -> str:
+    """Tables, verdicts, both figures with the command under each, and how all that is to be read."""
+    question, threshold = comparison.question, comparison.threshold
+    verdicts = [
+        f"- **{plain(sentence(contrast))}** " + plain(" ".join(details(contrast, threshold))) + "\n"
+        for contrast in comparison.contrasts
+    ]
+    parts = [
+        as_markdown(arm_rows(comparison.summaries, question.measure, threshold)),
+        as_markdown(pair_rows(comparison.contrasts, threshold)),
+        "".join(verdicts),
+        "".join(f"- failed: {plain(job.name)}\n" for job in comparison.failed),
+        *[
+            f"![{question.measure} against {name}]({pictures[against]})\n\n```\n{question.command}\n```\n"
+            for against, name in _AGAINST.items()
+        ],
+        "\n".join(notes(comparison)) + "\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def write_table(comparison: Comparison, folder: Path) -> None:
+    page = as_page(comparison, {against: f"{name}.svg" for against, name in CURVES.items()})
+    write_file(folder / "table.md", page.encode())
+
+
+def parse_target(text: str) -> tuple[Path, str]:
+    """`FILE.md[#NAME]`; the name is the file's where none is given."""
+    file, _, name = text.partition("#")
+    name = name or Path(file).stem
+    if not file.endswith(".md") or not _NAME.fullmatch(name):
+        raise SettingsError(f"`--markdown` is `{text}`, expected FILE.md or FILE.md#NAME, NAME of letters and digits")
+    return Path(file), name
+
+
+def write_part(comparison: Comparison, file: Path, name: str) -> None:
+    """Put the page between two marks in `file`, in the place of what stood there, or at its end; figures lie beside."""
+    folder = file.parent
+    make_folder(folder)
+    pictures: dict[Against, str] = {against: f"{name}-{against.replace('_', '-')}.svg" for against in CURVES}
+    for against, picture in pictures.items():
+        write_file(folder / picture, as_svg(chart_of(comparison, against)).encode())
+    with explained("read", file):
+        before = file.read_text() if file.exists() else f"# {name}\n"
+    write_file(file, with_part(before, name, as_page(comparison, pictures)).encode())
+
+
+def with_part(before: str, name: str, content: str) -> str:
+    start, end = f"<!-- compare {name} -->", f"<!-- end of compare {name} -->"
+    part = f"{start}\n\n{content}\n{end}"
+    if start not in before:
+        return f"{before.rstrip()}\n\n{part}\n"
+    head, _, rest = before.partition(start)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise SettingsError(f"`{start}` has no `{end}` after it", "put that line back where the part ended")
+    return head + part + tail

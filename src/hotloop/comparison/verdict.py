@@ -1,0 +1,217 @@
+"""What one arm did to learning and to speed, compared with the first: the decision rule.
+
+Learning is judged by two measures of each seed: the final score, and the area under its curve against env steps
+(the mean score over the run). For each measure
+
+1. a difference is *seen* where dealing the pooled seeds to two arms at random would part their ranks as far in at most
+   5 % of all deals (exact rank test, two-sided), after Holm's correction over all measures and arms of the command;
+2. the arms are *equal* where the 95 % interval of the difference of interquartile means lies within the margin on both
+   sides. Equal wins over seen: a difference that small is real but of no account;
+3. neither: *unseen*. Nothing was shown, and how many seeds would show a difference of one margin is said.
+
+Both equal: as good. One worse (better) and the other not better (worse): worse (better). One of each: mixed. Else
+unseen. With so few seeds that not even fully separated arms would count as seen: too few, and nothing is claimed.
+
+Speed is the ratio of training seconds to the threshold (medians; a seed that never gets there counts as later than all
+others), or, where neither arm gets there, that of env steps per second: faster or slower where its 95 % interval lies
+beyond 1.05 or 1/1.05, as fast where it lies between, unclear else. An arm that makes more env steps per second and
+does not get there is slower. Where seconds to the threshold are unclear but learning is as good, env steps per second
+decide: equal learning per env step at more env steps per second is faster.
+
+On identical arms (another lane, say) rule 1 holds the chance of "better" or "worse" below 5 %, whatever the
+distribution of scores, because ranks are dealt exactly; tests/comparison/test_compare_verdict.py repeats it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from hotloop.comparison.statistics import (
+    LEVEL,
+    REPEATS,
+    Draws,
+    Estimate,
+    can_tell,
+    chance_of_splits,
+    difference_for,
+    holm,
+    interquartile_mean,
+    seeds_for,
+)
+from hotloop.comparison.summary import ArmSummary, estimate_as_data
+from hotloop.core.types import Array
+
+Finding = Literal["better", "worse", "equal", "unseen"]
+Learning = Literal["better", "worse", "mixed", "as good", "unseen", "too few"]
+Speed = Literal["faster", "slower", "as fast", "unclear", "unknown"]
+SPEED_MARGIN = 1.05
+
+
+@dataclass(frozen=True)
+class MeasureContrast:
+    """One measure of learning, arm minus reference."""
+
+    name: Literal["final score", "area"]
+    difference: Estimate
+    improvement: Estimate
+    chance: float  # as adjusted, once all are known
+    seeds_needed: int  # in each arm, to see a difference of one margin
+    visible: float  # difference that these seeds would show in four cases of five
+    margin: float
+
+    @property
+    def finding(self) -> Finding:
+        interval = self.difference.interval
+        if interval is not None and -self.margin <= interval.low and interval.high <= self.margin:
+            return "equal"
+        if self.chance <= 1 - LEVEL + 1e-12:
+            assert self.improvement.value is not None
+            return "better" if self.improvement.value > 0.5 else "worse"
+        return "unseen"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """An arm against the reference."""
+
+    arm: str
+    reference: str
+    seeds: tuple[int, int]  # of the reference, of the arm
+    tests: int  # made by the whole command
+    paired: bool
+    measures: Sequence[MeasureContrast]
+    seconds_ratio: Estimate  # above 1: the arm is sooner
+    env_steps_ratio: Estimate  # above 1: the arm needs fewer
+    rate_ratio: Estimate  # above 1: the arm makes more env steps per second
+
+    @property
+    def learning(self) -> Learning:
+        if not can_tell(self.seeds, self.tests):
+            return "too few"
+        found = {measure.finding for measure in self.measures}
+        if {"better", "worse"} <= found:
+            return "mixed"
+        if "worse" in found:
+            return "worse"
+        if "better" in found:
+            return "better"
+        return "as good" if found == {"equal"} else "unseen"
+
+    @property
+    def speed(self) -> Speed:
+        first, second = speed_of(self.seconds_ratio), speed_of(self.rate_ratio)
+        if first == "unknown" or (first == "unclear" and self.learning == "as good"):
+            return second
+        return first
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "arm": self.arm,
+            "against": self.reference,
+            "paired": self.paired,
+            "learning": self.learning,
+            "speed": self.speed,
+            "measures": [_measure_as_data(measure) for measure in self.measures],
+            **estimate_as_data("seconds_to_threshold_ratio", self.seconds_ratio),
+            **estimate_as_data("env_steps_to_threshold_ratio", self.env_steps_ratio),
+            **estimate_as_data("env_steps_per_second_ratio", self.rate_ratio),
+        }
+
+
+def contrasts(summaries: Sequence[ArmSummary], margin: float | None, repeats: int = REPEATS) -> list[Contrast]:
+    """Every arm against the first; `repeats` draws for each interval."""
+    if len(summaries) < 2 or not summaries[0].runs or margin is None:
+        return []
+    tests = sum(len(_measures_of(summaries[0], other)) for other in summaries[1:])
+    raw = [_contrast(summaries[0], other, margin, max(1, tests), repeats) for other in summaries[1:] if other.runs]
+    chances = iter(holm([measure.chance for contrast in raw for measure in contrast.measures]))
+    return [
+        replace(contrast, measures=[replace(measure, chance=next(chances)) for measure in contrast.measures])
+        for contrast in raw
+    ]
+
+
+def speed_of(ratio: Estimate) -> Speed:
+    if ratio.value is None or ratio.interval is None:
+        return "unknown"
+    low, high = ratio.interval
+    if low > SPEED_MARGIN:
+        return "faster"
+    if high < 1 / SPEED_MARGIN:
+        return "slower"
+    return "as fast" if low >= 1 / SPEED_MARGIN and high <= SPEED_MARGIN else "unclear"
+
+
+def _contrast(reference: ArmSummary, arm: ArmSummary, margin: float, tests: int, repeats: int) -> Contrast:
+    n, m = len(reference.runs), len(arm.runs)
+    paired = sorted(reference.seeds) == sorted(arm.seeds) and len(set(arm.seeds)) == m
+    if paired:
+        reference, arm = _by_seed(reference), _by_seed(arm)
+    draws = Draws(n, m, paired=paired, repeats=repeats)
+    found = [
+        _measure(name, first, second, draws, margin, tests) for name, first, second in _measures_of(reference, arm)
+    ]
+    arrives = any(2 * summary.arrived > len(summary.runs) for summary in (reference, arm))
+    nothing = Estimate(None)
+    return Contrast(
+        arm=arm.label,
+        reference=reference.label,
+        seeds=(n, m),
+        tests=tests,
+        paired=paired,
+        measures=found,
+        seconds_ratio=draws.time_ratio(reference.all_seconds_to, arm.all_seconds_to) if arrives else nothing,
+        env_steps_ratio=draws.time_ratio(reference.all_env_steps_to, arm.all_env_steps_to) if arrives else nothing,
+        rate_ratio=draws.rate_ratio(reference.rates, arm.rates) if _positive(reference, arm) else nothing,
+    )
+
+
+def _measure(name: Any, first: Array, second: Array, draws: Draws, margin: float, tests: int) -> MeasureContrast:
+    freedom = len(first) + len(second) - 2
+    squares = float(np.var(first) * len(first) + np.var(second) * len(second))
+    spread = math.sqrt(squares / freedom) if freedom > 0 else math.inf
+    harmonic = 2 / (1 / len(first) + 1 / len(second))
+    return MeasureContrast(
+        name=name,
+        difference=draws.difference(first, second, interquartile_mean),
+        improvement=draws.improvement(first, second),
+        chance=chance_of_splits(first, second),
+        seeds_needed=seeds_for(margin, spread, tests),
+        visible=difference_for(harmonic, spread, tests),
+        margin=margin,
+    )
+
+
+def _measures_of(reference: ArmSummary, arm: ArmSummary) -> list[tuple[str, Array, Array]]:
+    if not reference.runs or not arm.runs:
+        return []
+    rows = [("final score", reference.scores, arm.scores)]
+    if len(reference.areas) and len(arm.areas):
+        rows.append(("area", reference.areas, arm.areas))
+    return rows
+
+
+def _by_seed(summary: ArmSummary) -> ArmSummary:
+    return replace(summary, runs=sorted(summary.runs, key=lambda run: run.seed))
+
+
+def _positive(*summaries: ArmSummary) -> bool:
+    return all((summary.rates > 0).all() for summary in summaries)
+
+
+def _measure_as_data(measure: MeasureContrast) -> dict[str, Any]:
+    return {
+        "measure": measure.name,
+        "finding": measure.finding,
+        **estimate_as_data("difference", measure.difference),
+        **estimate_as_data("probability_of_improvement", measure.improvement),
+        "chance": measure.chance,
+        "margin": measure.margin,
+        "seeds_needed": measure.seeds_needed,
+        "visible_difference": measure.visible,
+    }

@@ -1,0 +1,155 @@
+"""Counts calls with Python's profile hook: every call that the user's own code makes, by line and phase."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from inspect import CO_GENERATOR
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from hotloop.doctor.recorder.sampling import DOCTOR, USER, Places, line_of
+from hotloop.doctor.trace import CallCount
+
+HOST_READS = frozenset(("item", "cpu", "numpy", "tolist", "to"))
+SIZED = (list, deque)
+SILENT = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
+RENAMED = {"random.Random.": "random.", "multiprocessing._ConnectionBase.": "multiprocessing.Connection."}
+PASSING_ON = ("hook", "step", "forward", "initialise", "try_env")
+"""Names of the functions of ours that stand between a caller and what it called."""
+STARTING = 8
+"""A generator stopped beyond this instruction has begun; to resume it is no call."""
+MOST_ROWS = 4_000
+
+Key = tuple[CodeType, int, Any]
+"""Code and instruction of the call, and what was called."""
+
+
+class CallCounter:
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.totals: dict[tuple[str, Key], int] = {}
+        self.largest: dict[Key, int] = {}
+        self._bucket: dict[Key, int] = {}
+        self._names: dict[Key, str] = {}
+        self._dispatched: set[str] = set()
+        """Functions seen through networkx's dispatch: those that are generators start again when they are iterated."""
+
+    def start(self) -> None:
+        self._bucket = {}
+        self.totals.clear()
+        sys.setprofile(self.profile)
+
+    def stop(self) -> None:
+        sys.setprofile(None)
+
+    def notes(self) -> dict[Key, int]:
+        """What was counted since the last time."""
+        bucket, self._bucket = self._bucket, {}
+        return bucket
+
+    def sink(self, phase: str, _end: float, bucket: dict[Key, int] | None) -> None:
+        for key, count in (bucket or {}).items():
+            self.totals[phase, key] = self.totals.get((phase, key), 0) + count
+
+    def profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "c_call":
+            self._builtin_called(frame, arg)
+        elif event == "call":
+            self._function_called(frame)
+
+    def _builtin_called(self, frame: FrameType, arg: Any) -> None:
+        caller, owner = self._outside(frame), arg.__self__
+        if caller is None:
+            return
+        if self.places.whose(caller.f_code) != USER and not _is_host_read(caller, owner, arg.__name__):
+            return
+        of_module = owner is None or isinstance(owner, (ModuleType, type))
+        callee = arg if of_module else (type(owner), arg.__name__)
+        key = (caller.f_code, caller.f_lasti, callee)
+        if key not in self._names:
+            self._names[key] = _function_name(arg, owner) if of_module else _method_name(type(owner), arg.__name__)
+        self._bucket[key] = self._bucket.get(key, 0) + 1
+        if type(owner) in SIZED:
+            self.largest[key] = max(self.largest.get(key, 0), len(owner))
+
+    def _function_called(self, frame: FrameType) -> None:
+        code = frame.f_code
+        whose = self.places.whose(code)
+        if whose == DOCTOR or code.co_name in SILENT or code.co_name.endswith("_dispatcher"):
+            return
+        caller = self._outside(frame.f_back)
+        if whose == USER:
+            self._count((code, -1, None), f"user:{_plain(code.co_qualname)}")
+            if caller is not None and caller.f_code is code:
+                self._count((code, -2, None), f"recursive:{_plain(code.co_qualname)}")
+        elif caller is not None and self.places.whose(caller.f_code) == USER:
+            callee: Any = code
+            if code.co_qualname.startswith("_dispatchable."):
+                callee = (code, frame.f_locals["self"].name)
+                self._dispatched.add(callee[1])
+            elif code.co_flags & CO_GENERATOR and (code.co_name in self._dispatched or frame.f_lasti > STARTING):
+                return
+            self._count((caller.f_code, caller.f_lasti, callee), lambda: _python_name(frame, callee))
+
+    def _count(self, key: Key, name: Any) -> None:
+        if key not in self._names:
+            self._names[key] = name if isinstance(name, str) else name()
+        self._bucket[key] = self._bucket.get(key, 0) + 1
+
+    def _outside(self, frame: FrameType | None) -> FrameType | None:
+        """The caller, seen through the hooks that only pass calls on; None where the doctor itself calls."""
+        while frame is not None and self.places.whose(frame.f_code) == DOCTOR:
+            frame = frame.f_back if frame.f_code.co_name in PASSING_ON else None
+        return frame
+
+    def rows(self) -> list[CallCount]:
+        merged: dict[tuple[str, str, str], list[int]] = {}
+        for (phase, key), count in self.totals.items():
+            row = merged.setdefault((self._names[key], self._where(key), phase), [0, 0])
+            row[0] += count
+            row[1] = max(row[1], self.largest.get(key, 0))
+        ordered = sorted(merged.items(), key=lambda item: -item[1][0])[:MOST_ROWS]
+        return [
+            CallCount(name=name, where=where, phase=phase, count=count, largest=largest)
+            for (name, where, phase), (count, largest) in ordered
+        ]
+
+    def _where(self, key: Key) -> str:
+        code, instruction, _ = key
+        return self.places.where(code.co_filename, line_of(code, instruction))
+
+
+def _is_host_read(caller: FrameType, owner: Any, name: str) -> bool:
+    """Reads of tensors count wherever they are, but for those PyTorch makes itself."""
+    if name not in HOST_READS or not _is_tensor(type(owner)):
+        return False
+    return str(caller.f_globals.get("__name__", "")).partition(".")[0] not in ("torch", "numpy")
+
+
+def _is_tensor(kind: type) -> bool:
+    return any(base.__name__ == "Tensor" and base.__module__.startswith("torch") for base in kind.__mro__)
+
+
+def _method_name(kind: type, name: str) -> str:
+    return f"{'Tensor' if _is_tensor(kind) else kind.__name__}.{name}"
+
+
+def _function_name(function: Any, owner: Any) -> str:
+    if isinstance(owner, type) and not owner.__module__.startswith("torch"):
+        return f"{owner.__name__}.{function.__name__}"
+    module = str(function.__module__ or getattr(owner, "__module__", None) or getattr(owner, "__name__", "builtins"))
+    return f"{module.partition('.')[0].lstrip('_')}.{function.__name__}"
+
+
+def _python_name(frame: FrameType, callee: Any) -> str:
+    top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    name = f"{top}.{callee[1] if isinstance(callee, tuple) else _plain(frame.f_code.co_qualname)}"
+    for long, short in RENAMED.items():
+        if name.startswith(long):
+            return short + name[len(long) :]
+    return name
+
+
+def _plain(qualified: str) -> str:
+    return qualified.replace("<locals>.", "")

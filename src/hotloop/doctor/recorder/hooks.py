@@ -1,0 +1,196 @@
+"""Hooks on classes as they are made: envs by their `step`, replay by what it stores and samples, loggers by name.
+
+Nothing is imported here that a script might import: the hook sits in `builtins.__build_class__`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from hotloop.doctor.recorder import attribution
+from hotloop.doctor.recorder.attribution import ENV
+from hotloop.doctor.recorder.watch import NOT_AN_ENV, SURE, UNSURE, Watch
+
+STEPS = ("step", "play_step", "step_wait")
+STORES = (
+    "add",
+    "push",
+    "append",
+    "store",
+    "remember",
+    "store_transition",
+    "add_experience",
+    "save_transition",
+    "insert",
+)
+SAMPLES = ("sample", "sample_batch", "get_batch", "recall", "sample_buffer", "sample_memory", "get", "get_batches")
+REPLAY_NAME = re.compile(r"replay|rollout|memory|buffer", re.IGNORECASE)
+NEVER = {
+    *sys.stdlib_module_names,
+    "torch",
+    "numpy",
+    "jax",
+    "jaxlib",
+    "tensorflow",
+    "numba",
+    "hotloop",
+    "scipy",
+    "networkx",
+}
+LOGGERS = {
+    "SummaryWriter": r"add_\w+|flush",
+    "Logger": r"record|record_mean|dump|logkv|dumpkvs|log|log_metrics|write",
+    "tqdm": r"update|set_postfix|set_postfix_str|set_description|write|refresh",
+    "Run": r"log",
+}
+LEARNERS = {"fit": attribution.LEARN, "train_on_batch": attribution.LEARN}
+LEARNERS |= {"predict": attribution.FORWARD, "predict_on_batch": attribution.FORWARD}
+
+
+class ClassHooks:
+    """Sees every class that is made once installed."""
+
+    def __init__(self, watch: Watch, named: Iterable[str] = ()) -> None:
+        self.watch = watch
+        self.named = tuple(named)
+        self.originals: dict[type, dict[str, Any]] = {}
+
+    def install(self) -> None:
+        make = builtins.__build_class__
+
+        def build_class(function: Any, name: str, /, *bases: Any, **keywords: Any) -> Any:
+            made = make(function, name, *bases, **keywords)
+            if isinstance(made, type) and not self.watch.over:
+                self.look(made)
+            return made
+
+        builtins.__build_class__ = build_class
+
+    def look(self, made: type) -> None:
+        own = made.__dict__
+        self._hook_named(made)
+        top = made.__module__.partition(".")[0]
+        if made.__name__ in LOGGERS and top != "logging":
+            self._hook_events(made, re.compile(LOGGERS[made.__name__]).fullmatch, attribution.LOG)
+            return
+        if top in ("keras", "tf_keras"):
+            for name, kind in LEARNERS.items():
+                self._hook_events(made, name.__eq__, kind)
+        if top in NEVER or _is_module(made):
+            return
+        if any(name in own for name in STEPS) and callable(getattr(made, "reset", None)):
+            self._hook_env(made)
+        elif any(name in own for name in (*STORES, *SAMPLES)):
+            self._hook_replay(made)
+
+    def _hook_named(self, made: type) -> None:
+        for name in self.named:
+            module, _, path = name.rpartition(":")
+            class_name, _, method = path.partition(".")
+            if class_name != made.__name__ or (module and module not in (made.__module__, "__main__")):
+                continue
+            for step in (method,) if method else STEPS:
+                function = made.__dict__.get(step)
+                if isinstance(function, FunctionType):
+                    self._put(made, step, self.env_step(function, sure=True))
+                    return
+
+    def _hook_env(self, made: type) -> None:
+        for name in STEPS:
+            function = made.__dict__.get(name)
+            if isinstance(function, FunctionType) and not hasattr(function, "watched") and takes_an_action(function):
+                self._put(made, name, self.env_step(function, sure=False))
+        for name in ("reset", "step_async"):
+            self._hook_events(made, name.__eq__, attribution.RESET)
+
+    def _hook_replay(self, made: type) -> None:
+        stores = any(callable(getattr(made, name, None)) for name in STORES)
+        samples = any(callable(getattr(made, name, None)) for name in SAMPLES)
+        if stores and (callable(getattr(made, "sample", None)) or (samples and REPLAY_NAME.search(made.__name__))):
+            self._hook_events(made, STORES.__contains__, attribution.STORE)
+            self._hook_events(made, SAMPLES.__contains__, attribution.SAMPLE)
+
+    def _hook_events(self, made: type, chosen: Callable[[str], Any], kind: str) -> None:
+        for name, function in list(made.__dict__.items()):
+            if isinstance(function, FunctionType) and chosen(name) and _returns_at_once(function):
+                self._put(made, name, timed(self.watch, function, kind))
+
+    def _put(self, made: type, name: str, hook: Any) -> None:
+        self.originals.setdefault(made, {}).setdefault(name, made.__dict__.get(name))
+        setattr(made, name, hook)
+
+    def restore(self, made: type) -> None:
+        """Give a class its own methods back, for compilers that read them."""
+        for name, function in self.originals.pop(made, {}).items():
+            setattr(made, name, function)
+
+    def env_step(self, function: Callable[..., Any], *, sure: bool) -> Callable[..., Any]:
+        """The outermost call of a `step` is an env call; what does not answer like an env is left alone for good."""
+        watch = self.watch
+        verdict = [SURE if sure else UNSURE]
+
+        @functools.wraps(function)
+        def step(*args: Any, **keywords: Any) -> Any:
+            if (watch.begun and (watch.busy or watch.elsewhere())) or verdict[0] == NOT_AN_ENV:
+                return function(*args, **keywords)
+            if verdict[0] == UNSURE or not watch.begun:
+                return watch.try_env(verdict, function, args, keywords)
+            start = watch.enter()
+            try:
+                result = function(*args, **keywords)
+            except BaseException:
+                watch.leave(ENV, start)
+                raise
+            watch.leave_env(start, args[0] if args else None, result)
+            return result
+
+        step.watched = True  # type: ignore[attr-defined]
+        return step
+
+
+def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    """The same function, its outermost calls reported as events of one kind."""
+    if hasattr(function, "watched"):
+        return function
+
+    @functools.wraps(function)
+    def hook(*args: Any, **keywords: Any) -> Any:
+        if watch.busy or watch.elsewhere():
+            return function(*args, **keywords)
+        start = watch.enter()
+        try:
+            return function(*args, **keywords)
+        finally:
+            watch.leave(kind, start)
+
+    hook.watched = True  # type: ignore[attr-defined]
+    return hook
+
+
+def time_all(watch: Watch, module: ModuleType, names: tuple[str, ...], kind: str) -> None:
+    """Time these functions of a module, where it has them."""
+    for name in names:
+        if hasattr(module, name):
+            setattr(module, name, timed(watch, getattr(module, name), kind))
+
+
+def takes_an_action(function: FunctionType) -> bool:
+    code = function.__code__
+    return code.co_argcount > 1 or bool(code.co_flags & inspect.CO_VARARGS) or function.__name__ == "step_wait"
+
+
+def _returns_at_once(function: FunctionType) -> bool:
+    """A generator's time is spent when it is resumed, not when it is called."""
+    lazy = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+    return not function.__code__.co_flags & lazy
+
+
+def _is_module(made: type) -> bool:
+    return any(base.__name__ == "Module" and base.__module__.startswith("torch.") for base in made.__mro__)

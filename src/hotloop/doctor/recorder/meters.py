@@ -1,0 +1,177 @@
+"""What is measured beside time: learning, operators, pauses and workers.
+
+What can be told of networks and optimisers when the loop has ended.
+
+The dearest PyTorch operators, by PyTorch's own profiler over a short stretch of the loop.
+
+Time that Python's garbage collector takes out of the loop.
+
+What the script's worker processes computed while its loop ran: what stepping their envs here would cost at most.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+
+from hotloop.doctor.recorder.torch_hooks import TorchHooks
+from hotloop.doctor.recorder.watch import Watch
+from hotloop.doctor.trace import OperatorCost
+
+MOST_VALUES = 50_000_000
+
+
+def learning_counts(hooks: TorchHooks, learning_modules: dict[int, int]) -> dict[str, Any]:
+    """Fields of Counts."""
+    torch = sys.modules.get("torch")
+    if torch is None or not hooks.optimisers:
+        return {}
+    parameters = {id(one): one for optimiser in hooks.optimisers for one in _parameters(optimiser)}
+    return {
+        "parameter_tensors": len(parameters),
+        "parameters": sum(one.numel() for one in parameters.values()),
+        "double_parameters": sum(one.numel() for one in parameters.values() if one.dtype == torch.float64),
+        "optimiser": _name(hooks.optimisers[0]),
+        "denormal_values": _denormals(torch, hooks.optimisers),
+        "unneeded_grad_forwards": _unneeded(hooks.modules, learning_modules, set(parameters)),
+    }
+
+
+def _parameters(optimiser: Any) -> Iterator[Any]:
+    for group in optimiser.param_groups:
+        yield from group["params"]
+
+
+def _name(optimiser: Any) -> str:
+    group = optimiser.param_groups[0] if optimiser.param_groups else {}
+    how = next((word for word in ("fused", "foreach") if group.get(word)), "")
+    return f"{type(optimiser).__name__} {how}".strip()
+
+
+def _denormals(torch: Any, optimisers: list[Any]) -> int:
+    found = seen = 0
+    with torch.no_grad():
+        for optimiser in optimisers:
+            for values in (value for state in optimiser.state.values() for value in state.values()):
+                if not torch.is_tensor(values) or not values.is_floating_point() or seen > MOST_VALUES:
+                    continue
+                seen += values.numel()
+                tiny = torch.finfo(values.dtype).tiny
+                found += int(((values != 0) & (values.abs() < tiny)).sum())
+    return found
+
+
+def _unneeded(modules: dict[int, Any], forwards: dict[int, int], optimised: set[int]) -> int:
+    """Forwards that recorded gradients nobody uses: no optimiser holds any parameter of the module."""
+    total = 0
+    for identity, count in forwards.items():
+        module = modules.get(identity)
+        own = [one for one in module.parameters() if one.requires_grad] if module is not None else []
+        if own and not any(id(one) in optimised for one in own):
+            total += count
+    return total
+
+
+MOST = 20
+SECONDS = 3.0
+
+
+class OperatorWatch:
+    """Runs the profiler from the first update on."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self._profiler: Any = None
+        self._running = False
+
+    def on_env(self, now: float) -> None:
+        if self._profiler is None and self.watch.attribution.bursts:
+            profiler = sys.modules["torch"].profiler
+            self._profiler = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
+            self._profiler.__enter__()
+            self._running = True
+            self.watch.deadline = min(self.watch.deadline, now + SECONDS)
+
+    def stop(self) -> None:
+        if self._running:
+            self._running = False
+            self._profiler.__exit__(None, None, None)
+
+    def costs(self) -> list[OperatorCost]:
+        if self._profiler is None:
+            return []
+        rows = [row for row in self._profiler.key_averages() if row.self_cpu_time_total > 0]
+        total = sum(row.self_cpu_time_total for row in rows)
+        rows.sort(key=lambda row: -row.self_cpu_time_total)
+        return [
+            OperatorCost(
+                name=row.key,
+                calls=int(row.count),
+                seconds=row.self_cpu_time_total / 1e6,
+                share=row.self_cpu_time_total / total,
+            )
+            for row in rows[:MOST]
+        ]
+
+
+class Pauses:
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.seconds = 0.0
+        self.collections = 0
+        self._start = 0.0
+
+    def start(self) -> None:
+        gc.callbacks.append(self._collecting)
+
+    def _collecting(self, moment: str, _facts: dict[str, int]) -> None:
+        if not self.watch.begun or self.watch.over:
+            return
+        if moment == "start":
+            self._start = self.watch.clock()
+        elif self._start:
+            self.seconds += self.watch.clock() - self._start
+            self.collections += 1
+
+
+try:
+    from resource import RUSAGE_CHILDREN, getrusage
+except ImportError:  # not on Windows: workers that have ended are not counted there
+    getrusage = None  # type: ignore[assignment]
+
+
+class WorkerTime:
+    """Processor time of all child processes, the ended ones included, since `begin`."""
+
+    def __init__(self) -> None:
+        self._before: float | None = None
+
+    def begin(self) -> None:
+        self._before = processor_seconds()
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self._before is None else max(0.0, processor_seconds() - self._before)
+
+
+def processor_seconds() -> float:
+    return sum(map(_seconds_of, psutil.Process().children(recursive=True)), start=_seconds_of_the_ended())
+
+
+def _seconds_of(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return times.user + times.system
+
+
+def _seconds_of_the_ended() -> float:
+    if getrusage is None:
+        return 0.0
+    usage = getrusage(RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -1,0 +1,155 @@
+"""Compares thread counts within one run of the script: by turns as it is and with a change, a stretch each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from hotloop.core.medians import median_interval
+from hotloop.doctor.facts import usable_cores
+from hotloop.doctor.recorder.record import Order
+from hotloop.doctor.recorder.watch import Watch
+from hotloop.doctor.trace import Experiment
+
+LEAST_PAIRS = 5
+MOST_ARMS = 4
+SHORTEST = 0.15
+LONG_BURST = 0.6
+AS_IT_IS = -1
+
+Change = tuple[str, str, str, Callable[[], None]]
+"""Name, what it does, kind, and how it is put into effect."""
+
+
+class Toggler:
+    """Changes only where learning has just been done: every stretch holds whole turns of acting and learning.
+
+    Where many updates come at once a turn can be too long: then the changes come between updates, and what they gain
+    there is taken for the updates' share of the loop alone. Where nothing is learned, any env call will do.
+    """
+
+    def __init__(self, watch: Watch, order: Order) -> None:
+        self.watch, self.seconds, self.flush = watch, order.seconds, order.flush_denormals
+        self.learns = order.learns
+        self.by_update = order.burst_seconds >= LONG_BURST
+        self.share = order.update_share if self.by_update else 1.0
+        self.costs: list[tuple[int, float]] = []
+        """(change, seconds per env step or update) in order; change -1 is the script as it is."""
+        self.changes: list[Change] = []
+        self._undo: Callable[[], None] = lambda: None
+        self._bursts = 0
+        self._start = 0.0
+        self._done = 0
+        self._env_calls = 0
+        self._current = AS_IT_IS
+
+    def on_env(self, now: float) -> None:
+        bursts = self.watch.attribution.bursts
+        if bursts == self._bursts and self.learns:
+            return
+        self._bursts = bursts
+        if not self.by_update and "torch" in sys.modules:
+            self._look(now, self.watch.env_steps)
+
+    def on_update(self, now: float) -> None:
+        """A stretch that an env call fell into is begun again: it was not of updates alone."""
+        if not self.by_update:
+            return
+        if self.watch.env_calls != self._env_calls:
+            self._env_calls = self.watch.env_calls
+            self._start, self._done = now, self.watch.attribution.counts["updates"]
+        self._look(now, self.watch.attribution.counts["updates"])
+        if now > self.watch.deadline:
+            self.watch.on_limit()
+
+    def _look(self, now: float, done: int) -> None:
+        if not self.changes:
+            self.changes = changes(sys.modules["torch"], self.flush)
+            self._undo = undo(sys.modules["torch"])
+            self._start, self._done = now, done
+            self.watch.deadline = now + self.seconds
+        elif now - self._start >= max(SHORTEST, self.seconds / (40 * len(self.changes))) and done > self._done:
+            self._turn(now, done)
+
+    def _turn(self, now: float, done: int) -> None:
+        self.costs.append((self._current, (now - self._start) / (done - self._done)))
+        following = self._following(now)
+        if following != self._current:
+            self._undo()
+            if following != AS_IT_IS:
+                self.changes[following][3]()
+        self._current = following
+        self._start, self._done = self.watch.clock(), done
+
+    def _following(self, now: float) -> int:
+        """Changes by turns with the script as it is; flushing has the second half for itself, since what was flushed
+        stays so."""
+        others = len(self.changes) - self.flush
+        if self.flush and now > self.watch.deadline - self.seconds / 2:
+            return others
+        if self._current != AS_IT_IS or not others:
+            return AS_IT_IS
+        return (len(self.costs) // 2) % others
+
+    def experiments(self) -> list[Experiment]:
+        found = []
+        for index, change in enumerate(self.changes):
+            lasting = self.flush and index == len(self.changes) - 1
+            paired = before_and_after(self.costs, index) if lasting else ratios(self.costs, index)
+            found.append(one_experiment(change, [whole(ratio, self.share) for ratio in paired]))
+        return [one for one in found if one is not None]
+
+
+def whole(ratio: float, share: float) -> float:
+    """The gain of the whole loop where `share` of it gains `ratio`."""
+    return 1.0 / (1.0 - share + share / ratio)
+
+
+def ratios(costs: list[tuple[int, float]], change: int) -> list[float]:
+    """The mean of both neighbours as they are, over the changed stretch between them: drift falls out."""
+    found = []
+    for before, here, after in zip(costs[1:], costs[2:], costs[3:], strict=False):
+        if here[0] == change:
+            found.append((before[1] + after[1]) / 2 / here[1])
+    return found
+
+
+def before_and_after(costs: list[tuple[int, float]], change: int) -> list[float]:
+    """Stretches as they were over stretches after a change that lasts, the nearest first; the first of each warm up."""
+    before = [cost for kind, cost in costs[1:] if kind == AS_IT_IS]
+    after = [cost for kind, cost in costs if kind == change][1:]
+    return [one / other for one, other in zip(reversed(before), after, strict=False)]
+
+
+def one_experiment(change: Change, paired: list[float]) -> Experiment | None:
+    if len(paired) < LEAST_PAIRS:
+        return None
+    low, high = median_interval(paired)
+    name, what, kind, _ = change
+    return Experiment(name=name, what=what, kind=kind, ratio=median(paired), low=low, high=high)
+
+
+def changes(torch: Any, flush_denormals: bool) -> list[Change]:
+    """Thread counts other than the script's own, and flushing denormals where some were found."""
+    now, cores = torch.get_num_threads(), usable_cores()
+    counts = [count for count in sorted({1, 2, 4, 8, cores // 2, cores}) if 1 <= count <= cores and count != now]
+    made: list[Change] = []
+    for count in counts[:MOST_ARMS]:
+        what = f"PyTorch with {count} thread{'s' if count > 1 else ''} instead of {now}"
+        made.append((f"threads={count}", what, "exact", lambda count=count: torch.set_num_threads(count)))  # type: ignore[misc]
+    if flush_denormals:
+        what = "numbers too small for ordinary floats (below 1.2e-38) are taken as 0"
+        made.append(("flush denormals", what, "changes-learning", lambda: torch.set_flush_denormal(True)))
+    return made
+
+
+def undo(torch: Any) -> Callable[[], None]:
+    now = torch.get_num_threads()
+
+    def restore() -> None:
+        torch.set_num_threads(now)
+        torch.set_flush_denormal(False)
+
+    return restore

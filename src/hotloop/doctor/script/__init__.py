@@ -1,4 +1,0 @@
-"""The recorder for foreign scripts: runs somebody's unmodified program in a child process and returns its trace."""
-
-from hotloop.doctor.script.plan import ScriptPlan as ScriptPlan
-from hotloop.doctor.script.record import record_script as record_script

@@ -1,0 +1,232 @@
+"""What the doctor does with our own loop: run it an interval at a time, and change one setting at a time.
+
+Our own training loop as the doctor takes it: run a stretch at a time.
+
+The experiments that people make by hand when training is slow, each as an override of a run's settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.algos.registry import RunSettings
+from hotloop.core.settings import as_tree, build, merge
+from hotloop.core.timer import PhaseTimer
+from hotloop.core.values import exact_fraction
+from hotloop.doctor.loops import Stretch
+from hotloop.doctor.trace import Counts
+from hotloop.loop import off_policy, on_policy
+from hotloop.loop.contract import TrainingSession
+from hotloop.loop.journal import Journal
+from hotloop.loop.machine import compile_phase, machine_for
+from hotloop.loop.on_policy_session import build_on_policy_session
+from hotloop.loop.session import build_session
+from hotloop.runs.directory import Run
+
+NOT_TIMED = "not timed"
+"""The phase of what an experiment does beside the loop; no stretch counts it."""
+
+
+class TrainingLoop:
+    """The loop of `hotloop train` in a run directory of its own, going on for as long as it is asked to."""
+
+    def __init__(self, settings: RunSettings, folder: Path) -> None:
+        self._settings = settings
+        on_rollouts = isinstance(settings, PPOSettings)
+        build: Any = build_on_policy_session if on_rollouts else build_session
+        self._run_loop: Callable[..., None] = on_policy.run_loop if on_rollouts else off_policy.run_loop
+        self._timer = PhaseTimer()
+        self._cleanup = ExitStack()
+        with machine_for(settings.threads), compile_phase(self._timer, _say_nothing), self._timer.phase("start-up"):
+            self.session: Any = build(settings, self._timer)
+            self._cleanup.callback(self.session.close)
+            run = self._cleanup.enter_context(Run.create(str(folder), "doctor", as_tree(settings)))
+            self._journal = Journal(run, self.session, self._timer, warn=_say_nothing)
+            self._cleanup.callback(self._journal.close)
+            self._journal.begin()
+        self.not_timed = self._timer.phase(NOT_TIMED)
+        self.start_up_seconds = sum(self._timer.totals_ns().values()) / 1e9
+
+    def advance(self, env_steps: int) -> Stretch:
+        counters = self.session.counters
+        before, totals = counters.copy(), self._timer.totals_ns()
+        stop = _StopAt(self.session, counters.env_steps + env_steps)
+        with machine_for(self._settings.threads), compile_phase(self._timer, _say_nothing):
+            self._run_loop(self.session, self._journal, self._timer, stop, _Silent())
+        phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
+        phases.pop(NOT_TIMED, None)
+        self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
+        return Stretch(
+            seconds=sum(phases.values()),
+            env_steps=counters.env_steps - before.env_steps,
+            episodes=counters.episodes - before.episodes,
+            updates=counters.updates - before.updates,
+            phases={name: seconds for name, seconds in phases.items() if seconds > 0},
+        )
+
+    def counts(self) -> Counts:
+        """How far it came, and what it trains."""
+        session = self.session
+        parameters = list(session.learner.network.parameters())
+        return Counts(
+            env_steps=session.counters.env_steps,
+            env_calls=session.counters.env_steps // self._settings.env.num_envs,
+            episodes=session.counters.episodes,
+            updates=session.counters.updates,
+            parameter_tensors=len(parameters),
+            parameters=sum(parameter.numel() for parameter in parameters),
+            optimiser=f"Adam, {session.learner.lane.name} lane",
+            batch_size=session.learner.rows_per_update,
+        )
+
+    def close(self) -> None:
+        self._cleanup.close()
+
+
+class _StopAt:
+    """Ends a stretch where a signal would end a run."""
+
+    def __init__(self, session: TrainingSession, env_steps: int) -> None:
+        self._counters = session.counters
+        self._env_steps = env_steps
+
+    @property
+    def requested(self) -> bool:
+        return self._counters.env_steps >= self._env_steps
+
+    def check(self) -> None:
+        """Evaluations are finished."""
+
+
+class _Silent:
+    def show(self, *_: Any) -> None:
+        """Not shown."""
+
+    def say(self, text: str) -> None:
+        """Not said."""
+
+
+def _say_nothing(text: str) -> None:
+    """What the run would say is not of interest here."""
+
+
+EXACT, CHANGES_LEARNING = "exact", "changes-learning"
+NEVER = 10**15
+MOST_WARM_UP = 2_000
+"""Env steps an experiment waits for its first update: enough to draw batches from."""
+SNAKE_UPDATES = ((64, 1), (16, 1), (1, 1), (16, 4))
+"""Updates, and every how manieth vector step: the arms of the plan by which Snake's loop was once looked into."""
+SNAKE_GAMES = (32, 64, 256)
+"""Games at once, likewise."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One thing changed about a run's settings."""
+
+    name: str
+    what: str
+    kind: str
+    settings: RunSettings
+
+
+def training_alone(settings: RunSettings, lane: str) -> Any:
+    """No evaluation, no checkpoint, no end, updates from early on, on the lane the whole run would take."""
+    alone: Any = replace(
+        settings,
+        learner=replace(settings.learner, lane=lane),  # type: ignore[arg-type]
+        total_env_steps=NEVER,
+        total_episodes=0,
+        evaluation=replace(settings.evaluation, every=NEVER),
+        checkpoint=replace(settings.checkpoint, every=NEVER),
+    )
+    if isinstance(alone, DQNSettings):
+        return replace(alone, warmup_env_steps=min(alone.warmup_env_steps, MOST_WARM_UP))
+    return alone
+
+
+def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
+    """Each against `settings`, which run on `lane`; of the `lanes` that can do the job, the others are tried."""
+    yield Variation("control", "the same again: how far to trust the others", EXACT, settings)
+    yield from _less_learning(settings) if isinstance(settings, DQNSettings) else _fewer_epochs(settings)
+    for num_envs in _sweep(settings):
+        what = "updates per env step unchanged"
+        yield Variation(f"num_envs {num_envs}", what, CHANGES_LEARNING, _with_envs(settings, num_envs))
+    yield Variation("logging off", "no log rows", EXACT, replace(settings, log_every=NEVER))
+    cheaper = _cheaper_observation(settings)
+    if cheaper is not None:
+        yield Variation("basic observation", "expensive observations off", CHANGES_LEARNING, cheaper)
+    for name in lanes:
+        if name != lane:
+            learner = replace(settings.learner, lane=name)
+            yield Variation(f"lane {name}", f"instead of {lane}", EXACT, replace(settings, learner=learner))
+    for threads in sorted({1, 2, cores} - {settings.threads}):
+        if threads <= cores:
+            changed = replace(settings, threads=threads)
+            yield Variation(f"threads {threads}", f"instead of {settings.threads}", EXACT, changed)
+
+
+def _less_learning(settings: DQNSettings) -> Iterator[Variation]:
+    yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, warmup_env_steps=NEVER))
+    if settings.env.id == "snake":
+        yield from _updates_of_the_plan(settings)
+        return
+    for divisor in (4, 16):
+        fewer = _updates_divided(settings, divisor)
+        yield Variation(f"updates x1/{divisor}", f"{fewer.updates_per_env_step} per env step", CHANGES_LEARNING, fewer)
+
+
+def _updates_of_the_plan(settings: DQNSettings) -> Iterator[Variation]:
+    """So many updates for each vector step, or for each fourth; what the settings do already is left out."""
+    games, as_it_is = settings.env.num_envs, exact_fraction(settings.updates_per_env_step)
+    for updates, every in SNAKE_UPDATES:
+        ratio = Fraction(updates, every * games)
+        if (ratio, every) == (as_it_is, 1) and settings.train_every <= games:
+            continue
+        changed = replace(settings, updates_per_env_step=str(ratio), train_every=every * games)
+        name = f"{updates} update{'s' if updates > 1 else ''}" + (f", every {every}th step" if every > 1 else "")
+        what = f"per vector step of {games} games, instead of {as_it_is * games}"
+        yield Variation(name, what, CHANGES_LEARNING, changed)
+
+
+def _fewer_epochs(settings: PPOSettings) -> Iterator[Variation]:
+    if settings.epochs > 1:
+        once = replace(settings, epochs=1)
+        yield Variation("one epoch", f"instead of {settings.epochs}", CHANGES_LEARNING, once)
+
+
+def _with_envs(settings: Any, num_envs: int) -> Any:
+    """Other envs, as much learned: rollouts of as many rows become shorter or longer."""
+    changed = {"env": replace(settings.env, num_envs=num_envs)}
+    if isinstance(settings, PPOSettings):
+        changed["rollout_steps"] = max(1, settings.rollout_steps * settings.env.num_envs // num_envs)
+    return replace(settings, **changed)
+
+
+def _updates_divided(settings: DQNSettings, divisor: int) -> DQNSettings:
+    """The same bursts, fewer of them: where updates share a batch, a burst must stay whole."""
+    ratio = exact_fraction(settings.updates_per_env_step) / divisor
+    burst = ratio * settings.train_every
+    whole = burst.denominator == 1 and burst % settings.updates_per_batch == 0
+    every = settings.train_every if settings.updates_per_batch == 1 or whole else settings.train_every * divisor
+    return replace(settings, updates_per_env_step=str(Fraction(ratio)), train_every=every)
+
+
+def _sweep(settings: Any) -> list[int]:
+    num_envs = settings.env.num_envs
+    counts = SNAKE_GAMES if settings.env.id == "snake" else (max(1, num_envs // 8), num_envs * 8)
+    return [count for count in counts if count != num_envs]
+
+
+def _cheaper_observation(settings: RunSettings) -> RunSettings | None:
+    if settings.env.options.get("observation", "basic") in ("basic", "grid"):
+        return None
+    tree = merge(as_tree(settings), {"env": {"options": {"observation": "basic"}}})
+    return build(type(settings), tree, source="the doctor")

@@ -1,0 +1,83 @@
+"""The noun of this package: one optimisation under proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from hotloop.proof.equivalence import Equality, worst
+
+Kind = Literal["exact", "changes-learning"]
+Call = Callable[[], Any]
+
+
+class Playback(Protocol):
+    """Our draws, played to a plain program until they end; from then on it draws for itself, at its own cost."""
+
+    def end(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The fast form at two sizes. Cost per unit is flat where `large` takes `units` times as long as `small`."""
+
+    small: Call
+    large: Call
+    units: float
+    start: str
+    end: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """A case made ready: `reference` and `fast` do the same work per call, from the same start.
+
+    What is timed is what was compared: `check` makes the first call of each of the two callables that the clock gets.
+    """
+
+    reference: Call
+    fast: Call
+    compare: Callable[[Any, Any], Equality]
+    """Given what `fast` and `reference` answered; it may also look at what has become of the two programs."""
+    calls: int = 1
+    """Of each, compared one after the other."""
+    further: Callable[[], Equality] | None = None
+    """The same two programs from other starts, or for longer."""
+    tape: Playback | None = None
+    """Ends with the comparison, before anything is timed."""
+    growth: Callable[[], Growth] | None = None
+    brief: tuple[Call, Call] | None = None
+    """Shorter forms of both, where a whole call is too long to watch every allocation of."""
+
+    def check(self) -> Equality:
+        found = [self.compare(self.fast(), self.reference()) for _ in range(self.calls)]
+        if self.tape is not None:
+            self.tape.end()
+        if self.further is not None:
+            found.append(self.further())
+        return worst(found)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Family, variant, lane and size make its name; parts a family does not have are empty."""
+
+    family: str
+    size: str
+    build: Callable[[], Built]
+    variant: str = ""
+    lane: str = ""
+    kind: Kind = "exact"
+    tolerance: float = 0.0
+    """Largest allowed |fast - reference| / |reference|, per step made; 0: not a bit may differ."""
+    is_default: bool = False
+    """In the small set that runs when nothing is named."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(part for part in (self.family, self.variant, self.lane, self.size) if part)
+
+    @property
+    def name(self) -> str:
+        return "/".join(self.parts)

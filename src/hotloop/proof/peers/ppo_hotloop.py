@@ -1,0 +1,54 @@
+"""PPO on CartPole, through Gymnasium or native, by what `hotloop train` calls."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from clocked_cartpole import ENV_ID, HIDDEN, WINDOW, read_arguments, report
+from dqn_hotloop import Quiet, clock_native_env
+from ppo_cartpole import ADAM_EPSILON, BATCH, EPOCHS, NUM_ENVS, ROLLOUT, ROLLOUT_STEPS, SETTINGS, whole_rollouts
+
+from hotloop.algos.ppo_settings import PolicyOptimiserSettings, PPOSettings
+from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
+from hotloop.core.settings import as_tree
+from hotloop.envs.settings import EnvSettings
+from hotloop.loop import on_policy
+from hotloop.nets.settings import ActorCriticSettings
+from hotloop.runs.directory import Run
+
+
+def main() -> None:
+    arguments = read_arguments()
+    WINDOW.start, WINDOW.end = whole_rollouts(WINDOW.start), whole_rollouts(WINDOW.end)
+    never = 10 * WINDOW.end
+    env_id = clock_native_env(NUM_ENVS) if arguments.native_env else ENV_ID
+    with tempfile.TemporaryDirectory() as folder:
+        settings = PPOSettings(
+            seed=arguments.seed,
+            total_env_steps=WINDOW.end + ROLLOUT,
+            rollout_steps=ROLLOUT_STEPS,
+            epochs=EPOCHS,
+            batch_size=BATCH,
+            gamma=SETTINGS["gamma"],
+            gae_lambda=SETTINGS["gae_lambda"],
+            clip=SETTINGS["clip"],
+            entropy_weight=SETTINGS["entropy"],
+            value_weight=SETTINGS["value"],
+            log_every=never,
+            env=EnvSettings(id=env_id, num_envs=NUM_ENVS),
+            network=ActorCriticSettings(hidden=HIDDEN),
+            optimiser=PolicyOptimiserSettings(
+                lr=SETTINGS["lr"], epsilon=ADAM_EPSILON, max_gradient_norm=SETTINGS["norm"]
+            ),
+            evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
+            checkpoint=CheckpointSettings(every=never),
+        )
+        run = partial(Run.create, str(Path(folder) / "run"), "bench", as_tree(settings))
+        result = on_policy.train(settings, run, Quiet())
+    report("hotloop", result["updates"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""One case from start to end: equality first, and no speed for a case that fails it.
+
+What came of each case: rows of plain data, and the table a person reads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from rich.table import Table
+
+from hotloop.proof import memory, speed
+from hotloop.proof.case import Built, Case
+from hotloop.proof.equivalence import Equality
+from hotloop.proof.memory import Memory
+from hotloop.proof.speed import Speed
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What only a case that is equal has."""
+
+    speed: Speed
+    reference_memory: Memory
+    fast_memory: Memory
+    growth: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Row:
+    case: Case
+    equality: Equality
+    cost: Cost | None
+
+    @property
+    def equal(self) -> bool | None:
+        """None where equality is not promised."""
+        return self.equality.within(self.case.tolerance) if self.case.kind == "exact" else None
+
+    def as_data(self) -> dict[str, Any]:
+        """One row of `hotloop prove --json`; what was not measured is null."""
+        cost = self.cost
+        return {
+            "case": self.case.name,
+            "kind": self.case.kind,
+            "equal": self.equal,
+            "max_error": self.equality.max_error if isfinite(self.equality.max_error) else None,
+            "tolerance": self.case.tolerance,
+            "speedup": cost and cost.speed.ratio,
+            "low": cost and cost.speed.low,
+            "high": cost and cost.speed.high,
+            "seconds": cost and {"fast": cost.speed.second_seconds, "reference": cost.speed.first_seconds},
+            "peak_bytes": cost and _both(cost, "peak_bytes"),
+            "allocations": cost and _both(cost, "allocations"),
+            "growth": cost and cost.growth,
+        }
+
+
+def _both(cost: Cost, name: str) -> dict[str, int]:
+    return {"fast": getattr(cost.fast_memory, name), "reference": getattr(cost.reference_memory, name)}
+
+
+HEADINGS = {
+    "case": "left",
+    "equal": "left",
+    "error": "right",
+    "allowed": "right",
+    "plain µs": "right",
+    "fast µs": "right",
+    "speed-up": "right",
+    "95 %": "right",
+    "peak kB plain | fast": "right",
+    "allocations": "right",
+    "growth": "left",
+}
+WIDTH = 240
+"""Characters that all of it may take."""
+
+
+def draw(rows: Sequence[Row]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading, justify in HEADINGS.items():
+        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*_cells(row), style="bold red" if row.equal is False else None)
+    return table
+
+
+def _cells(row: Row) -> list[str]:
+    equal = {True: "yes", False: "NO", None: "differs"}[row.equal]
+    cells = [row.case.name, equal, f"{row.equality.max_error:.1e}", f"{row.case.tolerance:.0e}"]
+    if row.cost is None:
+        return [*cells, *["-"] * (len(HEADINGS) - len(cells))]
+    speed, growth = row.cost.speed, row.cost.growth
+    plain, fast = row.cost.reference_memory, row.cost.fast_memory
+    return [
+        *cells,
+        f"{speed.first_seconds * 1e6:,.1f}",
+        f"{speed.second_seconds * 1e6:,.1f}",
+        f"{speed.ratio:.2f}x",
+        f"{speed.low:.2f}-{speed.high:.2f}",
+        f"{plain.peak_bytes / 1000:,.1f} | {fast.peak_bytes / 1000:,.1f}",
+        f"{plain.allocations:,} | {fast.allocations:,}",
+        f"x{growth['factor']:.2f} from {growth['from']} to {growth['to']}" if growth else "-",
+    ]
+
+
+GROWTH_SHARE = 0.5
+"""Of the time that a case's own comparison gets."""
+
+
+def prove(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> Row:
+    built = case.build()
+    equality = built.check()
+    if case.kind == "exact" and not equality.within(case.tolerance):
+        return Row(case, equality, None)
+    return Row(case, equality, _cost(built, seconds, clock))
+
+
+def _cost(built: Built, seconds: float, clock: speed.Clock) -> Cost:
+    plain, fast = built.brief or (built.reference, built.fast)
+    return Cost(
+        speed=speed.measure(built.reference, built.fast, seconds, clock),
+        reference_memory=memory.measure(plain),
+        fast_memory=memory.measure(fast),
+        growth=_growth(built, seconds * GROWTH_SHARE, clock),
+    )
+
+
+def _growth(built: Built, seconds: float, clock: speed.Clock) -> dict[str, Any] | None:
+    """Time per unit at the larger size over that at the smaller: 1 is flat."""
+    if built.growth is None:
+        return None
+    growth = built.growth()
+    measured = speed.measure(growth.large, growth.small, seconds, clock)
+    return {"factor": measured.ratio / growth.units, "from": growth.start, "to": growth.end}
