@@ -5,7 +5,7 @@ import pytest
 
 from hotloop.algos.dqn import DQNLearner, q_spec
 from hotloop.algos.dqn_settings import DQNSettings, OptimiserSettings, TargetSettings
-from hotloop.core.errors import NumbersError
+from hotloop.core.errors import NonFiniteError
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import build
 from hotloop.core.types import ArraySpec, Batch
@@ -79,7 +79,7 @@ def test_the_target_follows_once_for_every_multiple_passed(monkeypatch, unit, be
     learner = made(Counters(**{unit: after}), target={"unit": unit, "every": 10, "tau": 0.25})
     taus = []
     monkeypatch.setattr(learner.lane, "move_target", taus.append)
-    learner.follow(Counters(**{unit: before}))
+    learner.update_target_if_due(Counters(**{unit: before}))
     assert taus == [0.25] * moves
 
 
@@ -106,7 +106,7 @@ def test_counters_that_a_run_shares_are_counted_in_and_saved_by_the_run():
 def test_an_update_that_was_not_made_is_not_counted():
     learner, batches = made(batch_size=8), batches_of(1, 8)
     batches.reward[0, 0] = np.nan
-    with pytest.raises(NumbersError, match="update 1 "):
+    with pytest.raises(NonFiniteError, match="update 1 "):
         learner.update(batches)
     assert learner.counters.updates == 0
 

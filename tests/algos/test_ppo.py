@@ -23,7 +23,7 @@ def test_a_time_out_bootstraps_from_the_value_of_its_final_observation():
     rollout = make_rollout(learner)
     rollout.reward[:], rollout.truncated[3, 1] = 1.0, True
     final = np.full((1, FEATURES), 2.0, np.float32)
-    learner.finish(rollout, LAST, (np.array([3]), np.array([1]), final))
+    learner.compute_advantages(rollout, LAST, (np.array([3]), np.array([1]), final))
     expected = 1.0 + 0.5 * learner.lane.infer(final)[1][0] - rollout.value[3, 1]
     assert rollout.advantage[3, 1] == pytest.approx(expected, rel=1e-5)
     last = 1.0 + 0.5 * learner.lane.infer(LAST)[1][0] - rollout.value[STEPS - 1, 0]
@@ -34,7 +34,7 @@ def test_advantages_of_a_whole_rollout_can_be_normalised_at_once():
     learner = make_learner(normalise_advantage="rollout")
     rollout = make_rollout(learner, ignored=True)
     rollout.reward[:] = np.random.default_rng(0).normal(size=(STEPS, ENVS))
-    learner.finish(rollout, LAST, None)
+    learner.compute_advantages(rollout, LAST, None)
     counted = rollout.advantage[rollout.weight > 0]
     assert counted.mean() == pytest.approx(0.0, abs=1e-5)
     assert counted.std() == pytest.approx(1.0, abs=1e-4)
@@ -81,9 +81,9 @@ def test_weights_hold_parameters_and_what_observations_are_normalised_by():
     one.obs_normaliser.refresh()
     other.load_weights(one.weights())
     obs = np.random.default_rng(1).normal(size=(4, FEATURES)).astype(np.float32)
-    for mine, theirs in zip(one.lane.infer(one.seen(obs)), other.lane.infer(other.seen(obs)), strict=True):
+    for mine, theirs in zip(one.lane.infer(one.normalise(obs)), other.lane.infer(other.normalise(obs)), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    assert not np.array_equal(one.seen(obs), obs)
+    assert not np.array_equal(one.normalise(obs), obs)
 
 
 def test_a_restored_learner_continues_exactly():
@@ -94,14 +94,14 @@ def test_a_restored_learner_continues_exactly():
         rollout = make_rollout(one, seed=count)
         rollout.reward[:] = 1.0
         learner.obs_normaliser.absorb(rollout.obs[0])
-        learner.finish(rollout, LAST, None)
+        learner.compute_advantages(rollout, LAST, None)
         learner.update(rollout)
 
     go_on(one, 0)
     other.load_state(one.state())
     rollouts = [make_rollout(one, seed=9) for _ in range(2)]
     for learner, rollout in zip((one, other), rollouts, strict=True):
-        learner.finish(rollout, LAST, None)
+        learner.compute_advantages(rollout, LAST, None)
         learner.update(rollout)
     assert one.counters.updates == other.counters.updates == 16
     np.testing.assert_equal(one.state(), other.state())

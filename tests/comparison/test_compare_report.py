@@ -26,7 +26,7 @@ from hotloop.comparison.report import (
     write_part,
     write_table,
 )
-from hotloop.comparison.words import arm_rows, as_rich
+from hotloop.comparison.verdict_text import arm_rows, as_rich
 from hotloop.core.errors import SettingsError
 
 QUESTION = Question("hotloop compare a 'b|c' --seeds 2", "mean_return", 50.0, 2, workers=2, cores=4)

@@ -13,7 +13,7 @@ from hotloop.comparison.measures import RunMeasures
 from hotloop.comparison.statistics import Estimate, Interval
 from hotloop.comparison.summary import ArmSummary, default_margin, default_threshold
 from hotloop.comparison.verdict import Contrast, contrasts, speed_of
-from hotloop.comparison.words import details, headline, sentence
+from hotloop.comparison.verdict_text import details, headline, sentence
 from hotloop.core.types import Array
 
 SPAN = (1_000.0, 10_000.0)

@@ -11,7 +11,7 @@ def test_a_hint_is_shown_below_the_message_and_only_where_there_is_one():
 
 
 @pytest.mark.parametrize(
-    "name", ["SettingsError", "EnvError", "LaneError", "NumbersError", "MissingExtraError", "RunError"]
+    "name", ["SettingsError", "EnvError", "LaneError", "NonFiniteError", "MissingExtraError", "RunError"]
 )
 def test_every_mistake_is_a_hotloop_error(name):
     assert issubclass(getattr(errors, name), errors.HotloopError)

@@ -1,7 +1,7 @@
-"""The healthy twin of a patient computes what the patient computes, wherever the remedy is called exact.
+"""The healthy twin of a slow script computes what the script computes, wherever the remedy is called exact.
 
 Both run here as programs from the same seeds, for fifty updates or more: the last observations and rewards, the
-network's parameters, and what else a patient names (`OUTCOME` in `ward.py`) are compared.
+network's parameters, and what else a script names (`OUTCOME` in `ward.py`) are compared.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import torch
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.rules.document import changes_learning
 
-PATIENTS = Path(__file__).parents[1] / "patients"
-TABLE = re.findall(r"^\| `(\w+)` \| .*? \| (\w+) \|", (PATIENTS / "README.md").read_text(), re.MULTILINE)
+SLOW_SCRIPTS = Path(__file__).parents[1] / "slow_scripts"
+TABLE = re.findall(r"^\| `(\w+)` \| .*? \| (\w+) \|", (SLOW_SCRIPTS / "README.md").read_text(), re.MULTILINE)
 CHANGES_LEARNING = {rule.code for rule in load_rules() if changes_learning(rule)}
 EXACT = [name for name, rule in TABLE if rule not in CHANGES_LEARNING]
 SELDOM = {"act_gradients": 64, "env_wrappers": 64, "log_print": 64, "machine_workers": 64, "update_keys": 32}
@@ -40,9 +40,9 @@ def one_thread() -> Any:
 def outcome(name: str, monkeypatch: pytest.MonkeyPatch, *more: str) -> dict[str, Any]:
     env_calls = UPDATES * SELDOM.get(name, 8)
     monkeypatch.setattr(sys, "argv", [name, "--env-calls", str(env_calls), *more])
-    monkeypatch.syspath_prepend(PATIENTS)
+    monkeypatch.syspath_prepend(SLOW_SCRIPTS)
     monkeypatch.delitem(sys.modules, "ward", raising=False)  # it seeds, and keeps the outcome
-    runpy.run_path(str(PATIENTS / f"{name}.py"), run_name="__main__")
+    runpy.run_path(str(SLOW_SCRIPTS / f"{name}.py"), run_name="__main__")
     return dict(sys.modules["ward"].OUTCOME)
 
 

@@ -13,7 +13,7 @@ from tests.export.small_agents import actor, q_agent
 
 from hotloop import api
 from hotloop.cli.main import main
-from hotloop.core.errors import MissingExtraError, NumbersError, SettingsError
+from hotloop.core.errors import MissingExtraError, NonFiniteError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import ArraySpec, BoxActions, HybridActions, MultiDiscreteActions
 from hotloop.envs.registry import make_envs
@@ -101,7 +101,7 @@ def test_a_network_that_differs_gets_no_file_and_leaves_the_one_before(
     file = tmp_path / "agent.onnx"
     file.write_bytes(b"before")
     monkeypatch.setattr(onnx_file, "check", lambda *_: Parity(3, {"q_values": 2e-4}))
-    with pytest.raises(NumbersError, match="differs from the agent by 0.0002"):
+    with pytest.raises(NonFiniteError, match="differs from the agent by 0.0002"):
         export_onnx(q_agent(ArraySpec((4,))), file, None)
     assert file.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [file]

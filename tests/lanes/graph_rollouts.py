@@ -55,7 +55,7 @@ def random_graphs(draw: np.random.Generator, count: int) -> Graphs:
 def make_rollout(learner: PPOLearner, seed: int = 0, counts: np.ndarray | None = None) -> GraphRollout:
     """Filled as a run fills it, with an episode that ends and one that is cut off."""
     draw, state = np.random.default_rng(seed), np.array([seed], np.uint64)
-    buffer = GraphRolloutBuffer((STEPS, ENVS), learner.actions.num_numbers, PARTS)
+    buffer = GraphRolloutBuffer((STEPS, ENVS), learner.actions.num_continuous, PARTS)
     for t in range(STEPS):
         graphs = random_graphs(draw, ENVS)
         outputs = GraphOutputs._make(learner.lane.infer(graphs))
@@ -65,5 +65,5 @@ def make_rollout(learner: PPOLearner, seed: int = 0, counts: np.ndarray | None =
         flags[0, 0], flags[1, 1] = t == 1, t == 2
         parts = draw.normal(size=(ENVS, PARTS)).astype(np.float32)
         buffer.add(EnvStep(graphs, parts[:, 0], flags[0], flags[1], random_graphs(draw, ENVS), reward_parts=parts))
-    learner.finish(buffer.data, random_graphs(draw, ENVS), buffer.timeouts())
+    learner.compute_advantages(buffer.data, random_graphs(draw, ENVS), buffer.timeouts())
     return buffer.data

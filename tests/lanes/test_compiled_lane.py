@@ -20,7 +20,7 @@ from hotloop.core.types import Array, ArraySpec, Batch, ObsSpec, UpdateStats, ma
 from hotloop.lanes import compiling
 from hotloop.lanes.compiled import CompiledLane, adam_factors, chunks
 from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.nonfinite import NotFiniteError, first_nonfinite
+from hotloop.lanes.nonfinite import NonFiniteTensorError, first_nonfinite
 from hotloop.lanes.objective import flatten_tensors, restore_tensors
 from hotloop.lanes.q_objective import QObjective, QSpec, TransitionBatch
 from hotloop.lanes.spec import Lane
@@ -236,7 +236,7 @@ def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it_in_the_same
         getattr(batch, name)[:2] = getattr(make_batch(2), name)
     batch.reward[2, 5] = np.inf
     if on_host:
-        with pytest.raises(NotFiniteError, match="update 3 is NaN or infinite, first of all: reward") as caught:
+        with pytest.raises(NonFiniteTensorError, match="update 3 is NaN or infinite, first of all: reward") as caught:
             lane.update(batch, rates(4), 0)
         failed = caught.value.failed
         assert_same_state(failed.state, lane.state())

@@ -9,7 +9,7 @@ import pytest
 
 import hotloop
 from hotloop.algos.dqn import DQNLearner
-from hotloop.core.errors import LaneError, NumbersError
+from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
 
 NUM_ACTIONS, K, ROWS = 3, 6, 8
@@ -124,7 +124,7 @@ def test_the_native_lane_stops_before_an_update_that_would_spoil_the_weights() -
     machine = learner("native")
     spoiled = batches(0)
     spoiled.reward[2, 3] = np.nan
-    with pytest.raises(NumbersError, match="update 3 "):
+    with pytest.raises(NonFiniteError, match="update 3 "):
         machine.update(spoiled)
     assert np.isfinite(machine.lane.parameters()).all()
 

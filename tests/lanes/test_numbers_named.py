@@ -11,7 +11,7 @@ from tests.lanes import graph_rollouts, policy_rollouts
 from tests.lanes.test_lanes_agree import batches, learner
 
 from hotloop.core.types import Batch
-from hotloop.lanes.nonfinite import NotFiniteError
+from hotloop.lanes.nonfinite import NonFiniteTensorError
 from hotloop.lanes.optimiser import AdamStep, FlatAdam
 from hotloop.lanes.policy_objective import Minibatches
 
@@ -20,9 +20,9 @@ ORDER = np.stack([np.arange(policy_rollouts.STEPS * policy_rollouts.ENVS)] * 2)
 RATES = np.full(8, 1e-3)
 
 
-def failure_of(lane: Any, *arguments: Any) -> NotFiniteError:
+def failure_of(lane: Any, *arguments: Any) -> NonFiniteTensorError:
     """What an update is told to have failed at; nothing of the lane may be different from what the error keeps."""
-    with pytest.raises(NotFiniteError) as caught:
+    with pytest.raises(NonFiniteTensorError) as caught:
         lane.update(*arguments)
     for name, value in lane.state().items():
         np.testing.assert_array_equal(value, caught.value.failed.state[name])
@@ -54,7 +54,7 @@ def test_numbers_that_overflow_on_the_way_are_named_where_they_do(lane: str, sca
 def test_the_noise_of_an_update_is_kept_with_it() -> None:
     machine, batch = learner("eager", network={"noisy": True}), batches(0)
     batch.reward[0, 0] = np.nan
-    with pytest.raises(NotFiniteError) as caught:
+    with pytest.raises(NonFiniteTensorError) as caught:
         machine.update(batch)
     noise = caught.value.failed.batch["noise"]
     assert noise.keys() == {"online", "target"}

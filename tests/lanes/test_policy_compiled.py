@@ -11,7 +11,7 @@ from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, mak
 from hotloop.core.errors import LaneError
 from hotloop.lanes import compiling
 from hotloop.lanes.compiling import compiler_problem
-from hotloop.lanes.nonfinite import NotFiniteError
+from hotloop.lanes.nonfinite import NonFiniteTensorError
 from hotloop.lanes.policy_objective import KL, Minibatches
 
 PROBLEM = compiler_problem()
@@ -56,7 +56,7 @@ def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it() -> None:
     order = np.stack([np.arange(STEPS * ENVS)] * 2)
     rollout.returns.reshape(-1)[9] = np.nan  # in the second of four minibatches, all in one call
     before = learner.lane.parameters()
-    with pytest.raises(NotFiniteError, match="update 2 is NaN or infinite, first of all: returns") as caught:
+    with pytest.raises(NonFiniteTensorError, match="update 2 is NaN or infinite, first of all: returns") as caught:
         learner.lane.update(Minibatches(rollout, order, 0.02), RATES, 0)
     assert np.isfinite(learner.lane.parameters()).all()
     assert not np.array_equal(learner.lane.parameters(), before)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.lanes.policy_rollouts import ACTIONS, ENVS, FEATURES, STEPS, make_learner, make_rollout
 
-from hotloop.core.errors import LaneError, NumbersError
+from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import RolloutRow
 from hotloop.lanes.policy_objective import KL, MEASURES, Minibatches
 
@@ -134,7 +134,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_see_it() -> None:
     rollout.returns[0, 0] = np.nan
     order = np.stack([np.arange(STEPS * ENVS)] * 2)
     before = learner.lane.parameters()
-    with pytest.raises(NumbersError, match="update 1 "):
+    with pytest.raises(NonFiniteError, match="update 1 "):
         learner.lane.update(Minibatches(rollout, order, 0.2), RATES, 0)
     np.testing.assert_array_equal(before, learner.lane.parameters())
 

@@ -51,7 +51,9 @@ class Injection:
         elif hasattr(session, "replay"):
             self.once(session.replay, "sample", after=lambda batches: self.spoil(getattr(batches, self.place)))
         elif self.place in ("reward", "value when acting"):
-            self.once(session.learner, "finish", before=lambda rollout, *_: self.spoil_field(rollout, but=1))
+            self.once(
+                session.learner, "compute_advantages", before=lambda rollout, *_: self.spoil_field(rollout, but=1)
+            )
         else:
             self.once(session.learner, "update", before=lambda rollout: self.spoil_field(rollout, but=0))
 

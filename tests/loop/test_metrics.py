@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from hotloop.core.errors import NumbersError
+from hotloop.core.errors import NonFiniteError
 from hotloop.core.schedules import Counters
 from hotloop.core.types import UpdateStats
 from hotloop.lanes.q_objective import QObjective
@@ -76,7 +76,7 @@ def test_a_number_that_is_none_stops_the_run_and_is_named(bad, position):
     column = [1.0, 1.0, 1.0]
     column[position] = bad
     metrics = noted(stats((1, 1, 1), tuple(column), (1, 1, 1)))
-    with pytest.raises(NumbersError, match=MEASURES[position]) as caught:
+    with pytest.raises(NonFiniteError, match=MEASURES[position]) as caught:
         metrics.row(Counters(updates=3))
     assert caught.value.hint
 

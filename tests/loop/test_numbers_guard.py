@@ -15,10 +15,10 @@ from tests.loop.test_off_policy import small as small_dqn
 
 import hotloop
 from hotloop.cli.main import main
-from hotloop.core.errors import CheckpointError, NumbersError, RunError
-from hotloop.lanes.nonfinite import NotFiniteError
+from hotloop.core.errors import CheckpointError, NonFiniteError, RunError
+from hotloop.lanes.nonfinite import NonFiniteTensorError
 from hotloop.loop import failure
-from hotloop.loop.replayed import repeat_failure
+from hotloop.loop.rerun_failure import repeat_failure
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run
 
@@ -48,7 +48,7 @@ def all_finite(state: Any) -> bool:
 
 def check_point(folder: Path, settings: Any, injection: Injection) -> None:
     """A run with one spoiled number: stopped, named; its checkpoints are finite; its bundle repeats the naming."""
-    with pytest.raises(NotFiniteError) as caught:
+    with pytest.raises(NonFiniteTensorError) as caught:
         hotloop.train(settings, progress=injection)
     error, place = caught.value, injection.place
     assert error.first.startswith({"env": "obs"}.get(place, place)), error.first
@@ -89,7 +89,7 @@ def test_a_number_spoiled_anywhere_stops_the_run_is_named_and_can_be_repeated(tm
 
 
 def test_an_observation_that_an_env_spoils_is_named_with_its_env(tmp_path: Path) -> None:
-    with pytest.raises(NumbersError, match=r"`obs` of env 7 is NaN or infinite after 480 env steps"):
+    with pytest.raises(NonFiniteError, match=r"`obs` of env 7 is NaN or infinite after 480 env steps"):
         hotloop.train(small_dqn(tmp_path), progress=Injection("env", 60, seed=7))
     assert repeat_failure(Run.open(tmp_path / "run"))["update"] == 0
 
@@ -100,7 +100,7 @@ def test_a_learning_rate_that_is_too_large_is_told_by_its_step_or_by_the_paramet
     tmp_path: Path, family: str, lane: str, first: str
 ) -> None:
     settings = settings_for(family, lane, tmp_path, optimiser={"lr": 3e38, "max_gradient_norm": 0.0})
-    with pytest.raises(NotFiniteError, match=f"first of all: {first}"):
+    with pytest.raises(NonFiniteTensorError, match=f"first of all: {first}"):
         hotloop.train(settings)
     assert repeat_failure(Run.open(tmp_path / "run"))["first"].startswith(first)
 
@@ -113,7 +113,7 @@ def test_on_other_devices_nothing_moves_and_the_next_log_row_tells(tmp_path: Pat
             super().show(session, timer, row)
 
     progress = Elsewhere("reward", 60)
-    with pytest.raises(NumbersError, match="loss"):
+    with pytest.raises(NonFiniteError, match="loss"):
         hotloop.train(settings_for("dqn", "eager", tmp_path), progress=progress)
     assert all_finite(progress.session.learner.lane.state())
     answer = repeat_failure(Run.open(tmp_path / "run"))
@@ -128,7 +128,7 @@ def test_no_checkpoint_is_made_of_a_learner_that_is_not_finite(tmp_path: Path, p
             state[part][0] = np.nan
             session.learner.lane.load_state(state)
 
-    with pytest.raises(NumbersError, match=f"`{part}` became NaN"):
+    with pytest.raises(NonFiniteError, match=f"`{part}` became NaN"):
         hotloop.train(small_dqn(tmp_path), progress=AtTheEnd("", 150))
 
 
@@ -176,7 +176,7 @@ def test_a_run_goes_back_once_draws_anew_and_ends_and_resumes_exactly(
 @pytest.mark.parametrize(("family", "lane"), [("dqn", "native"), ("ppo", "eager")])
 def test_the_second_time_it_stops(tmp_path: Path, family: str, lane: str) -> None:
     settings = settings_for(family, lane, tmp_path, on_nan="rollback")
-    with pytest.raises(NotFiniteError, match="first of all: reward"):
+    with pytest.raises(NonFiniteTensorError, match="first of all: reward"):
         hotloop.train(settings, progress=Injection("reward", FEW_ROLLOUTS[family], times=2))
     assert [row["event"] for row in rows(tmp_path / "run")].count("rollback") == 1
     assert repeat_failure(Run.open(tmp_path / "run"))["first"] == "reward"
@@ -193,7 +193,7 @@ def test_going_back_counts_after_a_resume(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         hotloop.train(settings, progress=Killed("reward", 60))
-    with pytest.raises(NotFiniteError):
+    with pytest.raises(NonFiniteTensorError):
         hotloop.resume(tmp_path / "run", progress=Injection("reward", 60))
 
 
@@ -211,31 +211,34 @@ def test_what_cannot_be_kept_does_not_hide_what_happened(tmp_path: Path, monkeyp
     progress = Injection("reward")
     said: list[str] = []
     progress.say = said.append  # type: ignore[method-assign]
-    with pytest.raises(NotFiniteError, match="first of all: reward"):
+    with pytest.raises(NonFiniteTensorError, match="first of all: reward"):
         hotloop.train(small_dqn(tmp_path), progress=progress)
     assert any("disk is full" in text for text in said)
 
 
 def test_the_verb_prints_what_became_not_finite_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(NotFiniteError) as caught:
+    with pytest.raises(NonFiniteTensorError) as caught:
         hotloop.train(small_dqn(tmp_path), progress=Injection("reward"))
-    assert f"hotloop replay '{tmp_path / 'run'}'" in caught.value.hint
-    assert main(["replay", str(tmp_path / "run")]) == 0
+    assert f"hotloop debug-nan '{tmp_path / 'run'}'" in caught.value.hint
+    assert main(["debug-nan", str(tmp_path / "run")]) == 0
     assert "first  reward" in capsys.readouterr().out
-    assert main(["replay", str(tmp_path / "run"), "--json"]) == 0
+    assert main(["debug-nan", str(tmp_path / "run"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["first"], answer["lane"], answer["update"]) == ("reward", "native", caught.value.failed.update)
+    assert main(["replay", str(tmp_path / "run"), "--json"]) == 0  # the verb's former name
+    assert json.loads((said := capsys.readouterr()).out) == answer
+    assert said.err == "hint: `hotloop replay` is now `hotloop debug-nan`\n"
 
 
 def test_the_verb_says_so_where_nothing_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     hotloop.train(small_dqn(tmp_path))
-    assert main(["replay", str(tmp_path / "run")]) == 2
+    assert main(["debug-nan", str(tmp_path / "run")]) == 2
     assert "is finished and has no failed update" in capsys.readouterr().err
-    assert main(["replay", str(tmp_path / "nowhere")]) == 2
+    assert main(["debug-nan", str(tmp_path / "nowhere")]) == 2
 
 
 def test_a_damaged_bundle_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotFiniteError):
+    with pytest.raises(NonFiniteTensorError):
         hotloop.train(small_dqn(tmp_path), progress=Injection("reward"))
     folder = tmp_path / "run" / "failure"
     state, meta = checkpoint.load(folder)

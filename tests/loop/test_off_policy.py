@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import hotloop
-from hotloop.core.errors import NumbersError, RunError, SettingsError
+from hotloop.core.errors import NonFiniteError, RunError, SettingsError
 from hotloop.loop.running import RunStopped
 from hotloop.runs.events import read_events
 
@@ -221,7 +221,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(tmp_path: Path)
 
 def test_numbers_that_are_not_finite_stop_the_run_and_keep_the_last_checkpoint(tmp_path: Path) -> None:
     settings = small(tmp_path, optimiser={"lr": 1e30, "max_gradient_norm": 0.0}, loss="mse")
-    with pytest.raises(NumbersError, match="loss"):
+    with pytest.raises(NonFiniteError, match="loss"):
         hotloop.train(settings)
 
 

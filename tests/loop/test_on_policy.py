@@ -15,7 +15,7 @@ import pytest
 from tests.loop.test_off_policy import Interrupt, rows
 
 import hotloop
-from hotloop.core.errors import EnvError, NumbersError
+from hotloop.core.errors import EnvError, NonFiniteError
 from hotloop.envs.registry import make_envs
 from hotloop.loop.running import RunStopped
 
@@ -230,7 +230,7 @@ def test_a_loaded_agent_of_numbers_stays_within_their_bounds(tmp_path: Path) -> 
 
 
 def test_numbers_that_are_not_finite_stop_the_run(tmp_path: Path) -> None:
-    with pytest.raises(NumbersError):
+    with pytest.raises(NonFiniteError):
         hotloop.train(small(tmp_path, optimiser={"lr": 1e30, "max_gradient_norm": 0.0}))
 
 

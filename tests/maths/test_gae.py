@@ -12,7 +12,7 @@ from torch import tensor
 from torch.testing import assert_close
 
 from hotloop.maths.gae import gae, next_values, normalise
-from hotloop.maths.gae_kernels import gae_slab
+from hotloop.maths.gae_kernels import gae_numpy
 
 
 def slab(reward, value, final_value=None, terminated=(), truncated=(), gamma=0.5, gae_lambda=0.5):
@@ -22,7 +22,7 @@ def slab(reward, value, final_value=None, terminated=(), truncated=(), gamma=0.5
     flags[0, list(terminated)] = flags[1, list(truncated)] = True
     columns = [np.array(column, np.float32)[:, None] for column in (reward, value, final_value or [0.0] * steps)]
     advantage, returns = np.empty((steps, 1), np.float32), np.empty((steps, 1), np.float32)
-    gae_slab(columns[0], *flags, columns[1], columns[2], gamma, gae_lambda, advantage, returns)
+    gae_numpy(columns[0], *flags, columns[1], columns[2], gamma, gae_lambda, advantage, returns)
     return advantage[:, 0].tolist(), returns[:, 0].tolist()
 
 
@@ -61,7 +61,7 @@ def test_slab_torch_and_plain_list_agree(seed, steps, num_envs, gamma, lam):
     terminated, truncated = draw.random((2, steps, num_envs)) < 0.2
     truncated &= ~terminated
     advantage, returns = np.empty_like(reward), np.empty_like(reward)
-    gae_slab(reward, terminated, truncated, value, final_value, gamma, lam, advantage, returns)
+    gae_numpy(reward, terminated, truncated, value, final_value, gamma, lam, advantage, returns)
     for n in range(num_envs):
         columns = (final_value[:, n], terminated[:, n], truncated[:, n], gamma, lam)
         plain = gae_one_env(reward[:, n].tolist(), value[:-1, n].tolist(), float(value[-1, n]), *columns)

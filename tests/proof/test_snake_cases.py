@@ -12,7 +12,7 @@ from hotloop.proof.cases.snake_loop import SMALL, OurStretch, PlainStretch, make
 from hotloop.proof.cases.snake_parts import grow_snake, random_boards, timed_calls
 from hotloop.proof.cases.snake_step import (
     SPREAD,
-    Stretch,
+    RecordedPlay,
     at_random,
     carefully,
     compare_step,
@@ -50,7 +50,7 @@ def test_a_difference_in_one_game_is_found():
 
 
 def test_a_timed_stretch_repeats_from_the_same_state():
-    stretch = Stretch(4)
+    stretch = RecordedPlay(4)
     stretch.actions = stretch.actions[:3]
     for call, first in ((stretch.fast("basic"), lambda step: step.obs), (stretch.plain("basic"), lambda step: step[0])):
         seen = [first(call()).copy() for _ in range(6)]

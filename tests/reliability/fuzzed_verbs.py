@@ -103,7 +103,7 @@ def attempts(
         "export": lambda: verb("export", path, "--torch", str(out / "agent.safetensors")),
         "log": lambda: verb("log", path, "--tensorboard", str(out / "board"), "--json"),
         "compare": lambda: verb("compare", f"one={run}", f"other={good}", "--quiet", "--out", str(out / "compare")),
-        "replay": lambda: verb("replay", path),
+        "debug-nan": lambda: verb("debug-nan", path),
         "result": lambda: verb("resume", path, "--quiet") if (run / "result.json").exists() else None,
     }
     dear = {name: draw.random() < 0.1 for name in ("compare", "watch")}  # a quarter of a second each

@@ -13,7 +13,7 @@ import pytest
 from tests.reliability.killing import FAMILIES, outcome
 
 import hotloop
-from hotloop.core.errors import HotloopError, NumbersError, RunError
+from hotloop.core.errors import HotloopError, NonFiniteError, RunError
 from hotloop.loop.failure import save_failure
 from hotloop.runs.checkpoint import Checkpoints, checkpoint_name, newest, save
 from hotloop.runs.directory import Run
@@ -135,7 +135,7 @@ def test_a_failure_folder_that_is_a_link_is_neither_followed_nor_replaced(
     run, thesis = beside
     (run / "failure").symlink_to(thesis)
     with pytest.raises(RunError, match="symbolic link"):
-        save_failure(NumbersError("x"), Run(run), MagicMock())
+        save_failure(NonFiniteError("x"), Run(run), MagicMock())
     assert everything(thesis) == {"chapters/one.tex": b"years of work"}
 
 

@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 from tests.oracles.replay_oracle import importance_weights
 from tests.replay.replay_steps import scalar_replay, walk
 
-from hotloop.core.errors import CheckpointError, NumbersError
+from hotloop.core.errors import CheckpointError, NonFiniteError
 
 
 def set_priorities(replay, priorities) -> None:
@@ -129,7 +129,7 @@ def test_batches_of_one_sample_share_the_priorities_they_were_drawn_from():
 
 def test_a_td_error_that_is_no_number_changes_nothing():
     replay = prioritised(3)
-    with pytest.raises(NumbersError, match="1 of 2"):
+    with pytest.raises(NonFiniteError, match="1 of 2"):
         replay.update_priorities(np.array([[0, 1]]), np.array([[5.0, np.nan]]))
     assert replay._sampler.tree.leaves.tolist() == [1, 1, 1]
 

@@ -11,8 +11,8 @@ from tests.reporting.written_runs import write_run
 from hotloop import api
 from hotloop.cli.arguments import settings_from_words
 from hotloop.core.settings import as_tree
-from hotloop.reporting.again import reproduce, settings_of
 from hotloop.reporting.facts import RunFacts, read_facts
+from hotloop.reporting.reproduce import reproduce, settings_of
 from hotloop.runs.directory import Run
 
 

@@ -37,7 +37,7 @@ from hotloop.envs.registry import AtRandom
 from hotloop.envs.settings import EnvSettings
 from hotloop.render.picture import DOTS, Box, Canvas, cover_of
 from hotloop.viewing.play import Episode, play_episodes
-from hotloop.viewing.scenes import DRAWERS, Migration, make_scene
+from hotloop.viewing.scenes import DRAWERS, DurotaxisScene, make_scene
 from hotloop.viewing.screen import size_of
 
 WHITE = (255, 255, 255)
@@ -181,7 +181,7 @@ def test_flat_ground_has_one_shade() -> None:
 
 def test_an_episode_remembers_its_way_and_ends_at_the_goal() -> None:
     last, scene = played(substrate="exponential")
-    assert isinstance(scene, Migration)
+    assert isinstance(scene, DurotaxisScene)
     assert last.stats["success"]
     assert scene.measures() == {"centroid": last.stats["final_centroid"], "colony_size": 6}
     rows = scene.text(colour=False).split("\n")

@@ -112,7 +112,7 @@ class DQNLearner:
             return np.array([optimiser.lr * schedule.at(self.counters.updates + j) for j in range(k)])
         return np.full(k, optimiser.lr * schedule.now(self.counters))
 
-    def follow(self, before: Counters) -> None:
+    def update_target_if_due(self, before: Counters) -> None:
         """Move the target once for every multiple of `target.every` passed, where it counts env steps or episodes."""
         target, now = self.settings.target, self.counters
         if target.unit != "updates":

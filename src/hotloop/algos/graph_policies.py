@@ -25,7 +25,7 @@ class GraphActionMap:
         self._middle, self._half = ranges(self._numbers, squashed=True)
 
     @property
-    def num_numbers(self) -> int:
+    def num_continuous(self) -> int:
         return len(self._numbers.low)
 
     def draw(self, state: Array, graphs: Graphs, outputs: GraphOutputs) -> tuple[Array, Array | None]:
@@ -46,23 +46,23 @@ class GraphActionMap:
         return scaled if choices is None else NodeAction(scaled, choices)
 
 
-class Judges(Protocol):
+class ActingLearner(Protocol):
     """A learner, as far as acting needs it."""
 
     lane: Lane
     actions: GraphActionMap
 
 
-class TakesNotes(Protocol):
+class RolloutWriter(Protocol):
     def note(
         self, obs: Graphs, outputs: GraphOutputs, numbers: Array, choices: Array | None, counts: Array | None
     ) -> None: ...
 
 
-class GraphSampling:
+class GraphStochasticPolicy:
     """Draws from the policy, and writes down what learning will need."""
 
-    def __init__(self, learner: Judges, rollout: TakesNotes, seed: int) -> None:
+    def __init__(self, learner: ActingLearner, rollout: RolloutWriter, seed: int) -> None:
         self._lane, self._actions, self._rollout = learner.lane, learner.actions, rollout
         self._rng = np.array([seed], dtype=np.uint64)
 
@@ -79,10 +79,10 @@ class GraphSampling:
         self._rng[:] = state["rng"]
 
 
-class GraphLikeliest:
+class GraphGreedyPolicy:
     """The middle of what numbers are drawn from, and the likeliest choices: for evaluation."""
 
-    def __init__(self, learner: Judges) -> None:
+    def __init__(self, learner: ActingLearner) -> None:
         self._lane, self._actions = learner.lane, learner.actions
 
     def act(self, obs: Any, action_mask: Array | None) -> Action:

@@ -29,7 +29,7 @@ from hotloop.lanes.objective import ONLINE, Network
 from hotloop.lanes.policy_objective import KL, Minibatches, PolicyObjective, PolicySpec, forward_and_draw
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.distributions import ActionLayout
-from hotloop.maths.gae_kernels import gae_slab
+from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
 
@@ -56,7 +56,7 @@ def policy_spec(settings: PPOSettings, actions: ActionLayout) -> PolicySpec:
     )
 
 
-class StepSizes:
+class LearningRateController:
     """The learning rate by its schedule, and adapted to `kl_target` where there is one."""
 
     def __init__(self, settings: PPOSettings) -> None:
@@ -89,7 +89,7 @@ GRAPHS_UNTRACEABLE = "graphs of changing size: every minibatch has another shape
 def build_graph_network(settings: PPOSettings, spec: GraphSpec, actions: GraphActionMap, seed: int) -> GraphActorCritic:
     network, parts = settings.network, len(settings.reward_parts.value_weights)
     return build_graph_actor_critic(
-        network.graph, spec, actions.num_numbers, parts, actions.per_node, network.log_std, seed
+        network.graph, spec, actions.num_continuous, parts, actions.per_node, network.log_std, seed
     )
 
 
@@ -139,13 +139,13 @@ class PPOLearner:
         self._scalers = [RewardScaler(num_envs, settings.gamma, normalise.limit) for _ in scaled]
         self._shuffler = np.array([derive_seed(settings.seed, "shuffle")], np.uint64)
         self._order = np.empty((settings.epochs, settings.rollout_rows), np.int64)
-        self.step_sizes = StepSizes(settings)
+        self.step_sizes = LearningRateController(settings)
 
-    def seen(self, obs: EnvObs) -> EnvObs:
+    def normalise(self, obs: EnvObs) -> EnvObs:
         """The observation as the network gets it."""
         return obs if self.obs_normaliser is None else self.obs_normaliser.apply(obs)
 
-    def see(self, obs: Obs, out: Obs) -> None:
+    def observe(self, obs: Obs, out: Obs) -> None:
         """The same into `out`, and for the statistics of the next rollout."""
         if self.obs_normaliser is not None:
             self.obs_normaliser.absorb(obs)
@@ -165,10 +165,10 @@ class PPOLearner:
 
     def values(self, obs: EnvObs) -> Array:
         """Of observations [N, ...], by part of the reward [P, N]."""
-        answers = self.lane.infer(self.seen(obs))
+        answers = self.lane.infer(self.normalise(obs))
         return answers[2].T if self._of_graphs else answers[1][None]
 
-    def finish(self, rollout: Any, last_obs: EnvObs, timeouts: tuple[Array, Array, EnvObs] | None) -> None:
+    def compute_advantages(self, rollout: Any, last_obs: EnvObs, timeouts: tuple[Array, Array, EnvObs] | None) -> None:
         """Values of what came last and of time-outs' final observations; rewards scaled; advantages and returns."""
         reward, value, final_value, returns = (
             getattr(rollout, name) if self._of_graphs else getattr(rollout, name)[None]
@@ -183,7 +183,7 @@ class PPOLearner:
             scaler.apply(reward[part], rollout.terminated | rollout.truncated, weight)
         by_part = rollout.advantage[None] if len(reward) == 1 else np.empty_like(returns)
         for part in range(len(reward)):
-            gae_slab(
+            gae_numpy(
                 reward[part], rollout.terminated, rollout.truncated, value[part], final_value[part],
                 self.settings.gamma, self.settings.gae_lambda, by_part[part], returns[part],
             )  # fmt: skip
@@ -270,7 +270,7 @@ def policy_objective(settings: PPOSettings, actions: ActionMap | GraphActionMap)
     """What one update computes."""
     if isinstance(actions, ActionMap):
         return PolicyObjective(policy_spec(settings, actions.layout))
-    layout = ActionLayout(continuous=actions.num_numbers, squashed=True)
+    layout = ActionLayout(continuous=actions.num_continuous, squashed=True)
     return GraphObjective(policy_spec(settings, layout), settings.reward_parts.value_weights)
 
 
@@ -288,7 +288,7 @@ def normalise_advantages(advantage: Array, weight: Array) -> None:
     advantage /= counted.std() + 1e-8
 
 
-class Sampling:
+class StochasticPolicy:
     """Draws from the policy, and writes down what learning will need, where `row` says."""
 
     def __init__(self, learner: PPOLearner, row: Callable[[], RolloutRow], seed: int) -> None:
@@ -298,7 +298,7 @@ class Sampling:
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
         learner, row = self._learner, self._row()
-        learner.see(obs, row.obs)
+        learner.observe(obs, row.obs)
         learner.draw(row, self._rng, action_mask)
         if row.action_mask is not None:
             row.action_mask[:] = action_mask
@@ -311,7 +311,7 @@ class Sampling:
         self._rng[:] = state["rng"]
 
 
-class Likeliest:
+class GreedyPolicy:
     """The likeliest choices and the means of numbers: for evaluation."""
 
     def __init__(self, learner: PPOLearner) -> None:
@@ -319,6 +319,6 @@ class Likeliest:
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
         learner = self._learner
-        outputs, _ = learner.lane.infer(learner.seen(obs))
+        outputs, _ = learner.lane.infer(learner.normalise(obs))
         log_std = learner.network.log_std.detach().cpu().numpy()
         return learner.actions.to_env(learner.actions.best(outputs, log_std, action_mask))

@@ -169,7 +169,7 @@ def _print(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
         return
     from hotloop.cli.console import answer_console
     from hotloop.comparison.report import notes
-    from hotloop.comparison.words import arm_rows, as_rich, details, pair_rows, sentence
+    from hotloop.comparison.verdict_text import arm_rows, as_rich, details, pair_rows, sentence
 
     console = answer_console()
     tables = [arm_rows(comparison.summaries, arguments.measure, comparison.threshold)]

@@ -25,7 +25,7 @@ from hotloop.runs.files import hotloop_version
 VERBS = {
     "train": "train an agent from a preset or a TOML file",
     "resume": "continue a run that was stopped or killed, exactly",
-    "replay": "repeat the update at which a run's numbers became NaN or infinite",
+    "debug-nan": "repeat the update at which a run's numbers became NaN or infinite",
     "evaluate": "play fresh episodes with a run's best agent",
     "deploy": "let a durotaxis agent migrate on a substrate of choice",
     "watch": "watch a run's best agent play: terminal, video or pictures",
@@ -42,6 +42,9 @@ VERBS = {
     "envs": "list environments, or check one against the contract",
     "settings": "show every setting of an algorithm, or the text of a preset",
 }
+
+FORMER = {"replay": "debug-nan"}
+"""Verbs by the names they had; they still work."""
 
 EXAMPLES = """examples:
   hotloop train cartpole-dqn --seed 1
@@ -82,8 +85,11 @@ def _run(words: list[str]) -> int:
     if words[:1] == ["--debug"]:
         take_options(json=False, debug=True)
         words = words[1:]
+    if words and words[0] in FORMER:
+        say(f"hint: `hotloop {words[0]}` is now `hotloop {FORMER[words[0]]}`")
+        words = [FORMER[words[0]], *words[1:]]
     if words and words[0] in VERBS:
-        verb = importlib.import_module(f"hotloop.cli.{words[0]}")
+        verb = importlib.import_module(f"hotloop.cli.{words[0].replace('-', '_')}")
         return int(verb.run(words[1:]))
     if words and not words[0].startswith("-"):
         near = nearest(words[0], VERBS)

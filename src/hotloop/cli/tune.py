@@ -14,7 +14,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
 
 if TYPE_CHECKING:
-    from hotloop.tuning.findings import Findings
+    from hotloop.tuning.search_result import SearchResult
     from hotloop.tuning.study import Plan
 
 _OURS = {"--seed": "`--seeds N` trains seeds 0 to N - 1", "--run-dir": "`--storage FOLDER` holds the runs"}
@@ -29,7 +29,7 @@ def run(words: list[str]) -> int:
     from hotloop.export.follow import need
     from hotloop.runs import lock
     from hotloop.runs.files import make_folder
-    from hotloop.tuning.findings import find, write_findings
+    from hotloop.tuning.search_result import find, write_findings
     from hotloop.tuning.study import close_study, open_study
 
     need("tune", "searching", "optuna")
@@ -135,7 +135,7 @@ def _search(study: Any, plan: Plan, arguments: Namespace) -> bool:
     return True
 
 
-def _print(findings: Findings, folder: Path, files: Sequence[str]) -> None:
+def _print(findings: SearchResult, folder: Path, files: Sequence[str]) -> None:
     from rich.table import Table
 
     from hotloop.cli.console import answer_console

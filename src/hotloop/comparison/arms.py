@@ -52,8 +52,8 @@ def parse_arms(texts: Sequence[str], common: Sequence[str], resolve: Resolve) ->
         raise SettingsError(
             "all arms are finished runs, so that no setting can be changed", "leave out what follows `--`"
         )
-    _refuse_twins(arms)
-    return _told_apart(arms)
+    _reject_duplicate_arms(arms)
+    return _unique_labels(arms)
 
 
 def _parse(text: str, common: Sequence[str], resolve: Resolve) -> list[Arm]:
@@ -104,7 +104,7 @@ def short_label(source: str, own: Sequence[str]) -> str:
     return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 3] + "..."
 
 
-def _refuse_twins(arms: Sequence[Arm]) -> None:
+def _reject_duplicate_arms(arms: Sequence[Arm]) -> None:
     """Trained, they would be equal bit by bit, which says nothing about learning."""
     for number, arm in enumerate(arms):
         for other in arms[:number]:
@@ -117,7 +117,7 @@ def _refuse_twins(arms: Sequence[Arm]) -> None:
                 )
 
 
-def _told_apart(arms: Sequence[Arm]) -> list[Arm]:
+def _unique_labels(arms: Sequence[Arm]) -> list[Arm]:
     """Labels that were made are numbered where they meet another; those that were given must differ."""
     seen = {arm.folder.lower() for arm in arms if arm.named}  # some file systems take `A` and `a` for the same
     if len(seen) < sum(arm.named for arm in arms):

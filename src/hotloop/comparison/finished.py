@@ -80,16 +80,16 @@ def settings_of(path: Path) -> dict[str, Any]:
 
 def differing(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Names of settings in which two trees would not learn the same, the seed aside."""
-    one, other = flatten(of_learning(there)), flatten(of_learning(now))
+    one, other = flatten(learning_settings(there)), flatten(learning_settings(now))
     absent = object()
     return sorted(name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent))
 
 
-def of_learning(settings: Mapping[str, Any]) -> dict[str, Any]:
+def learning_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in NOT_LEARNING}
 
 
-class Elsewhere:
+class RunCache:
     """Finished runs of this version under `root`, two folders deep at most; read when first asked for."""
 
     def __init__(self, root: Path | None) -> None:

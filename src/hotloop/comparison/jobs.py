@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from hotloop.comparison.arms import Arm
-from hotloop.comparison.finished import Elsewhere, differing, of_learning, settings_of
+from hotloop.comparison.finished import RunCache, differing, learning_settings, settings_of
 from hotloop.core.errors import RunError
 from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.core.keeper import Keeper
@@ -55,7 +55,7 @@ class Job:
 
 def default_folder(arms: Sequence[Arm]) -> Path:
     """The same for the same arms and settings, so that the same command continues what was stopped."""
-    trees = [[arm.folder, of_learning(arm.settings), [str(path) for path in arm.runs]] for arm in arms]
+    trees = [[arm.folder, learning_settings(arm.settings), [str(path) for path in arm.runs]] for arm in arms]
     names = "-".join(arm.folder for arm in arms)[:60].strip("-.")
     return DEFAULT_ROOT / f"compare-{names}-{hashlib.sha256(canonical_json(trees)).hexdigest()[:8]}"
 
@@ -63,7 +63,7 @@ def default_folder(arms: Sequence[Arm]) -> Path:
 def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None = None) -> list[Job]:
     """Seed by seed, so that what is there after a while is balanced over the arms. Finished runs under `reuse` are
     taken where they are."""
-    elsewhere = Elsewhere(reuse)
+    elsewhere = RunCache(reuse)
     there = [_given(arm, path) for arm in arms for path in arm.runs]
     trained = [arm for arm in arms if not arm.runs]
     return there + [
@@ -80,7 +80,7 @@ def _given(arm: Arm, path: Path) -> Job:
     )
 
 
-def _plan(arm: Arm, seed: int, path: Path, elsewhere: Elsewhere) -> Job:
+def _plan(arm: Arm, seed: int, path: Path, elsewhere: RunCache) -> Job:
     found = None if is_run(path) else elsewhere.find(arm.settings, seed)
     return job_at(path, arm, seed) if found is None else Job(arm, seed, found, (), status="finished", reused=True)
 

@@ -13,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hotloop.comparison.finished import of_learning
+from hotloop.comparison.finished import learning_settings
 from hotloop.comparison.jobs import Job
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
 from hotloop.comparison.summary import ArmSummary, common_span, default_margin, default_threshold
 from hotloop.comparison.verdict import Contrast, contrasts
-from hotloop.comparison.words import arm_rows, as_markdown, details, pair_rows, plain, sentence
+from hotloop.comparison.verdict_text import arm_rows, as_markdown, details, pair_rows, plain, sentence
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.settings import flatten
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
@@ -64,7 +64,7 @@ class Comparison:
     @cached_property
     def differing_settings(self) -> dict[str, list[Any]]:
         """For each setting in which arms differ its value in each of them; None where an arm has no such setting."""
-        flat = [flatten(of_learning(summary.arm.settings)) for summary in self.summaries]
+        flat = [flatten(learning_settings(summary.arm.settings)) for summary in self.summaries]
         names = list(dict.fromkeys(name for tree in flat for name in tree))
         rows = {name: [tree.get(name) for tree in flat] for name in names}
         return {name: values for name, values in rows.items() if any(value != values[0] for value in values)}

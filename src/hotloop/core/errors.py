@@ -4,7 +4,7 @@
     ├── SettingsError        an unknown key, a bad value, an impossible combination
     ├── EnvError             an unknown env, an unsupported space, an env that broke the contract
     ├── LaneError            a lane that cannot run this network or these settings
-    ├── NumbersError         NaN or Inf where a number was due
+    ├── NonFiniteError       NaN or Inf where a number was due
     ├── TopologyError        a graph that is no network (in `hotloop.nets.topology`)
     ├── MissingExtraError    an optional dependency that is not installed
     └── RunError             a run directory that cannot be made, locked, written or read
@@ -38,7 +38,7 @@ class LaneError(HotloopError):
     pass
 
 
-class NumbersError(HotloopError):
+class NonFiniteError(HotloopError):
     pass
 
 

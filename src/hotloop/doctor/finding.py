@@ -76,7 +76,8 @@ def rule(code: str) -> Callable[[RuleFunction], RuleFunction]:
 
 RELIEF = 0.5
 """What stands beside a large cost gets faster too when it goes: code and data no longer push each other out of the
-caches. Over the patients of our tests the rest took up to 1.6 times as long beside a disease of 70 % as without it."""
+caches. Over the slow scripts of our tests the rest took up to 1.6 times as long beside a disease of 70 % as
+without it."""
 
 
 def expected_gain(share: float, speedup: float = float("inf"), relief: float = RELIEF) -> float:

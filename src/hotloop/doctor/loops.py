@@ -13,7 +13,7 @@ MIN_PAIRS = 7
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stretch:
+class Interval:
     """What one stretch of a loop took and did."""
 
     seconds: float
@@ -29,7 +29,7 @@ class Stretch:
 
 
 class Loop(Protocol):
-    def advance(self, env_steps: int) -> Stretch:
+    def advance(self, env_steps: int) -> Interval:
         """Go on for at least so many env steps; fewer only where the loop has come to its end."""
         ...
 
@@ -89,7 +89,7 @@ def record(loop: Loop, seconds: float, slices: int = 100) -> list[Slice]:
     return recorded
 
 
-def as_slice(start: float, stretch: Stretch) -> Slice:
+def as_slice(start: float, stretch: Interval) -> Slice:
     return Slice(
         start_seconds=start,
         seconds=stretch.seconds,

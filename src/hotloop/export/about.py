@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from hotloop.core.errors import NumbersError
+from hotloop.core.errors import NonFiniteError
 from hotloop.core.settings import as_tree
 from hotloop.core.types import Array, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
 from hotloop.envs.registry import is_file
@@ -86,7 +86,7 @@ def export_torch(agent: AnyAgent, file: Path) -> dict[str, Any]:
     content = save(arrays, metadata={"format": "pt", "hotloop": json.dumps(about)})
     back = load(content)
     if any(not np.array_equal(array, back[name]) for name, array in arrays.items()):
-        raise NumbersError(f"{file} would not hold what the agent has", "please report it")
+        raise NonFiniteError(f"{file} would not hold what the agent has", "please report it")
     make_folder(file.parent)
     write_file(file, content)
     count = sum(array.size for array in arrays.values())

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.core.errors import NumbersError, SettingsError
+from hotloop.core.errors import NonFiniteError, SettingsError
 from hotloop.core.types import Array, ArraySpec, VecEnv
 from hotloop.export.about import AnyAgent, describe
 from hotloop.export.follow import need
@@ -171,7 +171,7 @@ def _write_verified(file: Path, content: bytes, verify: Callable[[Path], Parity]
             write_chunks(temporary, [content])
             parity = verify(temporary)
             if not parity.holds:
-                raise NumbersError(
+                raise NonFiniteError(
                     f"the exported network differs from the agent by {parity.largest:.2g}, more than {TOLERANCE:g}; "
                     f"{file} was not written",
                     "please report it, with the run's settings.toml",

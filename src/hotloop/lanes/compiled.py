@@ -20,7 +20,14 @@ from hotloop.core.errors import LaneError
 from hotloop.core.types import Array, UpdateStats
 from hotloop.lanes.compiling import EAGER_HINT, Compiled, compile_function, require_compiler
 from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.nonfinite import NOISE, FailedUpdate, NotFiniteError, as_arrays, explained, first_nonfinite_update
+from hotloop.lanes.nonfinite import (
+    NOISE,
+    FailedUpdate,
+    NonFiniteTensorError,
+    as_arrays,
+    explained,
+    first_nonfinite_update,
+)
 from hotloop.lanes.objective import (
     ONLINE,
     Network,
@@ -34,7 +41,7 @@ from hotloop.lanes.objective import (
 from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
 from hotloop.lanes.spec import AdamSpec, Precision
 from hotloop.maths.adam import clip_scale
-from hotloop.nets.actor_critic import Spread
+from hotloop.nets.actor_critic import LogStd
 from hotloop.nets.modules import NoisyLinear
 
 UNROLLED = 4
@@ -117,7 +124,7 @@ class CompiledLane:
             for start, count in chunks(per_epoch, first_update + epoch, self.objective.target_every):
                 yield epoch + start, count
 
-    def _failure(self, batch: dict[str, Any], noise: Tensor, lr: float, number: int) -> NotFiniteError:
+    def _failure(self, batch: dict[str, Any], noise: Tensor, lr: float, number: int) -> NonFiniteTensorError:
         """The error that names what was wrong first in an update that changed nothing and was the last."""
         if self.objective.noisy:
             named = zip(self._traced.items(), noise, strict=True)
@@ -408,7 +415,7 @@ def _refuse(network: nn.Module) -> None:
         kind = f"`{name}` ({type(module).__name__})"
         if isinstance(module, nn.modules.dropout._DropoutNd):
             raise LaneError(f"the compiled lane cannot draw the random numbers of {kind}", EAGER_HINT)
-        known = isinstance(module, NoisyLinear | Spread)
+        known = isinstance(module, NoisyLinear | LogStd)
         buffers = [] if known else [key for key, _ in module.named_buffers(recurse=False)]
         if buffers:
             raise LaneError(f"the compiled lane cannot keep the buffer `{buffers[0]}` of {kind}", EAGER_HINT)

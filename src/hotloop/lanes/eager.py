@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hotloop.core.types import Array, UpdateStats
-from hotloop.lanes.nonfinite import NOISE, FailedUpdate, NotFiniteError, as_arrays, explained
+from hotloop.lanes.nonfinite import NOISE, FailedUpdate, NonFiniteTensorError, as_arrays, explained
 from hotloop.lanes.objective import (
     ONLINE,
     Network,
@@ -121,7 +121,7 @@ class EagerLane:
             row_errors += [] if outcome.row_error is None else [outcome.row_error]
         return Outcome(measures[0], measures, torch.cat(row_errors) if row_errors else None)
 
-    def _failure(self, batch: dict[str, Any], step: AdamStep) -> NotFiniteError:
+    def _failure(self, batch: dict[str, Any], step: AdamStep) -> NonFiniteTensorError:
         """The error that names what was wrong first in an update that was not made."""
         if self.objective.noisy:
             batch[NOISE] = as_arrays({name: dict(module.named_buffers()) for name, module in self.modules.items()})

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from hotloop.core.errors import NumbersError
+from hotloop.core.errors import NonFiniteError
 from hotloop.core.types import Array
 from hotloop.lanes.objective import Network
 from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
@@ -41,7 +41,7 @@ class FailedUpdate:
     """The batch, and what else it took; arrays by name."""
 
 
-class NotFiniteError(NumbersError):
+class NonFiniteTensorError(NonFiniteError):
     """Carries what was found, for those who want to keep or repeat it."""
 
     def __init__(self, message: str, hint: str, first: str, failed: FailedUpdate) -> None:
@@ -49,11 +49,11 @@ class NotFiniteError(NumbersError):
         self.first, self.failed = first, failed
 
 
-def explained(failed: FailedUpdate, tensors: Named) -> NotFiniteError:
+def explained(failed: FailedUpdate, tensors: Named) -> NonFiniteTensorError:
     """The error that names the first of `tensors` that is not finite."""
     first = first_nonfinite(tensors) or "the loss or gradient, on its own lane only"
     message = f"the loss or gradient of update {failed.update:,} is NaN or infinite, first of all: {first}"
-    return NotFiniteError(message, HINT, first, failed)
+    return NonFiniteTensorError(message, HINT, first, failed)
 
 
 def first_nonfinite(tensors: Named) -> str:

@@ -14,7 +14,7 @@ from hotloop.core.graphs import Graphs, checked_graphs
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, EnvObs, EnvStep, Policy, VecEnv
-from hotloop.lanes.nonfinite import FailedUpdate, NotFiniteError, first_nonfinite, tensors_of_batch
+from hotloop.lanes.nonfinite import FailedUpdate, NonFiniteTensorError, first_nonfinite, tensors_of_batch
 from hotloop.loop.collector_kernels import NOT_FINITE, account
 from hotloop.loop.metrics import Metrics
 
@@ -46,7 +46,7 @@ def _parts(values: EnvObs) -> dict[str, Array]:
     return values if isinstance(values, dict) else {"": values}
 
 
-def _error(step: EnvStep, env_steps: int) -> NotFiniteError:
+def _error(step: EnvStep, env_steps: int) -> NonFiniteTensorError:
     answered = {name: getattr(step, name) for name in ANSWERED if getattr(step, name) is not None}
     batch: dict[str, Any] = {
         name: dict(_parts(value)) if isinstance(value, Graphs | dict) else value for name, value in answered.items()
@@ -55,7 +55,7 @@ def _error(step: EnvStep, env_steps: int) -> NotFiniteError:
     field = answered[first.partition(".")[0]]
     which = "" if isinstance(field, Graphs) else f" of env {_first_env(field)}"
     message = f"the env's `{first}`{which} is NaN or infinite after {env_steps:,} env steps"
-    return NotFiniteError(message, HINT, first, FailedUpdate(0, 0.0, {}, batch))
+    return NonFiniteTensorError(message, HINT, first, FailedUpdate(0, 0.0, {}, batch))
 
 
 def _first_env(values: EnvObs) -> int:

@@ -194,7 +194,7 @@ def make_run_envs(settings: Any, num_envs: int, *stream: str | int) -> VecEnv:
     return make_envs(settings.env, num_envs, derive_seeds(settings.seed, num_envs, *stream), trust=settings.trust)
 
 
-def judge(
+def evaluate_policy(
     settings: Any, policy: Policy, episodes: int, check: Callable[[], None], *stream: str | int
 ) -> dict[str, Any]:
     """The object called `evaluation`: whole episodes of `policy` on envs of their own."""

@@ -20,7 +20,7 @@ from hotloop.algos.registry import RunSettings
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.values import exact_fraction
-from hotloop.doctor.loops import Stretch
+from hotloop.doctor.loops import Interval
 from hotloop.doctor.trace import Counts
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.contract import TrainingSession
@@ -54,7 +54,7 @@ class TrainingLoop:
         self.not_timed = self._timer.phase(NOT_TIMED)
         self.start_up_seconds = sum(self._timer.totals_ns().values()) / 1e9
 
-    def advance(self, env_steps: int) -> Stretch:
+    def advance(self, env_steps: int) -> Interval:
         counters = self.session.counters
         before, totals = counters.copy(), self._timer.totals_ns()
         stop = _StopAt(self.session, counters.env_steps + env_steps)
@@ -63,7 +63,7 @@ class TrainingLoop:
         phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
         phases.pop(NOT_TIMED, None)
         self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
-        return Stretch(
+        return Interval(
             seconds=sum(phases.values()),
             env_steps=counters.env_steps - before.env_steps,
             episodes=counters.episodes - before.episodes,

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.core.errors import NumbersError, RunError
+from hotloop.core.errors import NonFiniteError, RunError
 from hotloop.core.rng import derive_seed
 from hotloop.core.settings import as_tree
-from hotloop.lanes.nonfinite import FailedUpdate, NotFiniteError
+from hotloop.lanes.nonfinite import FailedUpdate, NonFiniteTensorError
 from hotloop.loop.contract import State, TrainingSession
 from hotloop.loop.journal import Journal
 from hotloop.loop.spec_data import specs_as_data
@@ -30,7 +30,7 @@ STREAMS = (("policy", "rng"), ("learner", "shuffler"), ("replay", "sampler", "ge
 
 
 def go_back_or_raise(
-    error: NumbersError, run: Run, session: TrainingSession, journal: Journal, say: Callable[[str], None]
+    error: NonFiniteError, run: Run, session: TrainingSession, journal: Journal, say: Callable[[str], None]
 ) -> None:
     """Keep what failed. Then the run continues from its last checkpoint, if it may and has not done so before."""
     _keep(error, run, session, say)
@@ -56,23 +56,23 @@ def _draw_anew(state: State, seed: int) -> None:
             place[name] = np.full_like(place[name], derive_seed(seed, "rollback", count, *path, name))
 
 
-def _keep(error: NumbersError, run: Run, session: TrainingSession, say: Callable[[str], None]) -> None:
+def _keep(error: NonFiniteError, run: Run, session: TrainingSession, say: Callable[[str], None]) -> None:
     try:
         save_failure(error, run, session)
     except RunError as problem:  # a full disk must not hide what happened
         say(f"what failed could not be kept: {problem.message}")
         return
-    error.hint = f"{error.hint}; `hotloop replay '{run.path}'` repeats what failed".removeprefix("; ")
+    error.hint = f"{error.hint}; `hotloop debug-nan '{run.path}'` repeats what failed".removeprefix("; ")
 
 
-def save_failure(error: NumbersError, run: Run, session: TrainingSession) -> Path:
+def save_failure(error: NonFiniteError, run: Run, session: TrainingSession) -> Path:
     """Write the bundle, in place of one that was there before."""
     require_real_folder(run.path / FOLDER)
-    failed = error.failed if isinstance(error, NotFiniteError) else FailedUpdate(0, 0.0, {}, {})
+    failed = error.failed if isinstance(error, NonFiniteTensorError) else FailedUpdate(0, 0.0, {}, {})
     counters, envs = session.counters, session.collector.envs
     meta = {
         "message": error.message,
-        "first": error.first if isinstance(error, NotFiniteError) else "",
+        "first": error.first if isinstance(error, NonFiniteTensorError) else "",
         "update": failed.update,
         "lr": failed.lr,
         "counters": counters.state(),

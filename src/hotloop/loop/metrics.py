@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.core.errors import NumbersError
+from hotloop.core.errors import NonFiniteError
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, UpdateStats
 
@@ -78,7 +78,7 @@ class Metrics:
         finite = np.isfinite(self._pending()).all(axis=1)
         for name, good in zip(self._names, finite, strict=True):
             if not good:
-                raise NumbersError(
+                raise NonFiniteError(
                     f"`{name}` became NaN or infinite in the last updates before update {counters.updates:,}",
                     "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; nothing of it was saved",
                 )

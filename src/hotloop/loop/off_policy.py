@@ -38,7 +38,7 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
                 if settings.replay.prioritised:  # the one thing that must be read after every update
                     replay.update_priorities(batches.index, stats.td_error_on_host())
             session.metrics.note_updates(stats)
-        learner.follow(before)
+        learner.update_target_if_due(before)
         counters.iterations += 1
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):

@@ -36,7 +36,7 @@ def run_loop(
                 rollout.add(step)
 
         with timer.phase("advantage"):
-            learner.finish(rollout.data, collector.obs, rollout.timeouts())  # one pass over [T, N]
+            learner.compute_advantages(rollout.data, collector.obs, rollout.timeouts())  # one pass over [T, N]
         with timer.phase("update"):
             stats = learner.update(rollout.data)  # epochs x minibatches
         session.metrics.note_updates(stats)

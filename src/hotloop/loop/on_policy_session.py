@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hotloop.algos.ppo import Likeliest, PPOLearner, Sampling
+from hotloop.algos.ppo import GreedyPolicy, PPOLearner, StochasticPolicy
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.rng import derive_seed
@@ -16,7 +16,7 @@ from hotloop.core.types import Array, Policy, VecEnv
 from hotloop.loop.cadence import is_over
 from hotloop.loop.collector import Collector
 from hotloop.loop.contract import State, load_state_of, state_of
-from hotloop.loop.evaluate import Best, judge, make_run_envs
+from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.loop.rollout import RolloutBuffer
@@ -54,7 +54,7 @@ class OnPolicySession:
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Episodes of likeliest actions with the weights the learner has now, on envs of their own."""
-        return judge(self.settings, self.likeliest, episodes, check, *stream)
+        return evaluate_policy(self.settings, self.likeliest, episodes, check, *stream)
 
     def recreate_envs(self) -> None:
         """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
@@ -96,19 +96,19 @@ def build_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict
     learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     shape, width = (settings.rollout_steps, envs.num_envs), envs.action_spec.mask_width
     rollout = RolloutBuffer(shape, envs.obs_spec, learner.actions.layout, width if envs.has_action_mask else None)
-    policy = Sampling(learner, rollout.row, derive_seed(settings.seed, "policy"))
-    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": Likeliest(learner)}
+    policy = StochasticPolicy(learner, rollout.row, derive_seed(settings.seed, "policy"))
+    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": GreedyPolicy(learner)}
 
 
 def build_graph_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
     """What learns from observations that are graphs."""
-    from hotloop.algos.graph_policies import GraphLikeliest, GraphSampling
+    from hotloop.algos.graph_policies import GraphGreedyPolicy, GraphStochasticPolicy
     from hotloop.loop.rollout import GraphRolloutBuffer
 
     parts = getattr(envs, "reward_parts", ("total",))
     settings.reward_parts.require_parts(parts)
     learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     shape = (settings.rollout_steps, envs.num_envs)
-    rollout = GraphRolloutBuffer(shape, learner.actions.num_numbers, len(parts))
-    policy = GraphSampling(learner, rollout, derive_seed(settings.seed, "policy"))
-    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": GraphLikeliest(learner)}
+    rollout = GraphRolloutBuffer(shape, learner.actions.num_continuous, len(parts))
+    policy = GraphStochasticPolicy(learner, rollout, derive_seed(settings.seed, "policy"))
+    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": GraphGreedyPolicy(learner)}

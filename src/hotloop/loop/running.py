@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from hotloop.core.errors import HotloopError, NumbersError
+from hotloop.core.errors import HotloopError, NonFiniteError
 from hotloop.core.interrupts import Interrupt
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
@@ -84,7 +84,7 @@ def train_with(
                 env_steps = session.counters.env_steps
                 hint = resume_hint(run, env_steps, journal.saved_env_steps)
                 raise Interrupt(f"stopped at once at {env_steps:,} env steps; {hint}") from None
-            except NumbersError as error:
+            except NonFiniteError as error:
                 go_back_or_raise(error, run, session, journal, progress.say)
         raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
 
@@ -141,7 +141,7 @@ def _require_finite(session: TrainingSession) -> None:
     """Nothing that is not a number is saved or judged."""
     session.metrics.require_finite(session.counters)
     if first := first_nonfinite(tensors_of_batch(session.learner.state())):
-        raise NumbersError(f"the learner's `{first}` became NaN or infinite", "a smaller `optimiser.lr` helps")
+        raise NonFiniteError(f"the learner's `{first}` became NaN or infinite", "a smaller `optimiser.lr` helps")
 
 
 def _finish(

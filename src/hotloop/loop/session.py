@@ -19,7 +19,7 @@ from hotloop.envs.foreign import require_discrete
 from hotloop.loop.cadence import UpdatePlan, is_over
 from hotloop.loop.collector import Collector
 from hotloop.loop.contract import State, load_state_of, state_of
-from hotloop.loop.evaluate import Best, judge, make_run_envs
+from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.loop.sizes import require_memory
@@ -57,7 +57,7 @@ class Session:
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Greedy episodes with the weights the learner has now, on envs of their own."""
-        return judge(self.settings, Greedy(self.learner.lane), episodes, check, *stream)
+        return evaluate_policy(self.settings, Greedy(self.learner.lane), episodes, check, *stream)
 
     def recreate_envs(self) -> None:
         """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""

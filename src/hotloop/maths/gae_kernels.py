@@ -15,7 +15,7 @@ Float = np.float32
 
 
 @kernel
-def gae_slab(reward, terminated, truncated, value, final_value, gamma, gae_lambda, advantage, returns):
+def gae_numpy(reward, terminated, truncated, value, final_value, gamma, gae_lambda, advantage, returns):
     """`maths.gae.gae` on arrays [T, N] (`value` [T + 1, N]): fills `advantage` and `returns`.
 
     `final_value` is read where an episode was truncated, and only there. Indexed in place: a slice per time step

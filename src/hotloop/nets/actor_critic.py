@@ -22,7 +22,7 @@ POLICY_GAIN = 0.01
 HIDDEN_GAIN = math.sqrt(2.0)
 
 
-class Spread(nn.Module):
+class LogStd(nn.Module):
     """A module of its own only to come last: a module's own parameters come before its children's."""
 
     log_std: Tensor
@@ -50,7 +50,7 @@ class ActorCritic(nn.Module):
             self.value_torso, self.value_head = build_torso(settings, obs_spec, nn.Linear), value_head
         self._shared = settings.shared
         self._initialise()
-        self.spread = Spread(layout.continuous, settings.log_std)
+        self.spread = LogStd(layout.continuous, settings.log_std)
 
     @property
     def log_std(self) -> Tensor:

@@ -50,7 +50,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Words:
+class Label:
     x: float
     y: float  # of the base line
     text: str
@@ -82,7 +82,7 @@ class Chart:
     """Shapes in the order in which they are drawn."""
 
     height: float
-    shapes: Sequence[Words | Line | Band]
+    shapes: Sequence[Label | Line | Band]
     title: str
     spoken: str
 
@@ -91,15 +91,15 @@ def lay_out(curves: Sequence[Curve], frame: Frame) -> Chart:
     legend, top = _legend(curves)
     plot = _Plot(curves, frame, top)
     shapes = [
-        Words(12, 22, frame.title, "title"),
-        Words(12, 39, frame.subtitle, "small"),
+        Label(12, 22, frame.title, "title"),
+        Label(12, 39, frame.subtitle, "small"),
         *legend,
         *plot.axes(),
         *plot.threshold(),
         *[band for number, curve in enumerate(curves) if (band := plot.band(curve, number)) is not None],
         *[plot.line(curve, number) for number, curve in enumerate(curves)],
-        Words(WIDTH / 2, plot.bottom + 34, frame.x_label, "middle"),
-        *([Words(WIDTH / 2, plot.bottom + 49, frame.x_note, "small middle")] if frame.x_note else []),
+        Label(WIDTH / 2, plot.bottom + 34, frame.x_label, "middle"),
+        *([Label(WIDTH / 2, plot.bottom + 49, frame.x_note, "small middle")] if frame.x_note else []),
     ]
     return Chart(plot.bottom + (58 if frame.x_note else 44), shapes, frame.title, _spoken(curves, frame))
 
@@ -125,24 +125,24 @@ class _Plot:
     def y(self, value: Any) -> Any:
         return self.bottom - (value - self._low) / (self._high - self._low) * PLOT_HEIGHT
 
-    def axes(self) -> list[Words | Line]:
-        shapes: list[Words | Line] = []
+    def axes(self) -> list[Label | Line]:
+        shapes: list[Label | Line] = []
         for tick in self._y_ticks:
             y = self.y(tick)
-            shapes += [_across(y, "grid"), Words(_LEFT - 6, y + 4, tick_label(tick), "end")]
+            shapes += [_across(y, "grid"), Label(_LEFT - 6, y + 4, tick_label(tick), "end")]
         for tick in self._x_ticks:
             x = self.x(tick)
             shapes.append(Line(np.array([x, x]), np.array([self.bottom, self.bottom + 4]), "axis"))
-            shapes.append(Words(x, self.bottom + 17, tick_label(tick), "middle"))
+            shapes.append(Label(x, self.bottom + 17, tick_label(tick), "middle"))
         return [*shapes, _across(self.bottom, "axis")]
 
-    def threshold(self) -> list[Words | Line]:
+    def threshold(self) -> list[Label | Line]:
         if self._frame.threshold is None:
             return []
         y = self.y(self._frame.threshold)
         place = y + 13 if self.bottom - y > 18 else y - 4  # most curves start left and end above it
         name = f"threshold {tick_label(self._frame.threshold)}"
-        return [_across(y, "threshold"), Words(WIDTH - _RIGHT - 4, place, name, "small end")]
+        return [_across(y, "threshold"), Label(WIDTH - _RIGHT - 4, place, name, "small end")]
 
     def band(self, curve: Curve, number: int) -> Band | None:
         if curve.low is None or curve.high is None:
@@ -160,9 +160,9 @@ def _across(y: float, style: str) -> Line:
     return Line(np.array([_LEFT, WIDTH - _RIGHT], dtype=np.float64), np.array([y, y]), style)
 
 
-def _legend(curves: Sequence[Curve]) -> tuple[list[Words | Line], float]:
+def _legend(curves: Sequence[Curve]) -> tuple[list[Label | Line], float]:
     """Samples and labels in rows that fit, and where the plot may begin."""
-    shapes: list[Words | Line] = []
+    shapes: list[Label | Line] = []
     x, y = 12.0, 58.0
     for number, curve in enumerate(curves):
         label = curve.label if len(curve.label) <= _LONGEST_LABEL else curve.label[: _LONGEST_LABEL - 1] + "…"
@@ -170,7 +170,7 @@ def _legend(curves: Sequence[Curve]) -> tuple[list[Words | Line], float]:
         if x > 12 and x + width > WIDTH:
             x, y = 12.0, y + _LEGEND_ROW
         sample = np.array([x, x + 22.0]), np.array([y - 4, y - 4])
-        shapes += [Line(*sample, f"c{number % COLOURS}", _dash(number)), Words(x + 28, y, label)]
+        shapes += [Line(*sample, f"c{number % COLOURS}", _dash(number)), Label(x + 28, y, label)]
         x += width
     return shapes, y + 16
 
@@ -201,8 +201,8 @@ def as_svg(chart: Chart) -> str:
     return "\n".join([head, about, _style(), page, *map(_element, chart.shapes), "</svg>\n"])
 
 
-def _element(shape: Words | Line | Band) -> str:
-    if isinstance(shape, Words):
+def _element(shape: Label | Line | Band) -> str:
+    if isinstance(shape, Label):
         named = f' class="{shape.style}"' if shape.style else ""
         return f'<text x="{shape.x:.1f}" y="{shape.y:.1f}"{named}>{escape(shape.text)}</text>'
     if isinstance(shape, Band):

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hotloop.core.types import Array
-from hotloop.render.chart import BAND_OPACITY, FAINT, GRID, INK, ON_LIGHT, PAGE, WIDTH, Band, Chart, Line, Words
+from hotloop.render.chart import BAND_OPACITY, FAINT, GRID, INK, ON_LIGHT, PAGE, WIDTH, Band, Chart, Label, Line
 
 _GAP, _SPACE = 1.9, 3.2
 _UNKNOWN = "00 40 47 07 00"
@@ -99,7 +99,7 @@ def as_pixels(chart: Chart) -> Array:
     size = round(chart.height * SCALE), round(WIDTH * SCALE)
     canvas = np.broadcast_to(_rgb(PAGE), (*size, 3)).astype(np.float32)
     for shape in chart.shapes:
-        if isinstance(shape, Words):
+        if isinstance(shape, Label):
             _write(canvas, shape)
         elif isinstance(shape, Band):
             _fill(canvas, shape)
@@ -129,7 +129,7 @@ def _dashes(points: Array, dash: Array) -> list[Array]:
     return pieces
 
 
-def _write(canvas: Array, words: Words) -> None:
+def _write(canvas: Array, words: Label) -> None:
     kind = next((kind for kind in ("title", "small") if kind in words.style), "")
     unit = _SIZES[kind] * _UNIT * SCALE
     wide = width_of(words.text) * unit

@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotloop.render.html import Child, Html, element, join, phase_class
-from hotloop.render.numbers import (
-    axis_range,
-    nice_ticks,
-    short_number,
-    tick_label,
-    ticks_from_zero,
-)
+from hotloop.render.numbers import axis_range, nice_ticks, short_number, tick_label, ticks_from_zero
 
 
 def legend(names: Sequence[str]) -> Html:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hotloop.core.errors import CheckpointError, NumbersError
+from hotloop.core.errors import CheckpointError, NonFiniteError
 from hotloop.core.types import Array, Batch
 from hotloop.replay.sampler_kernels import draw_prioritised, draw_uniform, fill_range, set_leaves, set_priorities
 from hotloop.replay.settings import ReplaySettings
@@ -201,6 +201,6 @@ def _bad_update(td_error: Array) -> Exception:
     if np.isfinite(td_error).all():
         return IndexError("update_priorities was given a row that the replay does not hold")
     bad = int(np.count_nonzero(~np.isfinite(td_error)))
-    return NumbersError(
+    return NonFiniteError(
         f"{bad} of {td_error.size} TD errors are NaN or Inf", "lower the learning rate or clip gradients"
     )

@@ -22,8 +22,8 @@ from hotloop.nets.topology.network import TopologyTorso
 from hotloop.render.html import Html, element, section
 from hotloop.render.numbers import measured
 from hotloop.render.picture import png_bytes
-from hotloop.reporting.again import settings_of
 from hotloop.reporting.facts import RunFacts
+from hotloop.reporting.reproduce import settings_of
 from hotloop.viewing.draw_network import draw_network
 from hotloop.viewing.play import Episode, play_episodes
 

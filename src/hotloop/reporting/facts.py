@@ -146,7 +146,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Interval:
     """Between two rows: how far it reaches, and what each phase took in it."""
 
     start: float  # env steps
@@ -207,7 +207,7 @@ def training_seconds(row: Mapping[str, Any]) -> float:
     return sum(seconds for name, seconds in phases_of(row).items() if name not in NOT_TRAINING)
 
 
-def stretches(rows: Rows, most: int = MOST_SLICES) -> list[Stretch]:
+def stretches(rows: Rows, most: int = MOST_SLICES) -> list[Interval]:
     """From one row to the next that is further on, joined until there are few enough."""
     places: list[tuple[float, dict[str, float]]] = [(0.0, {})]
     for row in rows:
@@ -222,6 +222,6 @@ def stretches(rows: Rows, most: int = MOST_SLICES) -> list[Stretch]:
     return [_between(before, after) for before, after in zip(kept, kept[1:], strict=False) if after[0] > before[0]]
 
 
-def _between(before: tuple[float, dict[str, float]], after: tuple[float, dict[str, float]]) -> Stretch:
+def _between(before: tuple[float, dict[str, float]], after: tuple[float, dict[str, float]]) -> Interval:
     phases = {name: max(0.0, seconds - before[1].get(name, 0.0)) for name, seconds in after[1].items()}
-    return Stretch(before[0], after[0], phases)
+    return Interval(before[0], after[0], phases)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from hotloop.render.html import SCRIPT, Html, element, section, style
 from hotloop.render.numbers import shortened, shown
-from hotloop.reporting.again import again_section, settings_section
 from hotloop.reporting.agent import AgentView, agent_section, network_section
 from hotloop.reporting.diagnosis import Diagnosis, diagnosis_section
 from hotloop.reporting.facts import RunFacts
 from hotloop.reporting.learning import curves, evaluation, reward_terms, statistics
 from hotloop.reporting.phases import phase_shares
+from hotloop.reporting.reproduce import again_section, settings_section
 from hotloop.reporting.state import header
 
 

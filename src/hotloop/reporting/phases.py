@@ -9,7 +9,7 @@ from hotloop.render.html import Child, Html, element, join, section, table
 from hotloop.render.html import phase_class as known_class
 from hotloop.render.numbers import count, duration, number, percent, shortened
 from hotloop.render.plots import Axes, hover, plot
-from hotloop.reporting.facts import RunFacts, Series, Stretch, phases_of, stretches
+from hotloop.reporting.facts import Interval, RunFacts, Series, phases_of, stretches
 from hotloop.reporting.learning import small_plot
 
 APART = ("start-up", "compile")
@@ -39,12 +39,12 @@ def _totals(facts: RunFacts) -> dict[str, float]:
     return totals | ({_REST: rest} if len(seconds) > _MOST_PHASES and rest > 0 else {})
 
 
-def _few_phases(part: Stretch, totals: dict[str, float]) -> Stretch:
+def _few_phases(part: Interval, totals: dict[str, float]) -> Interval:
     phases = dict.fromkeys(totals, 0.0)
     for name, seconds in part.phases.items():
         kept = name if name in totals else _REST
         phases[kept] = phases.get(kept, 0.0) + seconds
-    return Stretch(part.start, part.end, phases)
+    return Interval(part.start, part.end, phases)
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
@@ -73,7 +73,7 @@ def _piece(name: str, seconds: float, share: float) -> Html:
     return element("div", label, class_=f"piece {phase_class(name)}", style=f"width:{100 * share:.4g}%", title=hint)
 
 
-def _through(parts: Sequence[Stretch], totals: dict[str, float]) -> Html | None:
+def _through(parts: Sequence[Interval], totals: dict[str, float]) -> Html | None:
     parts = [part for part in parts if sum(_loop(part.phases).values()) > 0]
     if len(parts) < 2:
         return None
@@ -89,7 +89,7 @@ def _through(parts: Sequence[Stretch], totals: dict[str, float]) -> Html | None:
     )
 
 
-def _layers(axes: Axes, parts: Sequence[Stretch], names: Sequence[str]) -> Iterator[Html]:
+def _layers(axes: Axes, parts: Sequence[Interval], names: Sequence[str]) -> Iterator[Html]:
     """One area per phase, in steps: a share holds for its whole stretch."""
     wholes = [sum(_loop(part.phases).values()) for part in parts]
     floors = [0.0] * len(parts)
@@ -107,11 +107,11 @@ def _layers(axes: Axes, parts: Sequence[Stretch], names: Sequence[str]) -> Itera
         floors = tops
 
 
-def _step(axes: Axes, part: Stretch, top: float) -> str:
+def _step(axes: Axes, part: Interval, top: float) -> str:
     return f"V{axes.y(top):.4g}H{axes.x(part.end):.4g}"
 
 
-def _words(axes: Axes, part: Stretch) -> Html:
+def _words(axes: Axes, part: Interval) -> Html:
     loop = _loop(part.phases)
     whole = sum(loop.values())
     dearest = sorted(loop.items(), key=lambda item: -item[1])
@@ -138,7 +138,7 @@ def _table(totals: dict[str, float], env_steps: int) -> Html:
     return table(["phase", "", "share", "seconds", "us / env step"], rows, class_="costs")
 
 
-def _speed(parts: Sequence[Stretch]) -> Html | None:
+def _speed(parts: Sequence[Interval]) -> Html | None:
     timed = [
         (part.end, (part.end - part.start) / part.training_seconds) for part in parts if part.training_seconds > 1e-6
     ]

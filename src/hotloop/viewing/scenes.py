@@ -98,7 +98,7 @@ class Scene(Protocol):
         ...
 
 
-class Drawn:
+class StateScene:
     """A native env, drawn from its state; the last picture shows how the episode ended, not the next one's start."""
 
     def __init__(self, envs: Any, drawer: Drawer) -> None:
@@ -130,7 +130,7 @@ class Drawn:
         return self.envs.get_state() if self._ended is None else self._ended
 
 
-class NumbersOnly:
+class TextOnlyScene:
     """Any env, nothing drawn."""
 
     fps = 30.0
@@ -164,13 +164,13 @@ def make_scene(settings: EnvSettings, seed: int, *, trust: bool, pictures: bool)
         return make_rendered(settings, seed, trust)
     envs: Any = make_envs(settings, 1, np.array([seed], np.uint64), trust=trust)
     if pictures and settings.id == "durotaxis":
-        return Migration(envs)
+        return DurotaxisScene(envs)
     if pictures and settings.id in DRAWERS:
-        return Drawn(envs, DRAWERS[settings.id])
-    return NumbersOnly(envs, settings.id)
+        return StateScene(envs, DRAWERS[settings.id])
+    return TextOnlyScene(envs, settings.id)
 
 
-class Migration:
+class DurotaxisScene:
     """Remembers one row of numbers for each step of the episode; the colony itself is drawn as it is now."""
 
     fps = DRAWERS["durotaxis"].fps

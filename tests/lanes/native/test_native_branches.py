@@ -7,7 +7,7 @@ import pytest
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
-from hotloop.core.errors import LaneError, NumbersError
+from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.sfc.env import PARTS
@@ -136,7 +136,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_parameters_see_it():
     native = learner("native", ODD)
     before, batch = native.lane.parameters(), batches(ODD, 0)
     batch.reward[0, 3] = np.nan
-    with pytest.raises(NumbersError, match="update 1 is NaN"):
+    with pytest.raises(NonFiniteError, match="update 1 is NaN"):
         native.update(batch)
     np.testing.assert_array_equal(native.lane.parameters(), before)
 

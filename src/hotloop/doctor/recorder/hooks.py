@@ -138,7 +138,7 @@ class ClassHooks:
 
         @functools.wraps(function)
         def step(*args: Any, **keywords: Any) -> Any:
-            if (watch.begun and (watch.busy or watch.elsewhere())) or verdict[0] == NOT_AN_ENV:
+            if (watch.begun and (watch.busy or watch.off_main_thread())) or verdict[0] == NOT_AN_ENV:
                 return function(*args, **keywords)
             if verdict[0] == UNSURE or not watch.begun:
                 return watch.try_env(verdict, function, args, keywords)
@@ -162,7 +162,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
 
     @functools.wraps(function)
     def hook(*args: Any, **keywords: Any) -> Any:
-        if watch.busy or watch.elsewhere():
+        if watch.busy or watch.off_main_thread():
             return function(*args, **keywords)
         start = watch.enter()
         try:

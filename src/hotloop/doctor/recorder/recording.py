@@ -78,7 +78,7 @@ class Guard:
         threading.Thread(target=self._stand, daemon=True).start()
 
     def _leave_after_saving(self, status: int) -> Any:
-        if self.watch.at_home:
+        if self.watch.in_recorder:
             self.save("exited", status, "the script called os._exit")
         self._leave(status)
 

@@ -63,7 +63,7 @@ class Sampler:
     def _alarm(self, _number: int, frame: FrameType | None) -> None:
         if not self.watch.begun or self.watch.over:
             self._last = self.clock()
-        elif self.watch.elsewhere():
+        elif self.watch.off_main_thread():
             self.look(sys._current_frames().get(self.watch.thread))
         else:
             self.look(frame)

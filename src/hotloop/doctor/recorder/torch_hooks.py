@@ -49,7 +49,7 @@ class TorchHooks:
 
         @functools.wraps(call)
         def forward(module: Any, *args: Any, **keywords: Any) -> Any:
-            if watch.busy or watch.elsewhere():
+            if watch.busy or watch.off_main_thread():
                 if module._compiled_call_impl is None:  # what `call` does too: modules within modules cost nothing
                     return module._call_impl(*args, **keywords)
                 return call(module, *args, **keywords)

@@ -112,21 +112,21 @@ class Watch:
         self._gap_note: Any = None
         self._next_slice = 1
         self._process = os.getpid()
-        os.register_at_fork(after_in_child=self.fall_silent)
+        os.register_at_fork(after_in_child=self.disable)
 
     def __reduce__(self) -> Any:
         """Hooked classes may be sent to worker processes by value: there the hooks do nothing."""
         return SimpleNamespace, (), {"busy": True, "begun": True, "thread": 0}
 
-    def fall_silent(self) -> None:
+    def disable(self) -> None:
         self.busy = self.begun = self.over = True
 
     @property
-    def at_home(self) -> bool:
+    def in_recorder(self) -> bool:
         """Whether this is the process that records, not one forked from it."""
         return os.getpid() == self._process
 
-    def elsewhere(self) -> bool:
+    def off_main_thread(self) -> bool:
         return get_ident() != self.thread
 
     def begin(self, start: float) -> None:

@@ -10,10 +10,10 @@ from hotloop.doctor.rules.evidence import (
     Remedy,
     by_cost,
     calls_like,
-    dearest,
     file_of,
     function_at,
     function_share,
+    most_expensive,
     number,
     percent,
     places_of,
@@ -61,7 +61,13 @@ def acting_with_gradients(trace: Trace) -> Finding | None:
         f"recorded gradients; acting takes {percent(share)} of the loop."
     )
     return suggest(
-        trace, share, NO_GRAD_SPEEDUP, evidence=evidence, remedy=NO_GRAD, places=dearest(trace, (ACT,)), least=1.02
+        trace,
+        share,
+        NO_GRAD_SPEEDUP,
+        evidence=evidence,
+        remedy=NO_GRAD,
+        places=most_expensive(trace, (ACT,)),
+        least=1.02,
     )
 
 
@@ -85,7 +91,7 @@ def one_forward_per_env(trace: Trace) -> Finding | None:
         f"acting takes {percent(share)} of the loop."
     )
     speedup = max(1.0, BATCHING_EFFICIENCY * forwards)
-    return suggest(trace, share, speedup, evidence=evidence, remedy=ONE_FORWARD, places=dearest(trace, (ACT,)))
+    return suggest(trace, share, speedup, evidence=evidence, remedy=ONE_FORWARD, places=most_expensive(trace, (ACT,)))
 
 
 LOOKUPS_PER_FORWARD = 5.0
@@ -223,7 +229,7 @@ def one_forward_per_row(trace: Trace) -> Finding | None:
     if not counts.updates or per_update < ROWS_TAKEN_SINGLY or not 0 < counts.batch_size <= SMALL_BATCH:
         return None
     share = trace.share(UPDATE) - trace.part_share("optimiser")
-    places = dearest(trace, (UPDATE,), without=("backward(", ".step("))
+    places = most_expensive(trace, (UPDATE,), without=("backward(", ".step("))
     evidence = (
         f"{number(per_update)} forwards of {number(counts.batch_size)} row{'s' * (counts.batch_size > 1)} per update; "
         f"with their losses and backward they take {percent(share)} of the loop."
@@ -254,6 +260,6 @@ def target_with_gradients(trace: Trace) -> Finding | None:
         TARGET_GRAD_SPEEDUP,
         evidence=evidence,
         remedy=TARGET,
-        places=dearest(trace, (UPDATE,), "target(" if calls_it else "target"),
+        places=most_expensive(trace, (UPDATE,), "target(" if calls_it else "target"),
         least=1.02,
     )

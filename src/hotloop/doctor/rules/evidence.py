@@ -114,7 +114,7 @@ def by_cost(trace: Trace, places: Iterable[str]) -> list[str]:
     return sorted(costs, key=lambda place: -costs[place])
 
 
-def dearest(trace: Trace, phases: Collection[str], pattern: str = "", without: Sequence[str] = ()) -> list[str]:
+def most_expensive(trace: Trace, phases: Collection[str], pattern: str = "", without: Sequence[str] = ()) -> list[str]:
     """The lines of a phase that cost most, of those whose source holds `pattern` where any does."""
     lines = sorted((line for line in trace.lines if line.phase in phases), key=lambda line: -line.seconds)
     lines = [line for line in lines if not any(text in line.source for text in without)]

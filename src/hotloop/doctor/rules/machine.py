@@ -13,8 +13,8 @@ from hotloop.doctor.rules.evidence import (
     Remedy,
     by_cost,
     calls_like,
-    dearest,
     lines_with,
+    most_expensive,
     number,
     percent,
     places_of,
@@ -129,7 +129,7 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
     less time here: with envs that are worth a process of their own there is no finding.
     """
     calls = [call for call in calls_like(trace, WAITING) if call.phase != EVALUATE]
-    places = by_cost(trace, places_of(calls)) or dearest(trace, (ENV,))
+    places = by_cost(trace, places_of(calls)) or most_expensive(trace, (ENV,))
     waiting = trace.counts.waiting_seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
     waited = max(sampled_share(trace, places), waiting)
     if waited < LEAST_WAITING or not (calls or trace.counts.worker_seconds):

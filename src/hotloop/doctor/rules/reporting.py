@@ -9,11 +9,11 @@ from hotloop.doctor.rules.evidence import (
     Remedy,
     by_cost,
     calls_like,
-    dearest,
     file_of,
     function_of,
     function_share,
     lines_with,
+    most_expensive,
     number,
     per_env_call,
     percent,
@@ -149,7 +149,7 @@ def evaluated_too_often(trace: Trace) -> Finding | None:
     name = f"`{min(functions)[1]}`" if functions else "evaluation"
     evidence = f"{name} takes {percent(share)} of the loop ({share * trace.loop_seconds:.1f} s)."
     lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
-    places = by_cost(trace, lines) or dearest(trace, (EVALUATE,))
+    places = by_cost(trace, lines) or most_expensive(trace, (EVALUATE,))
     return suggest(trace, share, SELDOM, evidence=evidence, remedy=EVALUATION, places=places)
 
 

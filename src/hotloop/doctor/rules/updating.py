@@ -10,8 +10,8 @@ from hotloop.doctor.rules.acting import MANY_TENSORS, is_walked
 from hotloop.doctor.rules.evidence import (
     Remedy,
     calls_like,
-    dearest,
     microseconds_words,
+    most_expensive,
     number,
     own_microseconds,
     percent,
@@ -106,7 +106,7 @@ def too_many_updates(trace: Trace) -> Finding | None:
         f"{number(counts.updates / max(1, counts.env_calls))} updates of {number(counts.batch_size)} rows per call of "
         f"`step` ({number(counts.updates / max(1, counts.env_steps))} per env step) take {percent(share)} of the loop."
     )
-    places = dearest(trace, (UPDATE,), "backward(")
+    places = most_expensive(trace, (UPDATE,), "backward(")
     return suggest(trace, share, FEWER, evidence=evidence, remedy=RATIO, places=places, kind=CHANGES_LEARNING)
 
 
@@ -154,7 +154,7 @@ def bound_by_calls(trace: Trace) -> Finding | None:
         f"{percent(learning)} of the loop."
     )
     speedup = max(1.0, min(MOST_NATIVE_GAINS, took / (1.2 * arithmetic + NATIVE_CALL_MICROSECONDS)))
-    places = dearest(trace, (UPDATE,), "backward(")
+    places = most_expensive(trace, (UPDATE,), "backward(")
     return suggest(trace, share, speedup, evidence=evidence, remedy=NATIVE, places=places, least=1.2)
 
 
@@ -210,7 +210,7 @@ def optimiser_not_fused(trace: Trace) -> Finding | None:
         return None
     tensors = number(trace.counts.parameter_tensors)
     evidence = f"`{name}` over {tensors} tensors is not fused and takes {percent(share)} of the loop."
-    places = dearest(trace, (UPDATE,), ".step(")
+    places = most_expensive(trace, (UPDATE,), ".step(")
     return suggest(trace, share, FUSED_SPEEDUP, evidence=evidence, remedy=FUSED, places=places)
 
 
@@ -231,7 +231,9 @@ def many_parameter_tensors(trace: Trace) -> Finding | None:
         f"what goes through them takes {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_FLAT_GAINS, counts.parameter_tensors / TENSORS_IN_ONE_CALL))
-    return suggest(trace, share, speedup, evidence=evidence, remedy=FLAT, places=dearest(trace, (UPDATE,), ".step("))
+    return suggest(
+        trace, share, speedup, evidence=evidence, remedy=FLAT, places=most_expensive(trace, (UPDATE,), ".step(")
+    )
 
 
 @rule("SYNC001")
@@ -268,7 +270,7 @@ def double_precision(trace: Trace) -> Finding | None:
         f"arithmetic is about {percent(arithmetic)} of an update, and updates {percent(share)} of the loop."
     )
     gain_of_update = 1 / (1 - arithmetic / 2)
-    places = dearest(trace, (UPDATE,))
+    places = most_expensive(trace, (UPDATE,))
     return suggest(
         trace, share, gain_of_update, evidence=evidence, remedy=FLOAT32, places=places, kind=CHANGES_LEARNING
     )

@@ -14,7 +14,7 @@ from hotloop import render
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.trace import OUTSIDE, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
-from hotloop.doctor.views.report import dearest
+from hotloop.doctor.views.report import most_expensive
 from hotloop.doctor.views.summary import (
     cost_row,
     ending,
@@ -87,7 +87,9 @@ def _before_after(finding: Finding) -> Html | None:
 def line_rows(trace: Trace, at_most: int) -> Html | None:
     """The dearest of them, each with a bar in its phase's colour."""
     least = _LEAST_SHARE * trace.loop_seconds
-    lines = dearest((line for line in trace.lines if line.phase not in OUTSIDE and line.seconds >= least), at_most)
+    lines = most_expensive(
+        (line for line in trace.lines if line.phase not in OUTSIDE and line.seconds >= least), at_most
+    )
     if not lines:
         return None
     widest = max(line.seconds for line in lines) or 1.0

@@ -37,7 +37,7 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "experiments": [asdict(experiment) for experiment in trace.experiments],
             "operators": [asdict(operator) for operator in trace.operators],
             "findings": [finding.as_json() for finding in findings],
-            "lines": [_line(trace, line) for line in dearest(trace.lines, MOST_LINES)],
+            "lines": [_line(trace, line) for line in most_expensive(trace.lines, MOST_LINES)],
             "sample_seconds": sample_seconds(trace),
             "timeline": _columns(merged(trace.timeline, MOST_SLICES)),
             "notes": list(trace.notes),
@@ -64,7 +64,7 @@ def sample_seconds(trace: Trace) -> float:
     return min((seconds for seconds in seen if seconds > 0), default=0.0)
 
 
-def dearest(lines: Iterable[LineCost], at_most: int) -> list[LineCost]:
+def most_expensive(lines: Iterable[LineCost], at_most: int) -> list[LineCost]:
     return sorted(lines, key=lambda line: -line.seconds)[:at_most]
 
 

@@ -16,8 +16,8 @@ from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, EnvStep, Obs, map_obs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
-from hotloop.envs.workers.crew import Crew, Group, Incident
 from hotloop.envs.workers.messages import Slab, slabs_in
+from hotloop.envs.workers.supervisor import Group, Incident, Supervisor
 
 
 class WorkerPool:
@@ -26,13 +26,13 @@ class WorkerPool:
     def __init__(self, settings: EnvSettings, num_envs: int, seeds: Array) -> None:
         self.num_envs = num_envs
         self._env_id = settings.id
-        self._crew = Crew(settings, num_envs, seeds)
-        self._end = weakref.finalize(self, self._crew.close)  # also where nobody calls `close`
+        self._supervisor = Supervisor(settings, num_envs, seeds)
+        self._end = weakref.finalize(self, self._supervisor.close)  # also where nobody calls `close`
         try:
-            plan = self._crew.open()
+            plan = self._supervisor.open()
             self.obs_spec, self.action_spec = plan.obs_spec, plan.action_spec
             self.has_action_mask = plan.has_action_mask
-            self._slabs = slabs_in(self._crew.memory, plan)
+            self._slabs = slabs_in(self._supervisor.memory, plan)
             self._turn = 0  # the slab written last
             self._first: tuple[Obs, Array | None] | None = self._reset()
         except BaseException:
@@ -42,27 +42,27 @@ class WorkerPool:
     @property
     def incidents(self) -> list[Incident]:
         """Workers that were lost so far."""
-        return self._crew.incidents
+        return self._supervisor.incidents
 
     @property
     def worker_pids(self) -> list[int]:
-        return [group.process.pid for group in self._crew.groups if group.process is not None]
+        return [group.process.pid for group in self._supervisor.groups if group.process is not None]
 
     def reset(self) -> tuple[Obs, Array | None]:
         first, self._first = self._first, None
         return first or self._reset()
 
     def step(self, action: Array) -> EnvStep:
-        self._crew.require_open()
+        self._supervisor.require_open()
         turn = 1 - self._turn
         slab = self._slabs[turn]
         if np.shape(action) != slab.action.shape:
             raise EnvError(f"the actions have shape {np.shape(action)}; expected {slab.action.shape}")
         slab.action[...] = action
-        lost = self._crew.ask(messages.STEP[turn])
+        lost = self._supervisor.ask(messages.STEP[turn])
         shown = [(group.rows, *self._shown(group)) for group, _ in lost]
-        self._crew.replace(lost, messages.RESET[turn])
-        self._crew.steps += 1
+        self._supervisor.replace(lost, messages.RESET[turn])
+        self._supervisor.steps += 1
         result = self._collect(slab, bool(lost))
         for rows, obs, mask in shown:
             _break_off(result, rows, obs, mask)
@@ -83,7 +83,7 @@ class WorkerPool:
     def _reset(self) -> tuple[Obs, Array | None]:
         turn = 1 - self._turn
         order = messages.RESET[turn]
-        self._crew.replace(self._crew.ask(order), order)
+        self._supervisor.replace(self._supervisor.ask(order), order)
         self._turn = turn
         slab = self._slabs[turn]
         return map_obs(np.copy, slab.final_obs), _copy(slab.final_mask)
@@ -92,7 +92,7 @@ class WorkerPool:
         """Copies of what the workers wrote; `obs` is `final_obs` where no episode ended, as in process."""
         final, mask = map_obs(np.copy, slab.final_obs), _copy(slab.final_mask)
         result = EnvStep(final, slab.reward.copy(), slab.terminated.copy(), slab.truncated.copy(), final, mask, mask)
-        groups = [group for group in self._crew.groups if group.has_endings]
+        groups = [group for group in self._supervisor.groups if group.has_endings]
         if groups or broken:
             result.obs, result.action_mask = map_obs(np.copy, final), _copy(mask)
         for group in groups:

@@ -28,22 +28,22 @@ LONGEST_NOTE = 8_000
 
 
 @dataclass(frozen=True)
-class Loss:
+class WorkerLost:
     """What became of a worker that will not answer any more, and its Python stack where there is one."""
 
     reason: str
     stack: str
 
 
-class LostError(Exception):
+class WorkerLostError(Exception):
     """Kept by nobody, unlike its `loss`: it would keep the frames it passed through, and the shared memory in them."""
 
-    def __init__(self, loss: Loss) -> None:
+    def __init__(self, loss: WorkerLost) -> None:
         super().__init__(loss.reason)
         self.loss = loss
 
 
-class Patience:
+class Timeouts:
     """How long workers may still take, together. A gap between two looks counts little: the machine may have slept,
     or this process was stopped, and the workers with it."""
 
@@ -63,7 +63,7 @@ class Patience:
 class WorkerProcess:
     def __init__(self, request: dict[str, Any], folder: str) -> None:
         """Start a process that makes the envs of `request`; it has not answered yet."""
-        self._loss: Loss | None = None
+        self._loss: WorkerLost | None = None
         self._tick = 0.0
         text = json.dumps(request).encode()
         self._notes_start = len(text)
@@ -93,14 +93,14 @@ class WorkerProcess:
             socket.send_fds(self._line, [messages.MEMORY], [memory])
             messages.send_message(self._line, messages.plan_as_data(plan))
 
-    def answer(self, patience: Patience) -> bytes:
-        """One byte; an error of the env is raised, a worker that is gone or hangs is a LostError."""
+    def answer(self, patience: Timeouts) -> bytes:
+        """One byte; an error of the env is raised, a worker that is gone or hangs is a WorkerLostError."""
         received = self._receive(1, patience)
         if received == messages.FAILED:
             raise messages.error_from_data(self.message(patience))
         return received
 
-    def message(self, patience: Patience) -> Any:
+    def message(self, patience: Timeouts) -> Any:
         return messages.read_message(lambda count: self._receive(count, patience))
 
     def has_ended(self) -> bool:
@@ -123,9 +123,9 @@ class WorkerProcess:
             self._process.wait(seconds)
         self._close_descriptors()
 
-    def _receive(self, count: int, patience: Patience) -> bytes:
+    def _receive(self, count: int, patience: Timeouts) -> bytes:
         if self._loss is not None:
-            raise LostError(self._loss)
+            raise WorkerLostError(self._loss)
         if self._tick != patience.tick:  # a system call: not at every step
             self._tick = patience.tick
             self._line.settimeout(self._tick)
@@ -152,7 +152,7 @@ class WorkerProcess:
         except OSError:
             return False
 
-    def _died(self) -> LostError:
+    def _died(self) -> WorkerLostError:
         ended = wait_for(self.has_ended, END_SECONDS)  # its line closes a moment before
         stack = self._stack()
         self.kill()
@@ -163,10 +163,10 @@ class WorkerProcess:
             reason = f"was killed by signal {-code} ({_signal_name(-code)})"
         else:
             reason = f"left with exit code {code}"
-        self._loss = Loss(reason, stack)
-        return LostError(self._loss)
+        self._loss = WorkerLost(reason, stack)
+        return WorkerLostError(self._loss)
 
-    def _hung(self, seconds: float) -> LostError:
+    def _hung(self, seconds: float) -> WorkerLostError:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGUSR1)
             os.kill(self.pid, signal.SIGCONT)  # a stopped process can show its stack only while it runs
@@ -175,8 +175,8 @@ class WorkerProcess:
         stack = self._stack()
         self.kill()
         within = f"within {seconds:g} s (`env.worker_timeout_seconds`)"
-        self._loss = Loss(f"did not answer {'when the run was asked to stop' if is_overdue() else within}", stack)
-        return LostError(self._loss)
+        self._loss = WorkerLost(f"did not answer {'when the run was asked to stop' if is_overdue() else within}", stack)
+        return WorkerLostError(self._loss)
 
     def _stack(self) -> str:
         return os.pread(self._notes, LONGEST_NOTE, self._notes_start).decode(errors="replace")

@@ -16,11 +16,11 @@ from hotloop.lanes.native import plan_kernels as network
 from hotloop.lanes.native.matrix_kernels import sum_of_squares, transpose
 from hotloop.lanes.native.network_kernels import backward, forward
 from hotloop.lanes.native.policy_loss_kernels import (
-    choice_probabilities,
     descend_choices,
     descend_numbers,
+    log_softmax_rows,
     measure_choices,
-    measure_numbers,
+    measure_continuous,
     policy_rows,
     value_rows,
 )
@@ -138,9 +138,9 @@ def _loss(
     )
     head, log_std = numbers[network.HEAD_ONLINE] + first * stride, parameters[last:]
     to, step = numbers[network.HEAD_ROWS] + first, numbers[network.HEAD_STRIDE]
-    choice_probabilities(what, work, head, 1, stride, masks, chosen, log_p, p)
+    log_softmax_rows(what, work, head, 1, stride, masks, chosen, log_p, p)
     measure_choices(what, action, chosen, log_p, p, old_log_p, old_p, measures, entropies)
-    measure_numbers(
+    measure_continuous(
         what, work, head, stride, outputs, action, chosen, old_log_std, log_std, measures, by_mean, by_log_std
     )
     policy_rows(what, reals, advantage, weight, chosen, measures, slopes, sums)
@@ -268,7 +268,7 @@ def run_epochs(
     every, chosen_rows = old[3], flat(order)
     for i in range(what[network.POLICY_CONTINUOUS]):
         old[2][i] = parameters[rest + i]
-    choice_probabilities(what, outputs, 0, width, 1, masks, every, old[0], old[1])
+    log_softmax_rows(what, outputs, 0, width, 1, masks, every, old[0], old[1])
     made, per_epoch, good = 0, count // rows, True
     for epoch in range(order.shape[0]):
         kl = 0.0

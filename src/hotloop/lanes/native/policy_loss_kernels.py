@@ -26,7 +26,7 @@ BY_LOG_PROB, BY_ENTROPY = range(2)
 
 
 @unit(whole, vector, index, index, index, mask_vector, whole, real_vector, real_vector)
-def choice_probabilities(
+def log_softmax_rows(
     what: Array, data: Array, at: int, row_step: int, step: int, masks: Array, chosen: Array, log_p: Array, p: Array
 ) -> None:
     """log p and p [B * O] of every choice of every row; logit a of row b lies at `at + b * row_step + a * step`.
@@ -80,7 +80,7 @@ def measure_choices(
 
 
 @unit(whole, vector, index, index, *[vector] * 2, whole, *[vector] * 2, real_matrix, *[real_vector] * 2)
-def measure_numbers(
+def measure_continuous(
     what: Array, work: Array, head: int, stride: int, old_outputs: Array, action: Array, chosen: Array,
     old_log_std: Array, log_std: Array, measures: Array, by_mean: Array, by_log_std: Array,
 ) -> None:  # fmt: skip

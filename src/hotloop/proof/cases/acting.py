@@ -20,7 +20,7 @@ from hotloop.core.types import Array
 from hotloop.lanes.spec import LANES
 from hotloop.maths import distributions
 from hotloop.maths.distributions import ActionLayout, distribution
-from hotloop.maths.gae_kernels import gae_slab
+from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.learners import NUM_ACTIONS, OBS_SIZE, SMALL, Size, make_agent, make_learner
 from hotloop.proof.cases.sfc_step import Tape
@@ -167,7 +167,7 @@ class _Slab:
         return [convert(np.asarray(part)) for part in parts]
 
     def fast(self) -> tuple[Array, Array]:
-        gae_slab(
+        gae_numpy(
             self.reward, self.terminated, self.truncated, self.value, self.final_value, GAMMA, LAMBDA, self.advantage,
             self.returns,
         )  # fmt: skip

@@ -25,12 +25,12 @@ from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
-from hotloop.maths.gae_kernels import gae_slab
+from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.nets.graphs.attention import to_tensors
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
 from hotloop.nets.settings import GraphNetworkSettings
 from hotloop.proof.case import Built, Case, Growth
-from hotloop.proof.cases.durotaxis_step import Draws, Stretch, grow, make_ours, plain_from, random_actions
+from hotloop.proof.cases.durotaxis_step import Draws, RecordedPlay, grow, make_ours, plain_from, random_actions
 from hotloop.proof.cases.learners import copy_parameters, flat
 from hotloop.proof.equivalence import Equality, compare
 from hotloop.proof.reference import durotaxis_network, durotaxis_ppo
@@ -183,7 +183,7 @@ class GivenRollout:
     """T steps of N colonies with given actions and values."""
 
     def __init__(self, nodes: int, num_envs: int) -> None:
-        self.stretch = Stretch(nodes, num_envs)
+        self.stretch = RecordedPlay(nodes, num_envs)
         self.steps, self.num_envs = len(self.stretch.actions), num_envs
         self.parts = len(durotaxis_ppo.PARTS)
         self.values = np.random.default_rng(5).normal(size=(self.parts, self.steps + 1, num_envs)).astype(np.float32)
@@ -202,7 +202,7 @@ class GivenRollout:
             self._flags[0, t], self._flags[1, t] = step.terminated, step.truncated
             seen.append(step.obs)
         for part in range(self.parts):
-            gae_slab(
+            gae_numpy(
                 self._rewards[part], *self._flags, self.values[part], self._final, 0.99, 0.95, self._advantages[part],
                 self._returns[part],
             )  # fmt: skip
@@ -273,7 +273,7 @@ class Ours:
         while not session.rollout.full:
             _, _, step = session.collector.advance(session.policy)
             session.rollout.add(step)
-        session.learner.finish(session.rollout.data, session.collector.obs, session.rollout.timeouts())
+        session.learner.compute_advantages(session.rollout.data, session.collector.obs, session.rollout.timeouts())
         session.learner.update(session.rollout.data)
 
 

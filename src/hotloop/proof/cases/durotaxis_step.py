@@ -244,7 +244,7 @@ def _check_leftmost(select: Callable[[Array, int], Array], sort: str) -> Equalit
     return compare(found)
 
 
-class Stretch:
+class RecordedPlay:
     """Colonies held at a size: the state it starts from, and the actions."""
 
     def __init__(self, nodes: int, num_envs: int, length: int = STRETCH, **options: Any) -> None:
@@ -283,10 +283,10 @@ class Stretch:
 
 
 def _build_step(nodes: int, small: bool) -> Built:
-    stretch = Stretch(nodes, 2 if small else NUM_ENVS)
+    stretch = RecordedPlay(nodes, 2 if small else NUM_ENVS)
 
     def growth() -> Growth:
-        one, many = (Stretch(nodes, count).fast(make_ours(count)) for count in (1, 128))
+        one, many = (RecordedPlay(nodes, count).fast(make_ours(count)) for count in (1, 128))
         return Growth(one, many, 128.0, "1 colony", "128")
 
     env = make_ours(stretch.num_envs)
@@ -319,7 +319,7 @@ def check_play(num_envs: int, num_steps: int, **options: Any) -> Equality:
 def _build_record(nodes: int, small: bool) -> Built:
     """All fourteen entries of a step's rewards as a dictionary made anew, against our whole step, of which they are a
     part."""
-    stretch = Stretch(nodes, 2 if small else NUM_ENVS, reward="full")
+    stretch = RecordedPlay(nodes, 2 if small else NUM_ENVS, reward="full")
     situations = []
     for colony, action in zip(stretch.plain_colonies(), stretch.actions[0], strict=True):
         chosen, numbers = colony.read_action(action)

@@ -190,7 +190,7 @@ def sfc_step_all_paths_cases(small: bool) -> list[Case]:
     ]
 
 
-class Stretch:
+class RecordedPlay:
     """Recorded play: the state it starts from and its actions."""
 
     def __init__(self, centres: int, num_envs: int, length: int = STRETCH) -> None:
@@ -227,10 +227,10 @@ class Stretch:
 
 
 def _build(make: type[SfcEnv], centres: int, checked: int, small: bool) -> Built:
-    stretch = Stretch(centres, 2 if small else NUM_ENVS)
+    stretch = RecordedPlay(centres, 2 if small else NUM_ENVS)
 
     def growth() -> Growth:
-        one, many = (Stretch(centres, count).fast() for count in GROWTH)
+        one, many = (RecordedPlay(centres, count).fast() for count in GROWTH)
         return Growth(one, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} env", f"{GROWTH[1]}")
 
     return Built(

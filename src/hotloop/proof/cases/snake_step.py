@@ -156,7 +156,7 @@ def snake_step_cases(small: bool) -> list[Case]:
     ]
 
 
-class Stretch:
+class RecordedPlay:
     """Recorded play: the state it starts from and its actions."""
 
     def __init__(self, num_games: int) -> None:
@@ -190,10 +190,10 @@ class Stretch:
 
 
 def _build(mode: str, num_games: int, small: bool) -> Built:
-    stretch = Stretch(num_games)
+    stretch = RecordedPlay(num_games)
 
     def growth() -> Growth:
-        few, many = (Stretch(count).fast(mode) for count in GROWTH)
+        few, many = (RecordedPlay(count).fast(mode) for count in GROWTH)
         return Growth(few, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} games", f"{GROWTH[1]:,}")
 
     return Built(

@@ -1,4 +1,4 @@
-"""`hotloop replay RUN`."""
+"""`hotloop debug-nan RUN`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hotloop.cli.arguments import VerbParser, print_json
 
 def run(words: list[str]) -> int:
     parser = VerbParser(
-        "replay",
+        "debug-nan",
         "Repeat the update at which a run's numbers became NaN or infinite, in plain PyTorch, and say which tensor\n"
         "was the first. The run keeps that update in its folder `failure/`; nothing of it is changed or executed.",
-        "hotloop replay runs/cartpole-dqn-20260101-120000",
+        "hotloop debug-nan runs/cartpole-dqn-20260101-120000",
     )
     parser.add_argument("run", help="a run's directory")
     arguments = parser.parse_args(words)
-    from hotloop.loop.replayed import repeat_failure
+    from hotloop.loop.rerun_failure import repeat_failure
     from hotloop.runs.directory import Run
 
     answer = repeat_failure(Run.open(arguments.run))

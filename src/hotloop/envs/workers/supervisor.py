@@ -18,7 +18,7 @@ from hotloop.core.types import Array
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages, serve
 from hotloop.envs.workers.messages import Plan, new_memory
-from hotloop.envs.workers.process import Loss, LostError, Patience, WorkerProcess, wait_for
+from hotloop.envs.workers.process import Timeouts, WorkerLost, WorkerLostError, WorkerProcess, wait_for
 
 HINT = "mend what the stack shows; `env.worker_restarts` allows more, `env.worker_timeout_seconds` longer steps"
 MEMORY_HINT = "signal 9 without a sender often means that memory ran out: try fewer `env.workers` or `env.num_envs`"
@@ -50,7 +50,7 @@ class Incident:
         return EnvError(f"{self}; {addition}{self.indented_stack}", hint)
 
 
-def incident_of(env_id: str, rows: slice, steps: int, loss: Loss) -> Incident:
+def incident_of(env_id: str, rows: slice, steps: int, loss: WorkerLost) -> Incident:
     return Incident(env_id, rows.start, rows.stop - 1, steps, loss.reason, loss.stack)
 
 
@@ -83,10 +83,10 @@ class Group:
         return self.process
 
 
-Lost = list[tuple[Group, Loss]]
+Lost = list[tuple[Group, WorkerLost]]
 
 
-class Crew:
+class Supervisor:
     def __init__(self, settings: EnvSettings, num_envs: int, seeds: Array) -> None:
         count = min(settings.workers, num_envs)
         bounds = [num_envs * number // count for number in range(count + 1)]
@@ -129,7 +129,7 @@ class Crew:
         for group, process in zip(self.groups, processes, strict=True):
             try:
                 group.has_endings = process.answer(patience) == messages.DONE_WITH_ENDINGS
-            except LostError as error:
+            except WorkerLostError as error:
                 lost.append((group, error.loss))
             except HotloopError as error:
                 errors.append(error)
@@ -182,7 +182,7 @@ class Crew:
                 process.give(reset)
                 process.answer(patience)
                 group.has_endings = False
-            except LostError as error:
+            except WorkerLostError as error:
                 lost.append((group, error.loss))
         return lost
 
@@ -198,14 +198,14 @@ class Crew:
         }
         group.process = WorkerProcess(request, self._folder)
 
-    def _first_plan(self, group: Group, patience: Patience) -> Plan:
+    def _first_plan(self, group: Group, patience: Timeouts) -> Plan:
         try:
             return self._ask_plan(group.running(), patience)
-        except LostError as error:
+        except WorkerLostError as error:
             incident = incident_of(self._settings.id, group.rows, 0, error.loss)
             raise incident.as_error("the envs could not be made") from error
 
-    def _ask_plan(self, process: WorkerProcess, patience: Patience) -> Plan:
+    def _ask_plan(self, process: WorkerProcess, patience: Timeouts) -> Plan:
         data = process.message(patience)
         if "error" in data:
             raise messages.error_from_data(data)
@@ -219,7 +219,7 @@ class Crew:
                 "make them follow from `options` alone",
             )
 
-    def _report(self, group: Group, loss: Loss) -> None:
+    def _report(self, group: Group, loss: WorkerLost) -> None:
         incident = incident_of(self._settings.id, group.rows, self.steps, loss)
         self.incidents.append(incident)
         if is_overdue():
@@ -231,5 +231,5 @@ class Crew:
         done = f"started again, its episodes truncated (restart {len(self.incidents)} of {allowed})"
         say(f"{incident}; {done}{incident.indented_stack}")
 
-    def _patience(self, extra: float = 0.0) -> Patience:
-        return Patience(self._settings.worker_timeout_seconds + extra)
+    def _patience(self, extra: float = 0.0) -> Timeouts:
+        return Timeouts(self._settings.worker_timeout_seconds + extra)

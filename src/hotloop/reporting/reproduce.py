@@ -74,7 +74,7 @@ _LANES = ("eager", "compiled", "native")
 
 
 @dataclass(frozen=True)
-class Again:
+class Reproduction:
     """How a run is made anew: a command, and the file it needs where a command alone cannot say it."""
 
     command: str = ""
@@ -88,18 +88,18 @@ def settings_of(facts: RunFacts, trust: bool) -> RunSettings:
     return build(class_of(tree), tree | {"trust": trust}, source=str(facts.run.path / "settings.toml"))
 
 
-def reproduce(facts: RunFacts) -> Again:
+def reproduce(facts: RunFacts) -> Reproduction:
     """A preset with overrides where that gives exactly these settings, otherwise a settings file."""
     try:
         wanted = _learning_tree(as_tree(settings_of(facts, trust=False)))
     except SettingsError as error:
-        return Again(problem=f"The settings cannot be used by this hotloop: {error.message}.")
+        return Reproduction(problem=f"The settings cannot be used by this hotloop: {error.message}.")
     if wanted["learner"]["lane"] == "auto" and facts.lane.get("lane") in _LANES:
         wanted["learner"]["lane"] = facts.lane["lane"]  # another machine may choose another
     if facts.label in preset_names() and (words := _words(facts.label, wanted)) is not None:
-        return Again(shlex.join(["hotloop", "train", facts.label, *words]))
+        return Reproduction(shlex.join(["hotloop", "train", facts.label, *words]))
     defaults = _learning_tree(as_tree(class_of(wanted)()))
-    return Again(
+    return Reproduction(
         "hotloop train settings.toml", tomli_w.dumps({"algorithm": wanted["algorithm"], **_over(defaults, wanted)})
     )
 

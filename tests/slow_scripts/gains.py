@@ -1,4 +1,4 @@
-"""Predicted against measured: `python tests/patients/gains.py [PATIENT ...]`.
+"""Predicted against measured: `python tests/slow_scripts/gains.py [PATIENT ...]`.
 
 Predicted is the expected gain of the disease's finding; measured is what the twin (`--healthy`) gains, in processor
 time (wall-clock where the disease is waiting), the median over runs by turns.

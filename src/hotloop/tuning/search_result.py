@@ -41,7 +41,7 @@ class TrialRow:
 
 
 @dataclass(frozen=True)
-class Findings:
+class SearchResult:
     plan: Plan
     rows: Sequence[TrialRow]
     importance: dict[str, float] | None
@@ -85,10 +85,10 @@ class Findings:
         }
 
 
-def find(study: Any, plan: Plan) -> Findings:
+def find(study: Any, plan: Plan) -> SearchResult:
     waiting = states().WAITING
     rows = [_row(trial, plan) for trial in study.get_trials(deepcopy=False) if trial.state != waiting]
-    return Findings(plan, rows, _importance(study, len(plan.dimensions)))
+    return SearchResult(plan, rows, _importance(study, len(plan.dimensions)))
 
 
 def _row(trial: Any, plan: Plan) -> TrialRow:
@@ -124,7 +124,7 @@ def _importance(study: Any, dimensions: int) -> dict[str, float] | None:
     return None
 
 
-def write_findings(findings: Findings, folder: Path) -> list[str]:
+def write_findings(findings: SearchResult, folder: Path) -> list[str]:
     """`tune.json`, and learning curves of the best trials where there are any; the names of what was written."""
     data = {"schema": SCHEMA, **finite_or_null(findings.as_data())}
     write_file(folder / "tune.json", json.dumps(data, indent=2, allow_nan=False).encode() + b"\n")
@@ -138,7 +138,7 @@ def write_findings(findings: Findings, folder: Path) -> list[str]:
     return names
 
 
-def _measures(findings: Findings) -> dict[str, list[RunMeasures]]:
+def _measures(findings: SearchResult) -> dict[str, list[RunMeasures]]:
     """Of the best trials, and of the preset wherever it stands."""
     shown = [row for place, row in enumerate(findings.ranked) if place < MOST_CURVES or row.is_preset]
     found: dict[str, list[RunMeasures]] = {}
@@ -151,7 +151,7 @@ def _measures(findings: Findings) -> dict[str, list[RunMeasures]]:
     return found
 
 
-def _chart(findings: Findings, runs: dict[str, list[RunMeasures]], against: Against) -> Chart | None:
+def _chart(findings: SearchResult, runs: dict[str, list[RunMeasures]], against: Against) -> Chart | None:
     found = [learning_curve(label, measures, against) for label, measures in runs.items()]
     curves = [curve for curve in found if curve is not None]
     if not curves:

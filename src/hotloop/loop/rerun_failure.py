@@ -31,7 +31,7 @@ from hotloop.runs.files import require_real_folder
 
 
 def repeat_failure(run: Run) -> dict[str, Any]:
-    """What each tensor of the failed update is, up to the first that is not finite: the object of `hotloop replay`."""
+    """What each tensor of the failed update is, up to the first that is not finite: what `debug-nan` prints."""
     folder = run.path / FOLDER
     require_real_folder(folder)
     if not folder.is_dir():

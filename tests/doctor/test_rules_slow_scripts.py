@@ -1,7 +1,7 @@
 """Small real programs, each with one disease, run through the recorder: the first finding names it, on its line.
 
 The healthy twin is the same program after the named remedy (`--healthy`): the finding is gone. Gains are compared by
-`tests/patients/gains.py`, since times are no matter for an assertion.
+`tests/slow_scripts/gains.py`, since times are no matter for an assertion.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from hotloop.doctor.finding import Finding, findings
 from hotloop.doctor.recorder import ScriptPlan, record_script
 from hotloop.doctor.rules import load_rules
 
-PATIENTS = Path(__file__).parents[1] / "patients"
+SLOW_SCRIPTS = Path(__file__).parents[1] / "slow_scripts"
 REFERENCE = Path(__file__).parents[2] / "src" / "hotloop" / "proof" / "reference"
 RULES = load_rules()
 TABLE = re.findall(
-    r"^\| `(\w+)` \| .* \| (\w+) \| `(.*)` \| .* \|$", (PATIENTS / "README.md").read_text(), re.MULTILINE
+    r"^\| `(\w+)` \| .* \| (\w+) \| `(.*)` \| .* \|$", (SLOW_SCRIPTS / "README.md").read_text(), re.MULTILINE
 )
 MOST_IMPORTANT = ("env_flood_fill", "store_push", "update_names")
 MEASURED_THREADS = ("MACHINE001", "MACHINE002")
@@ -60,27 +60,27 @@ def is_not_found(script: Path, rule: str) -> None:
 
 def test_every_rule_has_a_patient_and_every_patient_is_in_the_table() -> None:
     assert {rule for _, rule, _ in TABLE} == {rule.code for rule in RULES}
-    scripts = {path.stem for path in PATIENTS.glob("*.py")} - {"ward", "gains"}
+    scripts = {path.stem for path in SLOW_SCRIPTS.glob("*.py")} - {"ward", "gains"}
     assert scripts == {name for name, _, _ in TABLE}
     for name, _, text in TABLE:
-        assert place(PATIENTS / f"{name}.py", text), name
+        assert place(SLOW_SCRIPTS / f"{name}.py", text), name
 
 
 @pytest.mark.parametrize(("name", "rule", "text"), [row for row in TABLE if row[0] in MOST_IMPORTANT])
 def test_the_first_finding_names_a_well_known_disease(name: str, rule: str, text: str) -> None:
-    is_named_first(PATIENTS / f"{name}.py", rule, text)
+    is_named_first(SLOW_SCRIPTS / f"{name}.py", rule, text)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "rule", "text"), TABLE)
 def test_the_first_finding_names_the_disease_on_its_line(name: str, rule: str, text: str) -> None:
-    is_named_first(PATIENTS / f"{name}.py", rule, text)
+    is_named_first(SLOW_SCRIPTS / f"{name}.py", rule, text)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "rule"), [row[:2] for row in TABLE])
 def test_the_finding_is_gone_after_the_remedy(name: str, rule: str) -> None:
-    is_not_found(PATIENTS / f"{name}.py", rule)
+    is_not_found(SLOW_SCRIPTS / f"{name}.py", rule)
 
 
 @pytest.mark.slow
