@@ -133,6 +133,14 @@ def test_nothing_runs_code_that_it_reads(path):
     assert "allow_pickle" not in keywords
 
 
+@pytest.mark.parametrize("path", [path for path in FILES if path.name == "__init__.py"][1:], ids=name_of)
+def test_a_package_begins_with_a_table_of_its_files(path):
+    table = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("Files:\n")[2]
+    named = {line.split()[0].rstrip("/") for line in table.splitlines() if line.startswith("    ") and line[4] != " "}
+    inner = {file.parent.name for file in path.parent.glob("*/__init__.py")}
+    assert named == inner | {file.name for file in path.parent.glob("*.py")} - {"__init__.py"}
+
+
 WRITES_TO_A_TERMINAL = ("core/terminal.py", "cli/console.py")
 NOBODYS_TEXT_BUT_ITS_OWN = ("proof/peers/", "proof/reference/", "doctor/recorder/program.py")
 """Programs of their own, and a script's last word, which is written as Python would write it."""

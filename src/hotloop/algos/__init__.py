@@ -1,0 +1,18 @@
+"""Algorithms: settings, policy and learner of each.
+
+Files:
+    action_map.py      From what a policy draws to what an env takes
+    dqn.py             The DQN learner: what an update computes, as a `QObjective`, and a lane that executes it
+    dqn_settings.py    Every setting of the DQN family
+    graph_policies.py  How an agent acts on graphs: by drawing while it learns, by its likeliest action when it is
+                       judged
+    normaliser.py      Running statistics of observations and rewards, frozen while a rollout is collected and
+                       learned from
+    policy_kernels.py  Epsilon-greedy draws for N envs in one call
+    ppo.py             The actor-critic learner: what an update computes, as an objective, a lane that executes it,
+                       and running statistics
+    ppo_settings.py    Every setting of the actor-critic family: PPO, and A2C as `policy_loss = "plain"` with one
+                       epoch
+    registry.py        Which settings belong to which algorithm
+    run_settings.py    What every algorithm's runs have: evaluations and checkpoints
+"""

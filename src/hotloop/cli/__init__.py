@@ -1,0 +1,31 @@
+"""The command line: one verb per file, which parses, calls and prints.
+
+Files:
+    arguments.py      How every verb reads its words and prints its answer
+    bench.py          `hotloop bench lanes`, `hotloop bench peers [NAME ...]`, `hotloop bench workers`
+    compare.py        `hotloop compare ARM [overrides] ARM [overrides] ... --seeds N [-- --any.setting VALUE]`
+    console.py        Rich's console as all verbs use it: text is literal, whoever wrote it, and a display may be
+                      lost
+    debug_nan.py      `hotloop debug-nan RUN`
+    deploy.py         `hotloop deploy RUN`: a durotaxis agent on a substrate of choice
+    doctor.py         `hotloop doctor PRESET|SCRIPT.py`
+    doctor_preset.py  `hotloop doctor PRESET`: our own loop, its phases, its growth, and the experiments people make
+                      by hand
+    draw.py           `hotloop draw RUN|GRAPH.json`
+    envs.py           `hotloop envs`, `hotloop envs check ID`
+    evaluate.py       `hotloop evaluate RUN`, or `hotloop evaluate PRESET --policy NAME`
+    export.py         `hotloop export RUN --onnx FILE`
+    log.py            `hotloop log RUN --tensorboard FOLDER | --wandb PROJECT`
+    main.py           `hotloop VERB ...`: one verb per file; heavy imports wait until a verb runs, so that --help
+                      answers at once
+    progress.py       How a run is getting on: a live bar on a terminal, plain lines elsewhere; always on stderr
+    prove.py          `hotloop prove [CASE ...]`
+    report.py         `hotloop report RUN`
+    resume.py         `hotloop resume RUN`
+    runs.py           `hotloop runs [FOLDER]`
+    settings.py       `hotloop settings dqn`, `hotloop settings dqn replay`, `hotloop settings dqn --toml`, `hotloop
+                      settings PRESET`
+    train.py          `hotloop train PRESET|FILE.toml [--any.setting VALUE]`
+    tune.py           `hotloop tune PRESET [--any.setting VALUE] --search NAME=VALUES ... --trials N`
+    watch.py          `hotloop watch RUN`
+"""

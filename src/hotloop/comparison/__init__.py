@@ -3,4 +3,21 @@
 command -> arms (finished: runs that are there) -> jobs -> pool (trains) -> measures (reads runs) -> summary
   -> verdict (the decision rule, from two_samples) -> words, table -> markdown, page
   -> curves -> chart -> svg, pixels
+
+Files:
+    arms.py          What is compared: presets and TOML files with overrides, or runs that are there already, under
+                     short labels
+    finished.py      Runs that are there already: named as an arm, or lying where one of the same settings and seed
+                     would be trained
+    jobs.py          The runs of a comparison: what is left to do, and doing it in processes of their own
+    measures.py      What a finished run says about itself, from its plain files
+    page.py          The comparison as one HTML page: complete in itself, nothing is fetched, no script
+    progress.py      How a comparison is getting on: a live table on a terminal, plain lines elsewhere; always on
+                     stderr
+    report.py        From finished jobs to one comparison, and the files it leaves in its folder
+    statistics.py    Means over few seeds and how far they can be believed; seeded, so that the same runs give the
+                     same numbers
+    summary.py       An arm over its seeds: plain data from here on
+    verdict.py       What one arm did to learning and to speed, compared with the first: the decision rule
+    verdict_text.py  A verdict in words: a headline, and the sentences that hold it up
 """

@@ -1,0 +1,27 @@
+"""The nouns that everything else is written in. Imports nothing of ours.
+
+Files:
+    errors.py         What a user can get wrong, as one small tree
+    graph_kernels.py  Taking some graphs out of many: first how large they are, then their values
+    graphs.py         Observations that are graphs of different and changing size: values laid end to end, with
+                      offsets
+    interrupts.py     Ctrl-C and polite requests to end: told from what an env raises by itself, and how long they
+                      may wait
+    keeper.py         Ends the children of a process that was killed: `kill -9` leaves it no moment to do so itself
+    kernel_cache.py   Where compiled kernels are kept between processes, by content
+    kernels.py        Machine code: how our numba kernels are compiled, cached and drawn random numbers for
+    medians.py        How far a median can be trusted, with no assumption about the noise
+    overrides.py      Command-line overrides: `--env.num-envs 8 --network.hidden 64 64 --double` as a settings tree
+    own_folders.py    Folders for code that we will run later: only we, or the machine's administrator, may be able
+                      to change them
+    program.py        The program around a verb: what an env prints, warns of or tries to end there does not reach
+                      the answer
+    rng.py            One seed, many independent streams, each named after its use
+    schedules.py      A value over a unit: env steps, updates or episodes, always stated
+    settings.py       One strict loader for TOML presets, command-line overrides and resume
+    terminal.py       Text on its way to a reader: what a name or a message brings along is shown, not obeyed
+    timer.py          Where the time goes: named phases of a loop, each nanosecond charged exactly once
+    types.py          The nouns that every part shares
+    values.py         Single values of settings: the kinds there are, how each is read, and how it is called towards
+                      users
+"""

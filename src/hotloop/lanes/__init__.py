@@ -1,0 +1,25 @@
+"""How an update executes: objectives, optimiser, and the eager, compiled and native lanes.
+
+Files:
+    choice.py            Which lane executes the updates
+    compiled.py          The compiled lane: the eager lane's networks and losses, several updates fused into one
+                         call of machine code
+    compiling.py         From a function on tensors to machine code: traced once for fixed shapes, compiled by
+                         TorchInductor, kept on disk
+    eager.py             The plain lane: PyTorch, any objective, any module, any device
+    graph_objective.py   The loss of PPO and A2C over graphs: a value for each part of the reward, a choice for each
+                         node
+    native/              The native lane: updates in machine code, one call for several
+    nonfinite.py         When an update is not to be made because its numbers are not finite: what it was computed
+                         from, and what came first
+    objective.py         What one update computes, said once for all lanes; `q_objective`, `policy_objective` and
+                         `graph_objective` say it
+    optimiser.py         A module's parameters in one flat vector, and Adam on it: clipping, step and guard in one
+                         call
+    policy_objective.py  The loss of PPO and A2C: clipped or plain policy gradient, value error and entropy, over
+                         minibatches of a rollout
+    q_objective.py       The loss of every DQN variant: r + discount * Q_target(s', argmax Q), scalar or
+                         categorical, double or not
+    spec.py              What every lane offers, whatever it computes: a lane executes an objective's updates on
+                         parameters it shares with an ordinary `nn.Module`
+"""

@@ -1,0 +1,37 @@
+"""The two training loops and the parts that only they use. Start with `off_policy.py`.
+
+Files:
+    agents.py             Trained agents that act: greedy Q-networks, actors, and actors over graphs
+    cadence.py            When something is due
+    collector.py          Acts in the envs and keeps account of episodes
+    collector_kernels.py  Episode accounting for N envs in one call, with a look at what they answered: two calls
+                          would cost twice as much
+    contract.py           What the journal, the displays and the end of a run need of a session, whatever it trains;
+                          and the state that every family's session has, for checkpoints and the digest: a session
+                          adds what only it remembers
+    evaluate.py           How good the agent is: greedy episodes on separate envs, and the best weights so far
+    experiments.py        What the doctor does with our own loop: run it an interval at a time, and change one
+                          setting at a time
+    failure.py            What a run does when numbers are not finite: keep the update that failed, then go back
+                          once, or stop
+    journal.py            What a run writes while it trains: event rows, checkpoints, and the final result
+    machine.py            The process a run trains in: its threads, its treatment of tiny numbers, its devices
+    metrics.py            What a run measured since its last log row, read from the device once per row
+    off_policy.py         The DQN family's training loop: all of it, on one screen
+    on_policy.py          The actor-critic family's training loop (PPO, A2C): all of it, on one screen
+    on_policy_session.py  Everything one on-policy run consists of, built once; and its whole state, for checkpoints
+                          and the digest
+    rerun_failure.py      An update that failed, repeated in plain PyTorch from what its run kept; no code of the
+                          run's is executed
+    resuming.py           What a run's newest checkpoint says of itself: looked at before anything is built for it,
+                          and held against what the session that is to continue it would have saved itself
+    rollout.py            The slab that one on-policy iteration fills
+    running.py            What every training loop has around it: start, log rows, evaluations, checkpoints,
+                          signals, the end
+    session.py            Everything one off-policy run consists of, built once; and its whole state, for
+                          checkpoints and the digest
+    sizes.py              How large a network and its run would be, known before anything of it is allocated
+    spec_data.py          What an agent saw and did, as data that a checkpoint keeps and a loaded agent is built
+                          from
+    watchdog.py           Ends a run that was asked to stop and does not, because its env hangs; says where
+"""

@@ -1,0 +1,13 @@
+"""Pure functions: tensors or arrays in, the same out.
+
+Files:
+    action_kernels.py  Actions drawn from the policy's outputs, for N envs in one call, with generators whose state
+                       can be saved
+    adam.py            Adam and gradient clipping on one flat vector: a few in-place passes instead of an object per
+                       parameter
+    distributions.py   Distributions in closed form, and those of whole actions: log-probability, entropy, KL
+    gae.py             Generalised advantage estimation (Schulman et al
+    gae_kernels.py     Generalised advantages over a whole [T, N] slab in one backward pass, in machine code
+    ppo.py             The terms of the PPO loss (Schulman et al
+    td.py              Targets of temporal differences, scalar and categorical
+"""

@@ -1,4 +1,15 @@
-"""Networks; `TopologyNetwork` is for use on its own too."""
+"""Networks; `TopologyNetwork` is for use on its own too.
+
+Files:
+    actor_critic.py  A policy and a value of each observation, from one torso or two
+    branches.py      A branch for each named part of an observation, and attention over what the branches say
+    build.py         A Q-network from settings and specs; and its plain layout, for the lane that does without
+                     modules
+    graphs/          Networks over graphs of any size
+    modules.py       The parts of a Q-network: torsos, heads and noisy layers
+    settings.py      What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts
+    topology/        Networks wired like any directed acyclic graph
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,18 @@
-"""The rules. Each is a pure function over a trace; its docstring is what `docs/findings.md` says about it."""
+"""The rules. Each is a pure function over a trace; its docstring is what `docs/findings.md` says about it.
+
+Files:
+    acting.py        How actions are chosen
+    document.py      `docs/findings.md`, made from the rules: `python -m hotloop.doctor.rules.document
+                     docs/findings.md`
+    environments.py  How the envs are stepped: one by one, through wrappers, drawn on the way
+    evidence.py      What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the
+                     finding made of it
+    machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
+    reporting.py     What is printed, logged, saved and evaluated on the way, and what a reported rate contains
+    searching.py     Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few
+    storing.py       How transitions enter replay and leave it as batches
+    updating.py      How often and with what machinery the network learns
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""A trace and its findings made readable: on a terminal, as JSON, as a page, as a Chrome trace, against an old one."""
+"""A trace and its findings made readable: on a terminal, as JSON, as a page, as a Chrome trace, against an old one.
+
+Files:
+    against.py       What became slower since an earlier report, and whether that is more than was allowed
+    against_rows.py  Phase by phase and line by line: what two reports say an env step costs, and which differences
+                     are beyond doubt
+    charts.py        Charts of a trace: growth, timeline, bars, whiskers and the flame graph
+    page.py          The diagnosis as one HTML page: complete in itself, nothing is fetched, and nothing from the
+                     script can run
+    report.py        The diagnosis as JSON: complete enough that a later one can be held against it
+    summary.py       What every view says about a trace: the phases with their costs, the verdict, the counts that
+                     matter
+    text.py          The diagnosis on a terminal: what was looked at, where the time goes, what to do about it
+"""
 
 from hotloop.doctor.views.against import Comparison, ReportError, compare_reports, require_report
 from hotloop.doctor.views.page import page
