@@ -19,7 +19,7 @@ def versions() -> dict[str, str]:
     import gymnasium
     import torch
 
-    from hotloop.runs.files import hotloop_version
+    from hotloop.core.program import hotloop_version
 
     return {"hotloop": hotloop_version(), "torch": torch.__version__, "gymnasium": gymnasium.__version__}
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.core.interrupts import own_interrupts
-from hotloop.core.program import is_debugging, program, take_options
+from hotloop.core.program import hotloop_version, is_debugging, program, take_options
 from hotloop.core.terminal import (
     AnswerLostError,
     answer_stream,
@@ -20,7 +20,6 @@ from hotloop.core.terminal import (
     show_tracebacks_and_warnings_printable,
 )
 from hotloop.core.values import nearest
-from hotloop.runs.files import hotloop_version
 
 VERBS = {
     "train": "train an agent from a preset or a TOML file",

@@ -11,10 +11,11 @@ from typing import Any
 
 from hotloop.algos.registry import class_of
 from hotloop.core.errors import HotloopError, RunError
+from hotloop.core.program import hotloop_version
 from hotloop.core.settings import as_tree, build, flatten
 from hotloop.presets import preset_names
 from hotloop.runs.directory import ABOUT, Run, is_run
-from hotloop.runs.files import hotloop_version, read_json_table
+from hotloop.runs.files import read_json_table
 
 NOT_LEARNING = ("run_dir", "trust", "seed")
 """Settings in which two runs of an arm may differ (the seed is checked by itself)."""

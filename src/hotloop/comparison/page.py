@@ -10,9 +10,9 @@ from hotloop.comparison.measures import Against
 from hotloop.comparison.report import CURVES, Comparison, chart_of, notes
 from hotloop.comparison.verdict import Contrast
 from hotloop.comparison.verdict_text import Rows, arm_rows, details, headline, pair_rows
+from hotloop.core.program import hotloop_version
 from hotloop.render.chart import ON_LIGHT, as_svg
 from hotloop.render.html import STYLE, Html, element, join, section
-from hotloop.runs.files import hotloop_version
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 

@@ -20,10 +20,11 @@ from hotloop.comparison.summary import ArmSummary, common_span, default_margin, 
 from hotloop.comparison.verdict import Contrast, contrasts
 from hotloop.comparison.verdict_text import arm_rows, as_markdown, details, pair_rows, plain, sentence
 from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.program import hotloop_version
 from hotloop.core.settings import flatten
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
-from hotloop.runs.files import SCHEMA, explained, finite_or_null, hotloop_version, make_folder, write_file
+from hotloop.runs.files import SCHEMA, explained, finite_or_null, make_folder, write_file
 
 CURVES: Mapping[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
 NOT_COUNTED = "start-up, compilation, evaluation and checkpoints not counted"

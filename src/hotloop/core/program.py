@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn, TextIO
 
 STDOUT, STDERR = 1, 2
@@ -108,3 +109,11 @@ def _descriptor_of(stream: Any) -> int | None:
         return int(stream.fileno())
     except (AttributeError, OSError, ValueError):  # a capture, or closed
         return None
+
+
+def hotloop_version() -> str:
+    """Recorded beside the schema, so that a refusal can name the version that would read the file."""
+    try:
+        return version("hotloop")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"

@@ -19,9 +19,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gymnasium
 import numpy as np
 
 from hotloop.core.errors import EnvError, HotloopError
@@ -35,6 +34,9 @@ from hotloop.core.types import (
     HybridActions,
     NodeActions,
 )
+
+if TYPE_CHECKING:
+    import gymnasium
 
 LARGEST_REWARD = float(np.finfo(np.float32).max)
 BOOLEANS: frozenset[Any] = frozenset({bool, np.bool_})

@@ -13,13 +13,14 @@ import numpy as np
 from safetensors.numpy import load, save
 
 from hotloop.core.errors import NonFiniteError
+from hotloop.core.program import hotloop_version
 from hotloop.core.settings import as_tree
 from hotloop.core.types import Array, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
 from hotloop.envs.registry import is_file
 from hotloop.export.wrapped import normaliser_vectors
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.spec_data import actions_as_data, spec_as_data
-from hotloop.runs.files import hotloop_version, make_folder, write_file
+from hotloop.runs.files import make_folder, write_file
 
 AnyAgent = Agent | ActorAgent | GraphAgent
 

@@ -17,6 +17,7 @@ from typing import Any
 import tomli_w
 
 from hotloop.core.errors import RunError
+from hotloop.core.program import hotloop_version
 from hotloop.core.settings import MAX_SETTINGS_BYTES, parse_toml
 from hotloop.runs import lock
 from hotloop.runs.files import (
@@ -24,7 +25,6 @@ from hotloop.runs.files import (
     explained,
     finite_or_null,
     fsync_folder,
-    hotloop_version,
     is_plain_file,
     is_temporary,
     make_folder,

@@ -22,7 +22,6 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -291,11 +290,3 @@ SCHEMA = 1
 CHECKPOINT_SCHEMA = 2
 """Of a checkpoint's manifest. 2: the replay lies in segments that checkpoints share (1: in one file of its own)."""
 READABLE_CHECKPOINTS = (1, 2)
-
-
-def hotloop_version() -> str:
-    """Recorded beside the schema, so that a refusal can name the version that would read the file."""
-    try:
-        return version("hotloop")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "unknown"

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import CheckpointError, RunError
+from hotloop.core.program import hotloop_version
 from hotloop.runs.files import (
     CHECKPOINT_SCHEMA,
     READABLE_CHECKPOINTS,
     FileRecord,
     canonical_json,
-    hotloop_version,
     opened,
     parse_json,
     read_exactly,

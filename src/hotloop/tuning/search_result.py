@@ -13,10 +13,11 @@ from typing import Any
 
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
 from hotloop.core.errors import HotloopError
+from hotloop.core.program import hotloop_version
 from hotloop.export.follow import need
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
-from hotloop.runs.files import SCHEMA, finite_or_null, hotloop_version, write_file
+from hotloop.runs.files import SCHEMA, finite_or_null, write_file
 from hotloop.tuning.space import words_of
 from hotloop.tuning.study import Plan, states
 
