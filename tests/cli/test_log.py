@@ -39,9 +39,15 @@ ROWS = [
 ]
 RESULT = {
     "env_steps": 200,
+    "updates": 100,
+    "episodes": 20,
     "seconds": 22.0,
-    "evaluation": {"mean_return": 5.0},
-    "final_evaluation": {"mean_return": 4.5},
+    "env_steps_per_second": 10.0,
+    "phases": {},
+    "run": "mine",
+    "lane": "eager",
+    "evaluation": {"episodes": 9, "mean_return": 5.0, "std_return": 0.0},
+    "final_evaluation": {"episodes": 9, "mean_return": 4.5, "std_return": 0.0},
 }
 
 

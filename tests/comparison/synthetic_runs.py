@@ -38,15 +38,22 @@ def _row(number: int, score: float) -> dict[str, Any]:
     }
 
 
+def _judged(score: float) -> dict[str, float]:
+    return {"episodes": 100, "mean_return": score, "std_return": 0.0, "mean_score": score / 10}
+
+
 def _result(scores: Sequence[float]) -> dict[str, Any]:
     number = len(scores)
     phases = {"start-up": 5.0, "update": 1.0 * number, "evaluate": 2.0 * number}
     return {
         "env_steps": 100 * number,
         "updates": 50 * number,
+        "episodes": number,
+        "run": "somewhere",
+        "lane": "eager",
         "seconds": 5.0 + 3.0 * number,
         "env_steps_per_second": 100.0,
         "phases": {name: {"seconds": seconds, "share": 0.0} for name, seconds in phases.items()},
-        "evaluation": {"episodes": 100, "mean_return": max(scores), "mean_score": max(scores) / 10},
-        "final_evaluation": {"episodes": 100, "mean_return": scores[-1], "mean_score": scores[-1] / 10},
+        "evaluation": _judged(max(scores)),
+        "final_evaluation": _judged(scores[-1]),
     }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.comparison.synthetic_runs import make_arm, write_run
 
-from hotloop.api import settings_from_words
+from hotloop.cli.arguments import settings_from_words
 from hotloop.comparison.arms import Arm, parse_arms
 from hotloop.comparison.jobs import default_folder, plan_jobs
 from hotloop.core.errors import RunError

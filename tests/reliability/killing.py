@@ -14,7 +14,7 @@ from typing import Any
 from hotloop.runs.checkpoint import newest
 from hotloop.runs.events import read_events
 
-CLOCK_FIELDS = ("time", "seconds", "env_steps_per_second", "phases")
+CLOCK_FIELDS = ("time", "seconds", "env_steps_per_second", "overall_env_steps_per_second", "phases")
 DQN: dict[str, Any] = {
     "total_env_steps": 1_200,
     "warmup_env_steps": 200,

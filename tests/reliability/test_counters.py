@@ -42,6 +42,7 @@ def move_on(run_dir: Path, offset: int) -> None:
     newest, state, meta = found
     state["counters"] = {name: value + offset for name, value in state["counters"].items()}
     name = checkpoint.checkpoint_name(state["counters"]["env_steps"])
+    meta["settings"]["total_env_steps"] += offset
     moved = checkpoint.save(run_dir / "checkpoints", name, state, meta)
     for other in newest.parent.iterdir():
         if other != moved:

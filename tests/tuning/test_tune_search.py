@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hotloop import api
 from hotloop.cli import tune as verb
+from hotloop.cli.arguments import settings_from_words
 from hotloop.cli.main import main
 from hotloop.comparison.jobs import Job
 from hotloop.core.errors import HotloopError, MissingExtraError
@@ -34,6 +34,13 @@ def gamma_of(job: Job) -> float:
     return float(job.command[job.command.index("--gamma") + 1])
 
 
+def result_of(path: Path, env_steps: int, score: float | None) -> dict[str, Any]:
+    judged = {"episodes": 1, "mean_return": score, "std_return": 0.0}
+    made = {"env_steps": env_steps, "updates": 1, "episodes": 1, "run": str(path), "lane": "eager"}
+    phases = {"seconds": 1.0, "phases": {}, "env_steps_per_second": 1.0}
+    return {**made, **phases, "evaluation": judged, "final_evaluation": judged}
+
+
 def pretend(job: Job, watch: Watch, scores: Sequence[float | None]) -> None:
     """What a child would leave, watched after each evaluation."""
     run = Run.create(job.path, "pretended", {**job.arm.settings, "seed": job.seed})
@@ -46,8 +53,7 @@ def pretend(job: Job, watch: Watch, scores: Sequence[float | None]) -> None:
         log.append({"event": "evaluation", "env_steps": EVERY * number, "mean_return": score, **phases})
         watch()
     log.close()
-    judged = {"evaluation": {"mean_return": scores[-1]}, "final_evaluation": {"mean_return": scores[-1]}}
-    run.write_json("result.json", {"env_steps": EVERY * len(scores), "updates": 1, **phases, **judged})
+    run.write_json("result.json", result_of(run.path, EVERY * len(scores), scores[-1]))
     job.status = "finished"
 
 
@@ -160,8 +166,7 @@ def test_a_stopped_search_continues_the_trial_it_was_in(children: Any, capsys: p
             log = EventLog(job.path / "events.jsonl")
             log.append({"event": "evaluation", "env_steps": 300, "mean_return": 5.0, "seconds": 1.0, "phases": {}})
             log.close()
-            result = {"env_steps": 300, "evaluation": {"mean_return": 5.0}, "final_evaluation": {"mean_return": 5.0}}
-            Run.open(job.path).write_json("result.json", result)
+            Run.open(job.path).write_json("result.json", result_of(job.path, 300, 5.0))
             job.status = "finished"
         else:
             pretend(job, watch, [1.0])
@@ -244,7 +249,7 @@ def stranger(folder: Path) -> dict[str, Any]:
         "        return self.observation_space.sample(), 1e6, False, True, {}\n"
     )
     words = ["--env.id", str(folder / "stranger.py:Env"), "--total-env-steps", "1000", "--warmup-env-steps", "100"]
-    return as_tree(api.settings_from_words("cartpole-dqn", words))
+    return as_tree(settings_from_words("cartpole-dqn", words))
 
 
 def test_a_run_of_somebody_else_is_neither_resumed_nor_scored(

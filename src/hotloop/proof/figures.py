@@ -32,7 +32,6 @@ BOUGHT = re.compile(r"bought:?[^|;.]*(?:\.\d[^|;.]*)*")
 TABLE = re.compile(r"(<!-- prove ?([^>]*?) ?-->\n).*?(<!-- end of prove -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`|<!-- (?!prove|end of|compare)([^>]+?) -->")
 FORMS = ("reference", "fast")
-OLDER = "Rows without times are from an earlier measurement of the same programs."
 HEADINGS = ("case", "equal", "error", "plain", "fast", "speed-up (95 %)", "growth", "allocations, plain -> fast")
 
 Figures = Mapping[str, Mapping[str, Any]]
@@ -94,8 +93,7 @@ def write_tables(text: str, figures: Figures) -> str:
 def draw_table(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [" | ".join(HEADINGS), " | ".join(["---", "---", *["---:"] * 4, "---", "---:"])]
     lines += [" | ".join(_cells(row)) for row in rows]
-    table = "\n" + "".join(f"| {line} |\n" for line in lines) + "\n"
-    return table if all(row["seconds"] for row in rows) else f"{table}{OLDER}\n\n"
+    return "\n" + "".join(f"| {line} |\n" for line in lines) + "\n"
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:

@@ -171,6 +171,10 @@ class Sfc:
         for name in STATE_NAMES:
             self.worlds[name] = state[name]
 
+    def reseed(self, seeds: Array) -> None:
+        """Start each network's generator from its seed [N]; networks go on as they are until `reset`."""
+        self.worlds["generator"] = seeds[:, None]
+
     def close(self) -> None:
         """Nothing is held."""
 

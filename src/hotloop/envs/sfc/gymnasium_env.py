@@ -125,7 +125,7 @@ def _seed(sfc: Sfc, seeds: list[int | None], generator: np.random.Generator) -> 
     """Start each network's generator from its seed, or from a draw where none is given."""
     numbers = [int(generator.integers(2**63)) if seed is None else seed for seed in seeds]
     streams = np.array([derive_seed(number, "sfc") for number in numbers], np.uint64)
-    sfc.set_state({**sfc.get_state(), "generator": streams[:, None]})
+    sfc.reseed(streams)
 
 
 def _as_objects(obs: Any, done: Array) -> Array:

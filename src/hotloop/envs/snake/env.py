@@ -77,6 +77,10 @@ class Snake:
         for name, mine in saved_arrays(self._games).items():
             mine[...] = state[name]
 
+    def reseed(self, seeds: Array) -> None:
+        """Start each game's generator from its seed [N]; games go on as they are until `reset`."""
+        self._games.generator[:] = seeds
+
     def close(self) -> None:
         """Nothing is held."""
 

@@ -116,7 +116,7 @@ def _seed(snake: Snake, seeds: list[int | None], generator: np.random.Generator)
     """Start each game's generator from its seed, or from a draw where none is given."""
     numbers = [int(generator.integers(2**63)) if seed is None else seed for seed in seeds]
     streams = np.array([derive_seed(number, "snake") for number in numbers], np.uint64)
-    snake.set_state({**snake.get_state(), "generator": streams})
+    snake.reseed(streams)
 
 
 def _as_objects(obs: Any, done: Array) -> Array:
