@@ -28,9 +28,7 @@ TINY = [
     "--evaluation.final-episodes",
     "3",
 ]
-BEFORE_IT = re.compile(
-    r"^(\S+: (DQN|PPO) on .*; loading PyTorch|compil(ing|ed) .*|kept until hotloop.*)\n", re.MULTILINE
-)
+BEFORE_IT = re.compile(r"^(\S+: (DQN|PPO) on .*; loading PyTorch|compil(ing|ed) .*)\n", re.MULTILINE)
 """What `train` may have said before a mistake is found."""
 RESULT_KEYS = {
     "run",

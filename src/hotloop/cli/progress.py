@@ -50,7 +50,7 @@ class TerminalProgress:
         return lost_display(self._console)
 
     def say(self, text: str) -> None:
-        self._console.print(text, style="dim")
+        self._console.print(text, style="dim", soft_wrap=True)  # a path in it can be copied
 
     def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         if row is not None:
