@@ -22,4 +22,5 @@ Files:
                          categorical, double or not
     spec.py              What every lane offers, whatever it computes: a lane executes an objective's updates on
                          parameters it shares with an ordinary `nn.Module`
+    traced.py            Updates as pure functions of flat vectors, for a compiler to trace
 """
