@@ -104,7 +104,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     growth = row["growth"]
     return [
         *cells,
-        *(time_words(row["seconds"][form]) if row["seconds"] else "-" for form in FORMS),
+        *(time_words(row["seconds"][form]) for form in FORMS),
         f"{ratio_words(row['speedup'])}x ({ratio_words(row['low'])} to {ratio_words(row['high'])})",
         f"x{growth['factor']:.2f} ({growth['from']} to {growth['to']})" if growth else "-",
         f"{row['allocations']['reference']:,} -> {row['allocations']['fast']:,}",
