@@ -4,9 +4,8 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -35,27 +34,16 @@ ONLY = {
     "dashboard": {"runs", "doctor", "render", "core"},
 }
 HEAVY = ("torch", "numba", "gymnasium")
-FOLLOW_ONE_UPDATE = [
-    "cli/train.py",
-    "api.py",
+SIX_FILES = [
     "loop/off_policy.py",
-    "loop/running.py",
-    "loop/session.py",
     "loop/collector.py",
     "replay/buffer.py",
     "algos/dqn.py",
-    "lanes/choice.py",
     "lanes/eager.py",
-    "lanes/objective.py",
     "lanes/q_objective.py",
-    "maths/td.py",
-    "lanes/optimiser.py",
-    "maths/adam.py",
 ]
-"""What README and docs/architecture.md name: from the command line to the optimiser's step, on the eager lane."""
-ON_THE_NATIVE_LANE = ["lanes/native/lane.py", "lanes/native/update_kernels.py"]
-BELOW = ("nets/", "core/", "algos/dqn_settings.py", "replay/samplers.py", "replay/storage.py", "replay/layout.py")
-"""What an update also calls, and README says so; kernels are told by their names."""
+"""What README and docs/architecture.md name: one DQN update on the eager lane, from the env's step to Adam's."""
+FORMULAS = ["maths/td.py", "maths/adam.py"]
 
 
 def name_of(path: Path) -> str:
@@ -172,98 +160,73 @@ def test_importing_the_package_is_light_until_something_is_asked_for():
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
-def files_run_by(work: Callable[[], object]) -> set[str]:
-    """The package's files whose functions were called."""
-    files: set[str] = set()
-    root = f"{PACKAGE}/"
+def followed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
+    """Lets a training note each deed of an update, with the files of ours through which the loop came to it."""
+    import torch
 
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(root):
-            files.add(frame.f_code.co_filename.removeprefix(root))
+    from hotloop.algos import dqn
+    from hotloop.envs.cartpole import CartPole
+    from hotloop.lanes import eager
+    from hotloop.maths import td
+    from hotloop.replay import buffer
 
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return files
+    deeds: list[tuple[str, list[str]]] = []
+
+    def watch(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def noted(*arguments: Any, **options: Any) -> Any:
+            way, frame = [], sys._getframe(1)
+            while frame is not None and (not way or way[-1] != SIX_FILES[0]):
+                file = Path(frame.f_code.co_filename)
+                way += [name_of(file)] if file.is_relative_to(PACKAGE) else []
+                frame = frame.f_back
+            deeds.append((name, list(dict.fromkeys(reversed(way)))))
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    watch(dqn, "draw_exploration")
+    watch(CartPole, "step")
+    watch(buffer, "store_step")
+    watch(td, "td_target")
+    watch(td, "huber")
+    watch(torch.Tensor, "backward")
+    watch(eager, "clip_scale")
+    watch(eager, "adam_step")
+    return deeds
 
 
-def trained_on(lane: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], set[str]]:
-    """Files that a short training runs through, and those within sampling and updating alone."""
-    from hotloop.algos.dqn import DQNLearner
+def test_six_files_show_one_update_from_the_env_to_adam(tmp_path, monkeypatch, capsys):
+    """Between the loop and each deed stand only files that are named, in the order in which they are named."""
     from hotloop.cli.main import main
-    from hotloop.replay.buffer import Replay
 
-    words = [
-        "--total-env-steps",
-        "400",
-        "--warmup-env-steps",
-        "200",
-        "--env.num-envs",
-        "4",
-        "--network.hidden",
-        "8",
-        "--quiet",
-        "--json",
+    deeds = followed(monkeypatch)
+    words = "--total-env-steps 12 --warmup-env-steps 8 --env.num-envs 4 --updates-per-env-step 1/4 --network.hidden 8"
+    words += " --optimiser.max-gradient-norm 10 --learner.lane eager --replay.capacity 64 --loss huber --batch-size 4 --n-step 1"
+    words += f" --evaluation.every 12 --evaluation.episodes 1 --evaluation.final-episodes 1 --quiet --json --run-dir {tmp_path}/run"
+    assert main(["train", "cartpole-dqn", *words.split()]) == 0
+    first_update = next(place for place, (name, _) in enumerate(deeds) if name == "td_target")
+    loop, collector, replay, learner, lane, objective = SIX_FILES
+    assert deeds[first_update - 3 : first_update + 5] == [
+        ("draw_exploration", [loop, collector, learner]),
+        ("step", [loop, collector]),
+        ("store_step", [loop, replay]),
+        ("td_target", [loop, learner, lane, objective]),
+        ("huber", [loop, learner, lane, objective]),
+        ("backward", [loop, learner, lane]),
+        ("clip_scale", [loop, learner, lane]),
+        ("adam_step", [loop, learner, lane]),
     ]
-    words += ["--evaluation.episodes", "1", "--evaluation.final-episodes", "1", "--learner.lane", lane]
-    assert main(["train", "cartpole-dqn", *words, "--run-dir", str(folder / "compiled-before")]) == 0
-    inside: set[str] = set()
-    for cls, name in ((Replay, "sample"), (DQNLearner, "update")):
-        monkeypatch.setattr(cls, name, _watched(getattr(cls, name), inside))
-    outside = files_run_by(lambda: main(["train", "cartpole-dqn", *words, "--run-dir", str(folder / "run")]))
-    return outside, inside
-
-
-def _watched(method: Callable[..., Any], files: set[str]) -> Callable[..., Any]:
-    def watched(*arguments: Any) -> Any:
-        outer, answer = sys.getprofile(), []
-        files.update(files_run_by(lambda: answer.append(method(*arguments))))
-        sys.setprofile(outer)
-        return answer[0]
-
-    return watched
-
-
-@pytest.mark.parametrize("lane", ["eager", "native"])
-def test_an_update_happens_in_the_files_that_are_named(lane, tmp_path, monkeypatch, capsys):
-    """Each file named is run through, and an update runs through none that is not."""
-    outside, inside = trained_on(lane, tmp_path, monkeypatch)
-    eager = FOLLOW_ONE_UPDATE[FOLLOW_ONE_UPDATE.index("lanes/eager.py") :]
-    named = set(FOLLOW_ONE_UPDATE) if lane == "eager" else {*FOLLOW_ONE_UPDATE, *ON_THE_NATIVE_LANE} - set(eager)
-    assert named <= outside | inside
-    others = {name for name in inside - named if not name.startswith(BELOW) and not name.endswith("_kernels.py")}
-    assert not others
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/architecture.md"])
 def test_documents_name_these_files_in_this_order(document):
     text = (PACKAGE.parents[1] / document).read_text()
-    assert "fifteen files" in text
-    assert len(FOLLOW_ONE_UPDATE) == 15
-    order = text[text.index("Reading order") if "Reading order" in text else text.index("## Follow one update") :]
-    places = [order.index(f"{name}`") for name in (*FOLLOW_ONE_UPDATE, *ON_THE_NATIVE_LANE)]
+    order = text[text.index("## Reading order") :]
+    places = [order.index(f"{name}`") for name in (*SIX_FILES, *FORMULAS)]
     assert places == sorted(places)
 
 
-def test_one_dqn_update_can_be_followed_within_two_thousand_lines():
-    assert sum(len((PACKAGE / name).read_text().splitlines()) for name in FOLLOW_ONE_UPDATE) <= 2_000
-
-
-def test_the_files_one_follows_lead_from_one_to_the_next():
-    """Each file of the list is imported by one before it: the path has no hole."""
-    for position, name in enumerate(FOLLOW_ONE_UPDATE[1:], start=1):
-        module = "hotloop." + name.removesuffix(".py").replace("/", ".")
-        package, _, last = module.rpartition(".")
-        imported = set()
-        for before in FOLLOW_ONE_UPDATE[:position]:
-            tree = ast.parse((PACKAGE / before).read_text())
-            imported |= set(imported_modules(PACKAGE / before, tree))
-            imported |= {
-                f"{node.module}.{alias.name}"
-                for node in ast.walk(tree)
-                if isinstance(node, ast.ImportFrom)
-                for alias in node.names
-            }
-        assert module in imported or f"{package}.{last}" in imported, module
+def test_one_dqn_update_can_be_read_in_one_sitting():
+    assert sum(len((PACKAGE / name).read_text().splitlines()) for name in (*SIX_FILES, *FORMULAS)) <= 1_200

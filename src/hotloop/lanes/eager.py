@@ -7,6 +7,7 @@ clipped, Adam stepped, the target moved.
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import torch
@@ -26,8 +27,11 @@ from hotloop.lanes.objective import (
     target_of,
 )
 from hotloop.lanes.optimiser import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
-from hotloop.lanes.spec import Precision
+from hotloop.lanes.spec import AdamSpec, Precision
+from hotloop.maths.adam import adam_step, clip_scale
 from hotloop.nets.modules import resample_noise, silence_noise
+
+LARGEST = torch.finfo(torch.float32).max
 
 
 class EagerLane:
@@ -47,7 +51,7 @@ class EagerLane:
         self.device = torch.device(device)
         self.network = network.to(self.device)
         self.modules = objective.groups(self.network)
-        self.groups = {name: FlatAdam(objective.spec, module) for name, module in self.modules.items()}
+        self.groups = {name: FlatAdam(module) for name, module in self.modules.items()}
         self.targets: dict[str, FlatParameters] = {}
         for name in objective.targets:
             self.modules[target_of(name)] = copy.deepcopy(self.modules[name]).requires_grad_(False)
@@ -97,8 +101,8 @@ class EagerLane:
             group = self.groups[stage.parameters]
             group.flat.gradient.zero_()
             outcomes.append(self._loss_and_gradient(stage, batch, shared))
-            norm, made = group.clip_and_step(outcomes[-1].measures[0], step)
-            if not made:
+            norm = clip_and_step(objective.spec, group, outcomes[-1].measures[0], step)
+            if norm is None:
                 return None
         if objective.target_every and step.t % objective.target_every == 0:
             self.move_target(objective.target_tau)
@@ -168,6 +172,28 @@ class EagerLane:
             load_vector(vector, state[name])
         if self.generator is not None:
             self.generator.set_state(torch.from_numpy(state["generator"].copy()))
+
+
+def clip_and_step(spec: AdamSpec, group: FlatAdam, loss: Tensor, step: AdamStep) -> Tensor | None:
+    """Down the gradient, in place; its norm before clipping, or None where no step was made.
+
+    On a CPU no step is made where loss or gradient are not finite. Elsewhere nobody waits for the numbers: nothing
+    moves either, which is decided on the device, and it is found out when they are read for the next log row.
+    """
+    gradient = group.flat.gradient
+    norm = gradient.norm()
+    if group.on_host and not (math.isfinite(norm.item()) and math.isfinite(loss.item())):
+        return None
+    if not step.length(spec) <= LARGEST:  # nor is one by a learning rate that is NaN
+        return None
+    if spec.max_gradient_norm > 0:
+        gradient.mul_(clip_scale(norm, spec.max_gradient_norm))
+    before = () if group.on_host else [vector.clone() for vector in group.vectors()]
+    constants = (spec.beta1, spec.beta2, spec.epsilon)
+    adam_step(group.flat.values, gradient, (group.mean, group.square), constants, step.lr, step.t)
+    for vector, old in zip(group.vectors(), before, strict=False):
+        vector.copy_(torch.where(norm.isfinite() & loss.isfinite(), vector, old))
+    return norm
 
 
 def noise_generator(device: torch.device, seed: int) -> torch.Generator:

@@ -1,4 +1,4 @@
-"""A module's parameters in one flat vector, and Adam on it: clipping, step and guard in one call.
+"""A module's parameters in one flat vector, with the moments that Adam keeps of their gradient.
 
 One owner, because views break easily: `.to()` and loading by assignment give parameters storage of their own, and
 `zero_grad(set_to_none=True)` drops the gradient views. `attach` makes them views again; nobody else may.
@@ -6,7 +6,6 @@ One owner, because views break easily: `.to()` and loading by assignment give pa
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +14,6 @@ from torch import Tensor, nn
 
 from hotloop.core.types import Array
 from hotloop.lanes.spec import AdamSpec
-from hotloop.maths.adam import adam_step, clip_scale
-
-LARGEST = torch.finfo(torch.float32).max
 
 
 class FlatParameters:
@@ -77,35 +73,13 @@ class AdamStep(NamedTuple):
 class FlatAdam:
     """A module's flat parameters with Adam's running mean and square of their gradient."""
 
-    def __init__(self, spec: AdamSpec, module: nn.Module) -> None:
-        self._spec = spec
+    def __init__(self, module: nn.Module) -> None:
         self.flat = FlatParameters(module)
         self.mean, self.square = torch.zeros_like(self.flat.values), torch.zeros_like(self.flat.values)
         self.on_host = self.flat.values.device.type == "cpu"  # where a read is free
 
     def vectors(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.flat.values, self.mean, self.square
-
-    def clip_and_step(self, loss: Tensor, step: AdamStep) -> tuple[Tensor, bool]:
-        """Down the gradient, in place; its norm before clipping, and whether the step was made.
-
-        On a CPU no step is made where loss or gradient are not finite. Elsewhere nobody waits for the numbers: nothing
-        moves either, which is decided on the device, and it is found out when they are read for the next log row.
-        """
-        spec, gradient = self._spec, self.flat.gradient
-        norm = gradient.norm()
-        if self.on_host and not (math.isfinite(norm.item()) and math.isfinite(loss.item())):
-            return norm, False
-        if not step.length(spec) <= LARGEST:  # nor is one by a learning rate that is NaN
-            return norm, False
-        if spec.max_gradient_norm > 0:
-            gradient.mul_(clip_scale(norm, spec.max_gradient_norm))
-        before = () if self.on_host else [vector.clone() for vector in self.vectors()]
-        constants = (spec.beta1, spec.beta2, spec.epsilon)
-        adam_step(self.flat.values, gradient, (self.mean, self.square), constants, step.lr, step.t)
-        for vector, old in zip(self.vectors(), before, strict=False):
-            vector.copy_(torch.where(norm.isfinite() & loss.isfinite(), vector, old))
-        return norm, True
 
 
 def as_array(vector: Tensor) -> Array:

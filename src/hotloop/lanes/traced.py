@@ -165,7 +165,7 @@ def make_infer(objective: Objective, network: TracedNetwork, like: Any) -> Funct
 def clip_and_step(
     spec: AdamSpec, vectors: Vectors, gradient: Tensor, factors: Tensor, loss: Tensor, good: Tensor
 ) -> tuple[Vectors, Tensor, Tensor]:
-    """`FlatAdam.clip_and_step` without its in-place writes; `factors` are those of `adam_factors`.
+    """`eager.clip_and_step` without its in-place writes; `factors` are those of `adam_factors`.
 
     `good` says whether everything before was finite; returned is whether it still is. Where not, nothing moves.
     """
