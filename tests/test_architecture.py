@@ -203,8 +203,9 @@ def test_six_files_show_one_update_from_the_env_to_adam(tmp_path, monkeypatch, c
 
     deeds = followed(monkeypatch)
     words = "--total-env-steps 12 --warmup-env-steps 8 --env.num-envs 4 --updates-per-env-step 1/4 --network.hidden 8"
-    words += " --optimiser.max-gradient-norm 10 --learner.lane eager --replay.capacity 64 --loss huber --batch-size 4 --n-step 1"
-    words += f" --evaluation.every 12 --evaluation.episodes 1 --evaluation.final-episodes 1 --quiet --json --run-dir {tmp_path}/run"
+    words += " --optimiser.max-gradient-norm 10 --learner.lane eager --replay.capacity 64 --loss huber --batch-size 4"
+    words += " --n-step 1 --evaluation.every 12 --evaluation.episodes 1 --evaluation.final-episodes 1 --quiet --json"
+    words += f" --run-dir {tmp_path}/run"
     assert main(["train", "cartpole-dqn", *words.split()]) == 0
     first_update = next(place for place, (name, _) in enumerate(deeds) if name == "td_target")
     loop, collector, replay, learner, lane, objective = SIX_FILES

@@ -66,7 +66,7 @@ class GraphStochasticPolicy:
         self._lane, self._actions, self._rollout = learner.lane, learner.actions, rollout
         self._rng = np.array([seed], dtype=np.uint64)
 
-    def act(self, obs: Any, action_mask: Array | None) -> Action:
+    def act(self, obs: Graphs, action_mask: Array | None) -> Action:
         outputs = GraphOutputs._make(self._lane.infer(obs))
         numbers, choices = self._actions.draw(self._rng, obs, outputs)
         self._rollout.note(obs, outputs, numbers, choices, action_mask)
@@ -85,5 +85,5 @@ class GraphGreedyPolicy:
     def __init__(self, learner: ActingLearner) -> None:
         self._lane, self._actions = learner.lane, learner.actions
 
-    def act(self, obs: Any, action_mask: Array | None) -> Action:
+    def act(self, obs: Graphs, action_mask: Array | None) -> Action:
         return self._actions.to_env(*self._actions.best(GraphOutputs._make(self._lane.infer(obs))))

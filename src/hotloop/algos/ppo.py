@@ -18,10 +18,10 @@ from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import ObsNormaliser, RewardScaler
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
-from hotloop.core.graphs import GraphSpec
+from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
-from hotloop.core.types import Array, EnvObs, Obs, Rollout, RolloutRow, UpdateStats
+from hotloop.core.types import Array, EnvObs, GraphRollout, Obs, Rollout, RolloutRow, UpdateStats
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
 from hotloop.lanes.graph_objective import GraphObjective
 from hotloop.lanes.nonfinite import FailedUpdate, explained
@@ -143,7 +143,7 @@ class PPOLearner:
 
     def normalise(self, obs: EnvObs) -> EnvObs:
         """The observation as the network gets it."""
-        return obs if self.obs_normaliser is None else self.obs_normaliser.apply(obs)
+        return obs if self.obs_normaliser is None or isinstance(obs, Graphs) else self.obs_normaliser.apply(obs)
 
     def observe(self, obs: Obs, out: Obs) -> None:
         """The same into `out`, and for the statistics of the next rollout."""
@@ -168,7 +168,9 @@ class PPOLearner:
         answers = self.lane.infer(self.normalise(obs))
         return answers[2].T if self._of_graphs else answers[1][None]
 
-    def compute_advantages(self, rollout: Any, last_obs: EnvObs, timeouts: tuple[Array, Array, EnvObs] | None) -> None:
+    def compute_advantages(
+        self, rollout: Rollout | GraphRollout, last_obs: EnvObs, timeouts: tuple[Array, Array, EnvObs] | None
+    ) -> None:
         """Values of what came last and of time-outs' final observations; rewards scaled; advantages and returns."""
         reward, value, final_value, returns = (
             getattr(rollout, name) if self._of_graphs else getattr(rollout, name)[None]
@@ -200,7 +202,7 @@ class PPOLearner:
         else:
             advantage[:] = np.tensordot(np.array(parts.advantage_weights, np.float32), by_part, 1)
 
-    def update(self, rollout: Any) -> UpdateStats:
+    def update(self, rollout: Rollout | GraphRollout) -> UpdateStats:
         settings, counters = self.settings, self.counters
         shuffle(self._shuffler, self._order)
         data = Minibatches(rollout, self._order, settings.clip * settings.clip_schedule.now(counters))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from hotloop.core.graphs import Graphs
 Array = np.ndarray
 Obs = Array | dict[str, Array]
 """What a policy sees of N envs: one array [N, ...], or a dict of them."""
-EnvObs = Any
-"""`Obs`, or `Graphs` where an env's observations are graphs."""
+EnvObs = Obs | Graphs
+"""Of N envs; `Graphs` where each observation is a graph."""
+ObsT = TypeVar("ObsT", bound=EnvObs)
+"""What the envs of a run give: of one kind, `Obs` or `Graphs`."""
+Seen = TypeVar("Seen", bound=EnvObs, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +135,18 @@ Action = Array | NodeAction
 
 
 @dataclass(slots=True)
-class EnvStep:
+class EnvStep(Generic[ObsT]):
     """What N envs answered to one action each, with same-step reset.
 
     Where an episode ended, `obs` already starts the next one and `final_obs` is what the last action led to;
     elsewhere the two are equal (they may be the same array). `terminated` and `truncated` are never merged here.
     """
 
-    obs: EnvObs  # [N, ...]
+    obs: ObsT  # [N, ...]
     reward: Array  # [N] float32
     terminated: Array  # [N] bool
     truncated: Array  # [N] bool
-    final_obs: EnvObs  # [N, ...]
+    final_obs: ObsT  # [N, ...]
     action_mask: Array | None = None  # [N, A] bool, True where allowed, for `obs`
     final_action_mask: Array | None = None  # [N, A] bool, for `final_obs`
     episode_stats: dict[str, Array] = field(default_factory=dict)  # name -> [N], valid where an episode ended
@@ -151,7 +154,7 @@ class EnvStep:
     reward_parts: Array | None = None  # [N, P] float32, of an env that has `reward_parts`: what it names
 
 
-class VecEnv(Protocol):
+class VecEnv(Protocol[ObsT]):
     """`num_envs` environments stepped together. Arrays it returns are not written to again by later steps."""
 
     num_envs: int
@@ -163,11 +166,11 @@ class VecEnv(Protocol):
     saves_state: bool
     """Whether `get_state` and `set_state` restore the envs exactly; where not, a run re-creates them at checkpoints."""
 
-    def reset(self) -> tuple[EnvObs, Array | None]:
+    def reset(self) -> tuple[ObsT, Array | None]:
         """Start an episode in every env: first observations [N, ...] and action mask [N, A] or None."""
         ...
 
-    def step(self, action: Any) -> EnvStep: ...
+    def step(self, action: Any) -> EnvStep[ObsT]: ...
 
     def get_state(self) -> dict[str, Array]: ...
 
@@ -267,10 +270,10 @@ class RolloutRow(NamedTuple):
     action_mask: Array | None  # [N, A]
 
 
-class Policy(Protocol):
+class Policy(Protocol[Seen]):
     """Acts."""
 
-    def act(self, obs: EnvObs, action_mask: Array | None) -> Any: ...
+    def act(self, obs: Seen, action_mask: Array | None) -> Any: ...
 
 
 def map_obs(function: Callable[..., Any], *obs: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.errors import EnvError, SettingsError
+from hotloop.core.graphs import Graphs
 from hotloop.core.types import (
     Action,
     ActionSpec,
@@ -165,6 +166,7 @@ class AtRandom:
         num_envs = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
         actions = self._actions
         if isinstance(actions, NodeActions):
+            assert isinstance(obs, Graphs)
             choices = self._generator.integers(actions.count, size=len(obs.nodes))
             return NodeAction(self._numbers(actions.numbers, num_envs), choices)
         if isinstance(actions, BoxActions):

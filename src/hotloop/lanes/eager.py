@@ -96,7 +96,7 @@ class EagerLane:
         if objective.noisy and self.generator is not None:
             for module in self.modules.values():
                 resample_noise(module, self.generator)
-        outcomes = []
+        outcomes, norms = [], []
         for stage in objective.stages:
             group = self.groups[stage.parameters]
             group.flat.gradient.zero_()
@@ -104,9 +104,10 @@ class EagerLane:
             norm = clip_and_step(objective.spec, group, outcomes[-1].measures[0], step)
             if norm is None:
                 return None
+            norms.append(norm)
         if objective.target_every and step.t % objective.target_every == 0:
             self.move_target(objective.target_tau)
-        measures = torch.cat([*(outcome.measures for outcome in outcomes), norm[None]])
+        measures = torch.cat([*(outcome.measures for outcome in outcomes), norms[-1][None]])
         return outcomes[0]._replace(measures=measures)
 
     def _loss_and_gradient(self, stage: Stage, batch: Any, shared: Any) -> Outcome:

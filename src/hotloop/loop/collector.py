@@ -5,7 +5,7 @@ Observations and rewards are numbers, whoever made them: looked at before anythi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from hotloop.core.graph_kernels import count_not_finite
 from hotloop.core.graphs import Graphs, checked_graphs
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import Array, EnvObs, EnvStep, Policy, VecEnv
+from hotloop.core.types import Array, EnvObs, EnvStep, ObsT, Policy, VecEnv
 from hotloop.lanes.nonfinite import FailedUpdate, NonFiniteTensorError, first_nonfinite, tensors_of_batch
 from hotloop.loop.collector_kernels import NOT_FINITE, account
 from hotloop.loop.metrics import Metrics
@@ -68,17 +68,17 @@ LOOKED_AT = np.zeros((0, 0), np.float32)
 """Stands for observations that need no second look."""
 
 
-class Collector:
+class Collector(Generic[ObsT]):
     """`advance` makes one env step in every env: [act], [env], then the episode account under [log]."""
 
-    def __init__(self, envs: VecEnv, counters: Counters, metrics: Metrics, timer: PhaseTimer) -> None:
+    def __init__(self, envs: VecEnv[ObsT], counters: Counters, metrics: Metrics, timer: PhaseTimer) -> None:
         self._counters = counters
         self._metrics = metrics
         self._timer = timer
         self._act, self._env, self._log = timer.phase("act"), timer.phase("env"), timer.phase("log")
         self.restart(envs)
 
-    def restart(self, envs: VecEnv) -> None:
+    def restart(self, envs: VecEnv[ObsT]) -> None:
         """Begin new episodes in `envs`; those under way are forgotten."""
         self.envs = envs
         self._obs, self._action_mask = envs.reset()
@@ -87,11 +87,11 @@ class Collector:
         self._ended = self._returns.copy(), self._lengths.copy()
 
     @property
-    def obs(self) -> EnvObs:
+    def obs(self) -> ObsT:
         """What the policy will see next."""
         return self._obs
 
-    def advance(self, policy: Policy) -> tuple[EnvObs, Any, EnvStep]:
+    def advance(self, policy: Policy[ObsT]) -> tuple[ObsT, Any, EnvStep[ObsT]]:
         """What the policy saw, what it did, and what came of it."""
         obs, timer, outer = self._obs, self._timer, self._timer.current
         try:
@@ -159,7 +159,10 @@ def _as_parts(obs: EnvObs) -> dict[str, Array]:
     return dict(obs) if isinstance(obs, dict) else {"obs": obs}
 
 
-def _from_parts(parts: dict[str, Array], like: EnvObs) -> EnvObs:
+def _from_parts(parts: dict[str, Array], like: ObsT) -> ObsT:
+    obs: Any
     if isinstance(like, Graphs):
-        return checked_graphs(Graphs(**parts), like)
-    return dict(parts) if isinstance(like, dict) else parts["obs"]
+        obs = checked_graphs(Graphs(**parts), like)
+    else:
+        obs = dict(parts) if isinstance(like, dict) else parts["obs"]
+    return obs

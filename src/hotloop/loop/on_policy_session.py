@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hotloop.algos.graph_policies import GraphGreedyPolicy, GraphStochasticPolicy
 from hotloop.algos.ppo import GreedyPolicy, PPOLearner, StochasticPolicy
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.graphs import GraphSpec
@@ -19,7 +20,7 @@ from hotloop.loop.contract import State, load_state_of, state_of
 from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
-from hotloop.loop.rollout import RolloutBuffer
+from hotloop.loop.rollout import GraphRolloutBuffer, RolloutBuffer
 from hotloop.loop.sizes import require_memory
 
 
@@ -30,11 +31,11 @@ class OnPolicySession:
     settings: PPOSettings
     counters: Counters
     collector: Collector
-    policy: Any
-    """Draws actions; a second one, `likeliest`, is judged."""
-    likeliest: Policy
-    rollout: Any
-    learner: Any
+    learner: PPOLearner
+    rollout: RolloutBuffer | GraphRolloutBuffer
+    policy: StochasticPolicy | GraphStochasticPolicy
+    """Draws actions; a second one, `greedy`, is evaluated."""
+    greedy: Policy
     metrics: Metrics
     best: Best
     rollbacks: int = 0
@@ -54,7 +55,7 @@ class OnPolicySession:
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Episodes of likeliest actions with the weights the learner has now, on envs of their own."""
-        return evaluate_policy(self.settings, self.likeliest, episodes, check, *stream)
+        return evaluate_policy(self.settings, self.greedy, episodes, check, *stream)
 
     def recreate_envs(self) -> None:
         """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
@@ -78,37 +79,40 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
     require_device(settings.device)
     counters, envs = Counters(), make_run_envs(settings, settings.env.num_envs, "env", 0)
     require_memory(settings, envs.obs_spec, envs.action_spec)
-    build = build_graph_parts if isinstance(envs.obs_spec, GraphSpec) else build_parts
-    parts = build(settings, envs, counters)
-    metrics = Metrics(parts["learner"].measures, terms=getattr(envs, "reward_terms", ()))
+    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
+    acting = acts_on_graphs if isinstance(envs.obs_spec, GraphSpec) else acts_on_arrays
+    rollout, policy, greedy = acting(settings, envs, learner)
+    metrics = Metrics(learner.measures, terms=getattr(envs, "reward_terms", ()))
     return OnPolicySession(
         settings=settings,
         counters=counters,
         collector=Collector(envs, counters, metrics, timer),
-        **parts,
+        learner=learner,
+        rollout=rollout,
+        policy=policy,
+        greedy=greedy,
         metrics=metrics,
         best=Best(),
     )
 
 
-def build_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
-    """What learns from observations that are arrays."""
-    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
+def acts_on_arrays(
+    settings: PPOSettings, envs: VecEnv, learner: PPOLearner
+) -> tuple[RolloutBuffer, StochasticPolicy, GreedyPolicy]:
+    """The rollout, the policy that writes into it, and the one that is evaluated."""
     shape, width = (settings.rollout_steps, envs.num_envs), envs.action_spec.mask_width
     rollout = RolloutBuffer(shape, envs.obs_spec, learner.actions.layout, width if envs.has_action_mask else None)
     policy = StochasticPolicy(learner, rollout.row, derive_seed(settings.seed, "policy"))
-    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": GreedyPolicy(learner)}
+    return rollout, policy, GreedyPolicy(learner)
 
 
-def build_graph_parts(settings: PPOSettings, envs: VecEnv, counters: Counters) -> dict[str, Any]:
-    """What learns from observations that are graphs."""
-    from hotloop.algos.graph_policies import GraphGreedyPolicy, GraphStochasticPolicy
-    from hotloop.loop.rollout import GraphRolloutBuffer
-
+def acts_on_graphs(
+    settings: PPOSettings, envs: VecEnv, learner: PPOLearner
+) -> tuple[GraphRolloutBuffer, GraphStochasticPolicy, GraphGreedyPolicy]:
+    """The same where observations are graphs, whose rewards may come in parts."""
     parts = getattr(envs, "reward_parts", ("total",))
     settings.reward_parts.require_parts(parts)
-    learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     shape = (settings.rollout_steps, envs.num_envs)
     rollout = GraphRolloutBuffer(shape, learner.actions.num_continuous, len(parts))
     policy = GraphStochasticPolicy(learner, rollout, derive_seed(settings.seed, "policy"))
-    return {"learner": learner, "rollout": rollout, "policy": policy, "likeliest": GraphGreedyPolicy(learner)}
+    return rollout, policy, GraphGreedyPolicy(learner)

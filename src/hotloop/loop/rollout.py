@@ -1,9 +1,7 @@
 """The slab that one on-policy iteration fills.
 
 The policy writes into its rows itself, and views of them are made once: with few envs, copying and slicing took
-longer than a network's forward.
-
-What one on-policy iteration collects where observations are graphs of changing size.
+longer than a network's forward. A second slab takes observations that are graphs of changing size.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ class RolloutBuffer:
         """Where what is seen and done now belongs."""
         return self._rows[self._at]
 
-    def add(self, step: EnvStep) -> None:
+    def add(self, step: EnvStep[Obs]) -> None:
         data, at = self.data, self._at
         valid = ALL if step.valid is None else step.valid
         ended = (step.terminated, step.truncated)
@@ -143,13 +141,12 @@ class GraphRolloutBuffer:
             self._logits.append(outputs.node_logits)
             self._choices.append(choices)
 
-    def add(self, step: EnvStep) -> None:
+    def add(self, step: EnvStep[Graphs]) -> None:
         data, at = self._data, self._at
         data.reward[:, at] = step.reward if step.reward_parts is None else step.reward_parts.T
         data.terminated[at], data.truncated[at] = step.terminated, step.truncated
         if step.truncated.any():
             envs = np.flatnonzero(step.truncated)
-            assert isinstance(step.final_obs, Graphs)
             self._ends.append((at, envs, step.final_obs.take(envs)))
         self._at += 1
 

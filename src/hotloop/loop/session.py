@@ -13,7 +13,7 @@ from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import Array, Batch, ObsSpec, map_obs
+from hotloop.core.types import Array, Batch, Obs, ObsSpec, map_obs
 from hotloop.core.values import exact_fraction
 from hotloop.envs.foreign import require_discrete
 from hotloop.loop.cadence import UpdatePlan, is_over
@@ -33,7 +33,7 @@ class Session:
 
     settings: DQNSettings
     counters: Counters
-    collector: Collector
+    collector: Collector[Obs]
     policy: EpsilonGreedy
     replay: Replay
     learner: DQNLearner

@@ -62,7 +62,7 @@ class Replay:
         window = self._window.num_bytes if self._window else 0
         return self._ring.num_bytes + self._sampler.num_bytes + window
 
-    def add(self, obs: Obs, action: Array, step: EnvStep) -> int:
+    def add(self, obs: Obs, action: Array, step: EnvStep[Obs]) -> int:
         """Take in what `action` led to from `obs` in every env; the number of rows stored."""
         if self._is_flat:  # spelt out: two calls fewer are a tenth of adding one row
             packed, packed_next = np.ascontiguousarray(obs, FLOAT), np.ascontiguousarray(step.final_obs, FLOAT)
@@ -103,7 +103,7 @@ class Replay:
         memory, row_bytes = self._ring.memory, self._ring.row_bytes
         store_planned(memory, row_bytes, position, count, window.plan, window.values, window.obs, next_obs, mask)
 
-    def _next_mask(self, step: EnvStep) -> Array:
+    def _next_mask(self, step: EnvStep[Obs]) -> Array:
         """The mask of each `final_obs`; where an episode ended and the env gave none, all actions count as allowed."""
         mask = step.final_action_mask
         if mask is None and step.action_mask is not None:
