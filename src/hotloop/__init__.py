@@ -15,13 +15,25 @@ if TYPE_CHECKING:
     from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
     from hotloop.api import HotloopError as HotloopError
     from hotloop.api import evaluate as evaluate
+    from hotloop.api import iterate as iterate
     from hotloop.api import load as load
     from hotloop.api import preset as preset
     from hotloop.api import report_page as report_page
     from hotloop.api import resume as resume
     from hotloop.api import train as train
 
-__all__ = ["DQNSettings", "HotloopError", "PPOSettings", "evaluate", "load", "preset", "report_page", "resume", "train"]
+__all__ = [
+    "DQNSettings",
+    "HotloopError",
+    "PPOSettings",
+    "evaluate",
+    "iterate",
+    "load",
+    "preset",
+    "report_page",
+    "resume",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

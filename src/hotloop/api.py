@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from torch import nn
 
 from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
@@ -14,16 +18,19 @@ from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
+from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, VecEnv
 from hotloop.envs.registry import make_baseline, make_envs, refuse_untrusted, with_whole_path
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
-from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, load_agent, require_same_actions
-from hotloop.loop.contract import Progress
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, load_agent, require_same_actions, weights_of
+from hotloop.loop.contract import NullProgress, Progress, TrainingSession, require_size
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
+from hotloop.loop.iterate import Iteration, to_the_end
 from hotloop.loop.journal import LANE
-from hotloop.loop.resuming import require_resumable
+from hotloop.loop.resuming import extend, require_resumable
+from hotloop.loop.running import Claim, Rows
 from hotloop.presets import settings_tree
 from hotloop.runs.directory import Run
 
@@ -34,27 +41,103 @@ def preset(name: str, **overrides: Any) -> RunSettings:
     return build(class_of(tree), tree, source=name)
 
 
-def train(settings: RunSettings, *, label: str = "", progress: Progress | None = None) -> dict[str, Any]:
-    """Train in a new run directory; returns the object that `hotloop train --json` prints."""
-    label = label or f"{settings.env.id}-{settings.algorithm}"
-    settings = with_whole_path(settings)
+def train(
+    settings: RunSettings,
+    *,
+    start_from: str | Path | nn.Module | Array | None = None,
+    label: str = "",
+    verbose: bool = True,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train in a new run directory; returns the object that `hotloop train --json` prints.
 
-    def claim_run() -> Run:
-        return Run.create(settings.run_dir or None, label, as_tree(settings))
+    `start_from`: a run whose best weights the network begins with, or a module or vector with those weights.
+    `verbose` shows progress on stderr; `progress` is a display of your own.
 
-    return _train(dataclasses.replace(settings, trust=True), claim_run, progress or _Quiet())
+        result = hotloop.train(hotloop.preset("cartpole-dqn", total_env_steps=2_000))
+    """
+    with _display(verbose, progress) as display:
+        return to_the_end(_new_run(settings, start_from, label, display, PhaseTimer()))
+
+
+def iterate(
+    settings: RunSettings | str | Path,
+    *,
+    start_from: str | Path | nn.Module | Array | None = None,
+    label: str = "",
+    trust: bool = False,
+    progress: Progress | None = None,
+) -> Iteration:
+    """Train row by row: a row every `log_every` env steps, with the learner and an agent to look at.
+
+    `break` ends the run cleanly, to be resumed. In the place of settings a run directory continues that run.
+
+        for row in hotloop.iterate(hotloop.preset("cartpole-dqn", total_env_steps=2_000)):
+            print(row["env_steps"], row["mean_return"])
+    """
+    timer, display = PhaseTimer(), progress or NullProgress()
+    if isinstance(settings, str | Path):
+        return Iteration(_continued(Run.open(settings), trust, False, display, timer), timer)
+    return Iteration(_new_run(settings, start_from, label, display, timer), timer)
 
 
 def resume(
-    run_dir: str | Path, *, trust: bool = False, accept_changes: bool = False, progress: Progress | None = None
+    run_dir: str | Path,
+    *,
+    total_env_steps: int | None = None,
+    trust: bool = False,
+    accept_changes: bool = False,
+    verbose: bool = True,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Continue a run that stopped, exactly; a finished one returns its result again.
 
+    `total_env_steps` lets a run go on to more env steps than it was begun for, finished or not: its intervals stay
+    what they were, its schedules at their end, and it need not end as a run that was longer from the start.
     Where its settings.toml was changed since, that is refused, unless `accept_changes` says that it is meant.
     """
-    run, says = Run.open(run_dir), progress or _Quiet()
+    run = Run.open(run_dir)
+    if total_env_steps is not None:
+        with run:
+            run.lock()
+            extend(run, settings_of(run, trust), total_env_steps)
     if run.finished:
         return run.result()
+    with _display(verbose, progress) as display:
+        return to_the_end(_continued(run, trust, accept_changes, display, PhaseTimer()))
+
+
+def _new_run(settings: RunSettings, start_from: Any, label: str, progress: Progress, timer: PhaseTimer) -> Rows:
+    if settings.extended_from:
+        raise SettingsError(
+            f"`extended_from` is {settings.extended_from:,}, but only `hotloop resume --total-env-steps` extends a run",
+            "leave it out",
+        )
+    label = label or f"{settings.env.id}-{settings.algorithm}"
+    settings = with_whole_path(settings)
+    start = _start_weights(settings.start_from if start_from is None else start_from)
+
+    def claim_run(session: TrainingSession) -> Run:
+        if start is not None:
+            require_size(start, session)
+        return Run.create(settings.run_dir or None, label, as_tree(settings), start)
+
+    return _rows(dataclasses.replace(settings, trust=True), claim_run, progress, timer)
+
+
+def _start_weights(source: str | Path | nn.Module | Array) -> Array | None:
+    """All that acting needs as one vector, as a session loads it."""
+    if isinstance(source, np.ndarray):
+        return np.ascontiguousarray(source, np.float32).reshape(-1)
+    if isinstance(source, nn.Module):
+        return nn.utils.parameters_to_vector(source.parameters()).detach().cpu().float().numpy()
+    if not str(source):
+        return None
+    run = Run.open(source)
+    return weights_of(run, settings_of(run, trust=False))
+
+
+def _continued(run: Run, trust: bool, accept_changes: bool, progress: Progress, timer: PhaseTimer) -> Rows:
     settings = dataclasses.replace(settings_of(run, trust), run_dir=str(run.path))
     if (run.path / LANE).exists():  # what `auto` chose then is not chosen again
         learner: Any = dataclasses.replace(settings.learner, lane=_lane_of(run))
@@ -64,11 +147,11 @@ def resume(
         refuse_untrusted(settings.env.id)
     require_resumable(run, settings, accept_changes)
 
-    def claim_run() -> Run:
-        run.lock(says.say)
+    def claim_run(session: TrainingSession) -> Run:
+        run.lock(progress.say)
         return run
 
-    return _train(settings, claim_run, says)
+    return _rows(settings, claim_run, progress, timer)
 
 
 def _lane_of(run: Run) -> Any:
@@ -82,10 +165,22 @@ def _lane_of(run: Run) -> Any:
     return lane
 
 
-def _train(settings: RunSettings, claim_run: Callable[[], Run], progress: Progress) -> dict[str, Any]:
+def _rows(settings: RunSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
     if isinstance(settings, PPOSettings):
-        return on_policy.train(settings, claim_run, progress)
-    return off_policy.train(settings, claim_run, progress)
+        return on_policy.rows(settings, claim_run, progress, timer)
+    return off_policy.rows(settings, claim_run, progress, timer)
+
+
+@contextmanager
+def _display(verbose: bool, progress: Progress | None) -> Iterator[Progress]:
+    """The display that was given, one on stderr, or none."""
+    if progress is not None or not verbose:
+        yield progress or NullProgress()
+        return
+    from hotloop.cli.progress import TerminalProgress
+
+    with TerminalProgress() as shown:
+        yield shown
 
 
 def load(run_dir: str | Path) -> Agent | ActorAgent | GraphAgent:
@@ -138,11 +233,3 @@ def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False
 def settings_of(run: Run, trust: bool) -> RunSettings:
     tree = run.settings()
     return build(class_of(tree), tree | {"trust": trust}, source=str(run.path / "settings.toml"))
-
-
-class _Quiet:
-    def show(self, *_: Any) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        pass

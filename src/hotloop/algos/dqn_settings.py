@@ -88,6 +88,9 @@ class DQNSettings:
     """Everything random in a run follows from it."""
     total_env_steps: Count = 100_000
     """The run ends after so many transitions over all envs."""
+    extended_from: Count = 0
+    """What `total_env_steps` was before the run was extended; intervals that follow from it keep to this. Only
+    `hotloop resume --total-env-steps` sets it."""
     total_episodes: Count = 0
     """The run also ends after so many finished episodes; 0: no such limit."""
     updates_per_env_step: Ratio = 1.0
@@ -119,6 +122,8 @@ class DQNSettings:
     """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
     device: str = "cpu"
     """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
+    start_from: str = ""
+    """A run whose best weights the network begins with, of the same sizes; empty: weights drawn by the seed."""
     run_dir: str = ""
     """The run's directory; empty: a new one under `runs/`."""
     trust: bool = False
@@ -136,7 +141,7 @@ class DQNSettings:
     def __post_init__(self) -> None:
         at_least_one = ("train_every", "updates_per_batch", "batch_size", "n_step", "log_every", "threads")
         require_at_least(1, self, "", "total_env_steps", *at_least_one)
-        require_at_least(0, self, "", "total_episodes", "warmup_env_steps", "seed")
+        require_at_least(0, self, "", "extended_from", "total_episodes", "warmup_env_steps", "seed")
         if not 0 <= self.gamma <= 1:
             raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
         if exact_fraction(self.updates_per_env_step) < 0:
@@ -172,9 +177,14 @@ class DQNSettings:
             )
 
     @property
+    def planned_env_steps(self) -> int:
+        """What the run was begun for."""
+        return self.extended_from or self.total_env_steps
+
+    @property
     def evaluation_every(self) -> int:
-        return self.evaluation.every or max(1, self.total_env_steps // 20)
+        return self.evaluation.every or max(1, self.planned_env_steps // 20)
 
     @property
     def checkpoint_every(self) -> int:
-        return self.checkpoint.every or max(self.total_env_steps // 10, 1_000 * self.env.num_envs)
+        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)

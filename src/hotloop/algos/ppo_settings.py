@@ -109,6 +109,9 @@ class PPOSettings:
     """Everything random in a run follows from it."""
     total_env_steps: Count = 100_000
     """The run ends with the rollout that reaches so many transitions over all envs."""
+    extended_from: Count = 0
+    """What `total_env_steps` was before the run was extended; intervals that follow from it keep to this. Only
+    `hotloop resume --total-env-steps` sets it."""
     total_episodes: Count = 0
     """The run also ends after so many finished episodes; 0: no such limit."""
     rollout_steps: Count = 128
@@ -149,6 +152,8 @@ class PPOSettings:
     """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
     device: str = "cpu"
     """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
+    start_from: str = ""
+    """A run whose best weights the network begins with, of the same sizes; empty: weights drawn by the seed."""
     run_dir: str = ""
     """The run's directory; empty: a new one under `runs/`."""
     trust: bool = False
@@ -167,7 +172,7 @@ class PPOSettings:
         at_least_one = ("rollout_steps", "epochs", "batch_size", "log_every", "threads")
         require_at_least(1, self, "", "total_env_steps", *at_least_one)
         not_negative = ("value_clip", "value_weight", "entropy_weight", "kl_stop", "kl_target")
-        require_at_least(0, self, "", "total_episodes", "seed", *not_negative)
+        require_at_least(0, self, "", "extended_from", "total_episodes", "seed", *not_negative)
         for name in ("gamma", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
                 raise SettingsError(f"`{name}` is {getattr(self, name)}, expected 0 to 1")
@@ -197,9 +202,14 @@ class PPOSettings:
         return self.epochs * (self.rollout_rows // self.batch_size)
 
     @property
+    def planned_env_steps(self) -> int:
+        """What the run was begun for."""
+        return self.extended_from or self.total_env_steps
+
+    @property
     def evaluation_every(self) -> int:
-        return self.evaluation.every or max(1, self.total_env_steps // 20)
+        return self.evaluation.every or max(1, self.planned_env_steps // 20)
 
     @property
     def checkpoint_every(self) -> int:
-        return self.checkpoint.every or max(self.total_env_steps // 10, 1_000 * self.env.num_envs)
+        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)

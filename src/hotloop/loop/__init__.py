@@ -14,6 +14,7 @@ Files:
                           setting at a time
     failure.py            What a run does when numbers are not finite: keep the update that failed, then go back
                           once, or stop
+    iterate.py            A run in its caller's hands: row by row, or to its end
     journal.py            What a run writes while it trains: event rows, checkpoints, and the final result
     machine.py            The process a run trains in: its threads, its treatment of tiny numbers, its devices
     metrics.py            What a run measured since its last log row, read from the device once per row

@@ -1,12 +1,7 @@
 """Trained agents that act: greedy Q-networks, actors, and actors over graphs.
 
-A trained agent, loaded from its run: plain data in, an ordinary network out, no code of the run's executed.
-
-A trained actor-critic agent, loaded from its run.
-
-A trained agent that acts on graphs, loaded from its run.
-
-One observation or a batch of them, as a user gives it.
+Loaded from a run: plain data in, an ordinary network out, no code of the run's executed. They take one observation or
+a batch of them, as a user gives it.
 """
 
 from __future__ import annotations
@@ -222,6 +217,18 @@ class Agent:
 
 def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
     """The best weights by periodic evaluation up to the newest good checkpoint."""
+    with _best_weights(run, settings) as (values, obs_spec, action_spec):
+        return agent_with(values, settings, obs_spec, action_spec)
+
+
+def weights_of(run: Run, settings: RunSettings) -> Array:
+    """Those of `load_agent`, as the vector that a session loads."""
+    with _best_weights(run, settings) as (values, _, _):
+        return values
+
+
+@contextmanager
+def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any, Any]]:
     found = checkpoint.newest(run.checkpoints, warn=say)
     if found is None:
         raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
@@ -233,9 +240,16 @@ def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAge
             raise ValueError("its weights are no vector of float32")
         obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
         require_weights(len(values), settings, obs_spec, action_spec)  # before anything of that size is built
-        if isinstance(settings, PPOSettings):
-            return _load_actor(settings, values, obs_spec, action_spec)
-        return _load_q_agent(settings, values, obs_spec, action_spec)
+        yield values, obs_spec, action_spec
+
+
+def agent_with(
+    values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any
+) -> Agent | ActorAgent | GraphAgent:
+    """An agent with these weights, copied."""
+    if isinstance(settings, PPOSettings):
+        return _load_actor(settings, values, obs_spec, action_spec)
+    return _load_q_agent(settings, values, obs_spec, action_spec)
 
 
 @contextmanager

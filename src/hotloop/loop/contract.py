@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
@@ -40,6 +41,12 @@ class TrainingSession(Protocol):
 
     def load_weights(self, values: Array) -> None: ...
 
+    def start_from(self, values: Array) -> None:
+        """Begin with these weights, whatever the seed drew."""
+        ...
+
+    def agent(self) -> Any: ...
+
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]: ...
 
     def recreate_envs(self) -> None: ...
@@ -51,12 +58,49 @@ class TrainingSession(Protocol):
     def close(self) -> None: ...
 
 
+class Row(dict[str, Any]):
+    """A progress row of events.jsonl, and the run as it is at that moment."""
+
+    def __init__(self, values: dict[str, Any], session: TrainingSession) -> None:
+        super().__init__(values)
+        self._session = session
+
+    @property
+    def learner(self) -> Any:
+        """The run's own learner: look, and leave it as it is."""
+        return self._session.learner
+
+    @property
+    def agent(self) -> Any:
+        """An agent with a copy of the weights that the learner has now."""
+        return self._session.agent()
+
+
 class Progress(Protocol):
     """Shows how a run is getting on; never part of what it computes."""
 
     def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None: ...
 
     def say(self, text: str) -> None: ...
+
+
+class NullProgress:
+    """Shows nothing."""
+
+    def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+
+def require_size(start: Array, session: TrainingSession) -> None:
+    """Refuse weights to start from that are of another network."""
+    if len(start) != (own := len(session.weights())):
+        raise SettingsError(
+            f"the weights to start from are {len(start):,} numbers, this run's network has {own:,}",
+            "`network` and the env's observations and actions must be those that the weights were learned with",
+        )
 
 
 State = dict[str, dict[str, Any]]

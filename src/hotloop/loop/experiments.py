@@ -41,7 +41,7 @@ class TrainingLoop:
         self._settings = settings
         on_rollouts = isinstance(settings, PPOSettings)
         build: Any = build_on_policy_session if on_rollouts else build_session
-        self._run_loop: Callable[..., None] = on_policy.run_loop if on_rollouts else off_policy.run_loop
+        self._run_loop: Callable[..., Any] = on_policy.run_loop if on_rollouts else off_policy.run_loop
         self._timer = PhaseTimer()
         self._cleanup = ExitStack()
         with machine_for(settings.threads), compile_phase(self._timer, _say_nothing), self._timer.phase("start-up"):
@@ -59,7 +59,8 @@ class TrainingLoop:
         before, totals = counters.copy(), self._timer.totals_ns()
         stop = _StopAt(self.session, counters.env_steps + env_steps)
         with machine_for(self._settings.threads), compile_phase(self._timer, _say_nothing):
-            self._run_loop(self.session, self._journal, self._timer, stop, _Silent())
+            for _ in self._run_loop(self.session, self._journal, self._timer, stop, _Silent()):
+                pass
         phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
         phases.pop(NOT_TIMED, None)
         self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop

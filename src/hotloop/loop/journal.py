@@ -14,9 +14,9 @@ import torch
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.values import shortened
 from hotloop.loop.agents import misfits_named
-from hotloop.loop.contract import State, TrainingSession
+from hotloop.loop.contract import State, TrainingSession, require_size
 from hotloop.loop.evaluate import env_steps_of
-from hotloop.loop.resuming import changed_settings, require_counts, require_like, require_nanoseconds, told
+from hotloop.loop.resuming import changed_settings, extension, require_counts, require_like, require_nanoseconds, told
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
@@ -30,7 +30,7 @@ LANE = "lane.json"
 EVALUATION_COST = "evaluation_cost"
 """In a checkpoint's facts, beside its state; older runs have none."""
 
-NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint")
+NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint", "caller")
 """Phases that `env_steps_per_second` leaves out."""
 
 
@@ -56,6 +56,9 @@ class Journal:
             if self._events.offset:
                 self._warn("the run had saved nothing yet: it begins anew, with the same seed")
             self._events.truncate(0)
+            if (start := self._run.start_weights()) is not None:
+                require_size(start, self._session)
+                self._session.start_from(start)
             self._events.append({"event": "start", "schema": SCHEMA, "time": time.time(), "machine": machine_facts()})
             if self._session.settings.on_nan == "rollback":
                 self._beginning = copy.deepcopy(self._session.state()), self._events.offset
@@ -73,6 +76,11 @@ class Journal:
         self.saved_env_steps = self._session.counters.env_steps
         self._warn(f"continues from {self.saved_env_steps:,} env steps")
         self._continue_events(offset)
+        if extended := extension(meta.get("settings"), self._settings):
+            self._warn(
+                f"extended from {extended[0]:,} to {extended[1]:,} env steps: not promised to equal a longer run"
+            )
+            self.log({"event": "extended", "env_steps": self.saved_env_steps, "from": extended[0], "to": extended[1]})
         if changed := changed_settings(meta.get("settings"), self._settings):
             self._warn(f"settings were changed, so the run will not end as it would have: {told(changed)}")
             row = {"event": "settings", "env_steps": self.saved_env_steps}

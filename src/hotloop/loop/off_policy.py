@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.cadence import checkpoint_due, crossed
-from hotloop.loop.contract import Progress
+from hotloop.loop.contract import Progress, Row
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
-from hotloop.loop.running import checkpoint, evaluate, log, train_with
+from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, rows_with
 from hotloop.loop.session import Session, build_session
-from hotloop.runs.directory import Run
 
 
-def train(settings: DQNSettings, claim_run: Callable[[], Run], progress: Progress) -> dict[str, Any]:
-    """Train until the run is finished, from its newest checkpoint if it has one; returns the result object."""
-    return train_with(build_session, run_loop, settings, claim_run, progress)
+def rows(settings: DQNSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
+    """Train until the run is finished, from its newest checkpoint if it has one; its log rows as they come."""
+    return rows_with(build_session, run_loop, settings, claim_run, progress, timer)
 
 
-def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress) -> None:
+def run_loop(
+    session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
+) -> Iterator[Row]:
     settings, counters = session.settings, session.counters
     collector, policy, replay, learner = session.collector, session.policy, session.replay, session.learner
     while not session.finished and not stop.requested:
@@ -43,7 +43,8 @@ def run_loop(session: Session, journal: Journal, timer: PhaseTimer, stop: StopSi
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):
             with timer.phase("log"):
-                log(session, journal, timer, progress)
+                row = log(session, journal, timer, progress)
+            yield row  # to `hotloop.iterate`'s caller; `hotloop.train` goes on at once
         if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
             with timer.phase("evaluate"):
                 evaluate(session, journal, stop)

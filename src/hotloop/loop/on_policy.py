@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.cadence import checkpoint_due, crossed
-from hotloop.loop.contract import Progress
+from hotloop.loop.contract import Progress, Row
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
-from hotloop.loop.running import checkpoint, evaluate, log, train_with
-from hotloop.runs.directory import Run
+from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, rows_with
 
 
-def train(settings: PPOSettings, claim_run: Callable[[], Run], progress: Progress) -> dict[str, Any]:
-    """Train until the run is finished, from its newest checkpoint if it has one; returns the result object."""
-    return train_with(build_on_policy_session, run_loop, settings, claim_run, progress)
+def rows(settings: PPOSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
+    """Train until the run is finished, from its newest checkpoint if it has one; its log rows as they come."""
+    return rows_with(build_on_policy_session, run_loop, settings, claim_run, progress, timer)
 
 
 def run_loop(
     session: OnPolicySession, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
-) -> None:
+) -> Iterator[Row]:
     settings, counters = session.settings, session.counters
     collector, policy, rollout, learner = session.collector, session.policy, session.rollout, session.learner
     store = timer.phase("store")
@@ -44,7 +42,8 @@ def run_loop(
 
         if crossed(before.env_steps, counters.env_steps, settings.log_every):
             with timer.phase("log"):
-                log(session, journal, timer, progress)
+                row = log(session, journal, timer, progress)
+            yield row  # to `hotloop.iterate`'s caller; `hotloop.train` goes on at once
         if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
             with timer.phase("evaluate"):
                 evaluate(session, journal, stop)

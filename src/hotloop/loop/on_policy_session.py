@@ -14,6 +14,7 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Policy, VecEnv
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, agent_with
 from hotloop.loop.cadence import is_over
 from hotloop.loop.collector import Collector
 from hotloop.loop.contract import State, load_state_of, state_of
@@ -52,6 +53,14 @@ class OnPolicySession:
 
     def load_weights(self, values: Array) -> None:
         self.learner.load_weights(values)
+
+    def start_from(self, values: Array) -> None:
+        self.load_weights(values)
+
+    def agent(self) -> Agent | ActorAgent | GraphAgent:
+        """With a copy of the weights that the learner has now."""
+        envs = self.collector.envs
+        return agent_with(self.weights(), self.settings, envs.obs_spec, envs.action_spec)
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Episodes of likeliest actions with the weights the learner has now, on envs of their own."""

@@ -25,6 +25,7 @@ from hotloop.runs.tensors import read_shapes
 
 HARMLESS = ("run_dir", "trust", "checkpoint.keep", "replay.memory", "replay.folder")
 """Settings that may change while a run stands still: what it computes does not depend on them."""
+EXTENDED = ("total_env_steps", "extended_from")
 FREE_LENGTH = ("metrics/returns", "metrics/lengths", "metrics/terms", "best/parameters", "replay/sampler/leaves")
 FREE_SHAPE = ("metrics/pending", "envs/", "collector/last_obs/", "replay/ring/rows")
 """Arrays whose first axis, or whose shape, differs from moment to moment; whoever loads them looks at them."""
@@ -64,9 +65,39 @@ def changed_settings(saved: Any, now: Mapping[str, Any]) -> dict[str, tuple[Any,
     except ValueError:
         raise CheckpointError("the settings in the newest checkpoint are none") from None
     before, after = _flat(saved), _flat(now)
+    if extension(saved, now):
+        before |= {name: after[name] for name in EXTENDED}
     names = sorted(name for name in before.keys() | after.keys() if name not in HARMLESS)
     pairs = {name: (before.get(name), after.get(name)) for name in names}
     return {name: pair for name, pair in pairs.items() if canonical_json(pair[0]) != canonical_json(pair[1])}
+
+
+def extension(saved: Any, now: Mapping[str, Any]) -> tuple[int, int] | None:
+    """For how many env steps the run was when it was saved, and for how many now, where `extend` made the change."""
+    if not isinstance(saved, dict):
+        return None
+    before, after = _flat(saved), _flat(now)
+    total, new = before.get("total_env_steps"), after.get("total_env_steps")
+    planned = before.get("extended_from") or total
+    if isinstance(total, int) and isinstance(new, int) and new > total and after.get("extended_from") == planned:
+        return total, new
+    return None
+
+
+def extend(run: Run, settings: RunSettings, total_env_steps: int) -> None:
+    """Let a run go on to so many env steps, finished or not; its intervals stay what they were."""
+    if total_env_steps < settings.total_env_steps:
+        raise RunError(
+            f"{run.path} is for {settings.total_env_steps:,} env steps already, not fewer than {total_env_steps:,}",
+            "give a larger `total_env_steps`",
+        )
+    if total_env_steps > settings.total_env_steps:
+        longer = {"total_env_steps": total_env_steps, "extended_from": settings.planned_env_steps}
+        run.rewrite_settings(run.settings() | longer)
+    if run.finished and (made := run.result()["env_steps"]) < total_env_steps:
+        if settings.total_episodes:
+            raise RunError(f"{run.path} ended by `total_episodes`, which more env steps do not change")
+        run.set_result_aside(made)
 
 
 def told(changed: Mapping[str, tuple[Any, Any]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
 from hotloop.envs.registry import NATIVE, episode_limit
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
-from hotloop.loop.contract import Progress, TrainingSession
+from hotloop.loop.contract import Progress, Row, TrainingSession
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
@@ -23,7 +23,11 @@ from hotloop.runs.directory import Run
 
 Built = TypeVar("Built", bound=TrainingSession)
 Build = Callable[[Any, PhaseTimer], Built]
-Loop = Callable[[Built, Journal, PhaseTimer, StopSignals, Progress], None]
+Loop = Callable[[Built, Journal, PhaseTimer, StopSignals, Progress], Iterator[Row]]
+Claim = Callable[[TrainingSession], Run]
+"""Makes or opens the run directory of a session, locked."""
+Rows = Generator[Row, None, dict[str, Any]]
+"""Log rows as they come, and the result object at the end."""
 
 
 class RunStopped(HotloopError):
@@ -45,15 +49,19 @@ def resume_hint(run: Run, env_steps: int, saved_env_steps: int) -> str:
     return f"saved at {saved_env_steps:,}: {resume} continues there, and makes the {again:,} since then again"
 
 
-def train_with(
-    build: Build[Built], loop: Loop[Built], settings: Any, claim_run: Callable[[], Run], progress: Progress
-) -> dict[str, Any]:
-    """Train until the run is finished, from its newest checkpoint if it has one; returns the result object.
+def rows_with(
+    build: Build[Built],
+    loop: Loop[Built],
+    settings: Any,
+    claim_run: Claim,
+    progress: Progress,
+    timer: PhaseTimer,
+) -> Rows:
+    """Train until the run is finished, from its newest checkpoint if it has one; yields its log rows.
 
-    `claim_run` gives the locked run directory; it is asked only once everything is built, so that a mistake in the
-    settings leaves nothing behind.
+    `claim_run` is asked only once everything is built, so that a mistake in the
+    settings leaves nothing behind. Whoever stops asking for rows ends the run as a signal would: saved, to be resumed.
     """
-    timer = PhaseTimer()
     with ExitStack() as cleanup, compile_phase(timer, progress.say):
         if settings.env.id not in NATIVE:  # ours come back
             cleanup.enter_context(Watchdog(settings.env.id))
@@ -62,7 +70,7 @@ def train_with(
             session = build(settings, timer)
             cleanup.callback(session.close)
             stop = cleanup.enter_context(StopSignals())  # from here on there is something to lose
-            run = cleanup.enter_context(claim_run())
+            run = cleanup.enter_context(claim_run(session))
             journal = Journal(run, session, timer, warn=progress.say)
             cleanup.callback(journal.close)
             journal.begin()
@@ -72,11 +80,18 @@ def train_with(
         progress.say(f"evaluation: {evaluation_plan(settings).words}")
         while True:
             try:
-                loop(session, journal, timer, stop, progress)
+                yield from loop(session, journal, timer, stop, progress)
                 if not stop.requested:
                     return _finish(session, journal, timer, stop, progress)
                 _save_on_stop(session, journal, timer)
                 break
+            except GeneratorExit:
+                _save_on_stop(session, journal, timer)
+                env_steps = session.counters.env_steps
+                progress.say(
+                    f"ended at {env_steps:,} env steps; {resume_hint(run, env_steps, journal.saved_env_steps)}"
+                )
+                raise
             except Overdue:
                 progress.say("the evaluation under way was given up")
                 break
@@ -89,10 +104,11 @@ def train_with(
         raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
 
 
-def log(session: TrainingSession, journal: Journal, timer: PhaseTimer, progress: Progress) -> None:
+def log(session: TrainingSession, journal: Journal, timer: PhaseTimer, progress: Progress) -> Row:
     row = session.metrics.row(session.counters) | session.facts()
     journal.log({"event": "progress", **row})
     progress.show(session, timer, row)
+    return Row(row, session)
 
 
 def evaluation_plan(settings: Any) -> EvaluationPlan:

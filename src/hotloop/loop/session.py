@@ -16,6 +16,7 @@ from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Batch, Obs, ObsSpec, map_obs
 from hotloop.core.values import exact_fraction
 from hotloop.envs.foreign import require_discrete
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, agent_with
 from hotloop.loop.cadence import UpdatePlan, is_over
 from hotloop.loop.collector import Collector
 from hotloop.loop.contract import State, load_state_of, state_of
@@ -54,6 +55,15 @@ class Session:
 
     def load_weights(self, values: Array) -> None:
         self.learner.lane.load_parameters(values)
+
+    def start_from(self, values: Array) -> None:
+        self.load_weights(values)
+        self.learner.lane.move_target(1.0)
+
+    def agent(self) -> Agent | ActorAgent | GraphAgent:
+        """With a copy of the weights that the learner has now."""
+        envs = self.collector.envs
+        return agent_with(self.weights(), self.settings, envs.obs_spec, envs.action_spec)
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Greedy episodes with the weights the learner has now, on envs of their own."""

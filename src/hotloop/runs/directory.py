@@ -14,11 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 
 from hotloop.core.errors import RunError
 from hotloop.core.program import hotloop_version
 from hotloop.core.settings import MAX_SETTINGS_BYTES, parse_toml
+from hotloop.core.types import Array
 from hotloop.runs import lock
 from hotloop.runs.files import (
     SCHEMA,
@@ -32,8 +34,10 @@ from hotloop.runs.files import (
     read_json_table,
     write_file,
 )
+from hotloop.runs.tensors import decode, encode
 
 SETTINGS, ABOUT, RESULT, EVENTS, LOCK = "settings.toml", "run.json", "result.json", "events.jsonl", "lock"
+START, MAX_START_BYTES = "start.safetensors", 2**34
 _JUDGED = ("episodes", "mean_return", "std_return")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
 
@@ -52,8 +56,13 @@ class Run:
         self._lock: int | None = None
 
     @classmethod
-    def create(cls, run_dir: str | Path | None, label: str, settings_toml: Mapping[str, Any]) -> Run:
-        """Make a new run directory, locked by this process; `runs/<label>-<date>-<time>` where none is given."""
+    def create(
+        cls, run_dir: str | Path | None, label: str, settings_toml: Mapping[str, Any], start: Array | None = None
+    ) -> Run:
+        """Make a new run directory, locked by this process; `runs/<label>-<date>-<time>` where none is given.
+
+        `start` are weights to begin with, kept for a run that is stopped before its first checkpoint.
+        """
         content = tomli_w.dumps(settings_toml).encode()
         run = cls(_new_default(label) if run_dir is None else _new_given(Path(run_dir)))
         run.lock()
@@ -61,6 +70,8 @@ class Run:
             _refuse_run(run.path)  # another trainer may have been faster, and finished
             started = datetime.now().astimezone().isoformat(timespec="seconds")
             run.write_json(ABOUT, {"label": label, "started": started, "hotloop": hotloop_version()})
+            if start is not None:
+                write_file(run.path / START, b"".join(encode({"weights": start})))
             write_file(run.path / SETTINGS, content)  # last: from now on it is a run
         except BaseException:
             run.close()
@@ -107,6 +118,28 @@ class Run:
             return parse_toml(read_file(path, MAX_SETTINGS_BYTES))
         except ValueError as error:
             raise RunError(f"{path} is not valid TOML: {error}", "mend it by hand or restore it from a copy") from error
+
+    def rewrite_settings(self, settings_toml: Mapping[str, Any]) -> None:
+        write_file(self.path / SETTINGS, tomli_w.dumps(settings_toml).encode())
+
+    def set_result_aside(self, env_steps: int) -> None:
+        """A finished run goes on: what it had come to after so many env steps is kept beside."""
+        with explained("write", self.path):
+            (self.path / RESULT).rename(self.path / f"result-{env_steps}.json")
+            fsync_folder(self.path)
+
+    def start_weights(self) -> Array | None:
+        """What the network began with, where the seed did not draw it."""
+        path = self.path / START
+        if not path.exists():
+            return None
+        try:
+            weights = decode(read_file(path, MAX_START_BYTES))["weights"]
+        except (ValueError, KeyError) as error:
+            raise RunError(f"{path} is damaged: {error}", "`hotloop train` begins anew") from error
+        if weights.dtype != np.float32 or weights.ndim != 1:
+            raise RunError(f"{path} holds no vector of float32", "`hotloop train` begins anew")
+        return weights
 
     def write_json(self, name: str, data: Mapping[str, Any]) -> None:
         """Write `data` with the schema version in front; NaN and infinities become null."""

@@ -119,7 +119,8 @@ def _train(settings: DQNSettings) -> Session:
     """The loop of `hotloop train` without its run directory."""
     timer, nowhere = PhaseTimer(), Nowhere()
     session = build_session(settings, timer)
-    run_loop(session, nowhere, timer, StopSignals(), nowhere)  # type: ignore[arg-type]
+    for _ in run_loop(session, nowhere, timer, StopSignals(), nowhere):  # type: ignore[arg-type]
+        pass
     session.close()
     return session
 

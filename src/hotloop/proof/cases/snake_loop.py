@@ -114,7 +114,8 @@ class Ours:
         if env_steps not in self._ending_at:  # kept: making settings costs as much as a vector step
             self._ending_at[env_steps] = replace(session.settings, total_env_steps=env_steps)
         session.settings = self._ending_at[env_steps]
-        run_loop(session, self._nowhere, self._timer, self._stop, self._nowhere)  # type: ignore[arg-type]
+        for _ in run_loop(session, self._nowhere, self._timer, self._stop, self._nowhere):  # type: ignore[arg-type]
+            pass
         return session
 
 

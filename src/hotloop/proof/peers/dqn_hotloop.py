@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,11 @@ from hotloop.algos.dqn_settings import (
 )
 from hotloop.core.schedules import Schedule
 from hotloop.core.settings import as_tree
+from hotloop.core.timer import PhaseTimer
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import off_policy
+from hotloop.loop.iterate import to_the_end
 from hotloop.nets.settings import NetworkSettings
 from hotloop.replay.settings import ReplaySettings
 from hotloop.runs.directory import Run
@@ -77,8 +78,11 @@ def main() -> None:
             evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
             checkpoint=CheckpointSettings(every=never),
         )
-        run = partial(Run.create, str(Path(folder) / "run"), "bench", as_tree(settings))
-        result = off_policy.train(settings, run, Quiet())
+
+        def claim_run(session: object) -> Run:
+            return Run.create(str(Path(folder) / "run"), "bench", as_tree(settings))
+
+        result = to_the_end(off_policy.rows(settings, claim_run, Quiet(), PhaseTimer()))
     report("hotloop", result["updates"])
 
 

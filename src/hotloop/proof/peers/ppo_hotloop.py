@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from functools import partial
 from pathlib import Path
 
 from clocked_cartpole import ENV_ID, HIDDEN, WINDOW, read_arguments, report
@@ -13,8 +12,10 @@ from ppo_cartpole import ADAM_EPSILON, BATCH, EPOCHS, NUM_ENVS, ROLLOUT, ROLLOUT
 from hotloop.algos.ppo_settings import PolicyOptimiserSettings, PPOSettings
 from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.settings import as_tree
+from hotloop.core.timer import PhaseTimer
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import on_policy
+from hotloop.loop.iterate import to_the_end
 from hotloop.nets.settings import ActorCriticSettings
 from hotloop.runs.directory import Run
 
@@ -45,8 +46,11 @@ def main() -> None:
             evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
             checkpoint=CheckpointSettings(every=never),
         )
-        run = partial(Run.create, str(Path(folder) / "run"), "bench", as_tree(settings))
-        result = on_policy.train(settings, run, Quiet())
+
+        def claim_run(session: object) -> Run:
+            return Run.create(str(Path(folder) / "run"), "bench", as_tree(settings))
+
+        result = to_the_end(on_policy.rows(settings, claim_run, Quiet(), PhaseTimer()))
     report("hotloop", result["updates"])
 
 

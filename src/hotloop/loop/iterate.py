@@ -1,0 +1,64 @@
+"""A run in its caller's hands: row by row, or to its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotloop.core.timer import PhaseTimer
+from hotloop.loop.contract import Row
+from hotloop.loop.running import Rows
+
+CALLER = "caller"
+"""The phase in which a row is in the caller's hands: his time, not training's."""
+
+
+def to_the_end(rows: Rows) -> dict[str, Any]:
+    """The result of a run whose rows nobody looks at."""
+    while True:
+        try:
+            next(rows)
+        except StopIteration as end:
+            return end.value
+
+
+class Iteration:
+    """The log rows of a run, as it makes them: training goes on while the next row is waited for.
+
+    Leaving the loop early ends the run as Ctrl-C would, saved and resumable. `result` is what `hotloop.train` returns,
+    once the rows came to their end.
+    """
+
+    def __init__(self, rows: Rows, timer: PhaseTimer) -> None:
+        self._rows, self._caller = rows, timer.phase(CALLER)
+        self._handed_out = False
+        self.result: dict[str, Any] | None = None
+
+    def __iter__(self) -> Iteration:
+        return self
+
+    def __next__(self) -> Row:
+        self._take_back()
+        try:
+            row = next(self._rows)
+        except StopIteration as end:
+            self.result = self.result or end.value
+            raise
+        self._caller.__enter__()
+        self._handed_out = True
+        return row
+
+    def _take_back(self) -> None:
+        if self._handed_out:
+            self._caller.__exit__()
+            self._handed_out = False
+
+    def close(self) -> None:
+        """End the run here; where it ended already, nothing happens. The end of a `with` block closes too."""
+        self._take_back()
+        self._rows.close()
+
+    def __enter__(self) -> Iteration:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
