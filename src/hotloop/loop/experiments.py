@@ -23,9 +23,9 @@ from hotloop.core.values import exact_fraction
 from hotloop.doctor.loops import Interval
 from hotloop.doctor.trace import Counts
 from hotloop.loop import off_policy, on_policy
-from hotloop.loop.contract import TrainingSession
+from hotloop.loop.contract import NullProgress
 from hotloop.loop.journal import Journal
-from hotloop.loop.machine import compile_phase, machine_for
+from hotloop.loop.machine import StopAfter, compile_phase, machine_for
 from hotloop.loop.on_policy_session import build_on_policy_session
 from hotloop.loop.session import build_session
 from hotloop.runs.directory import Run
@@ -57,9 +57,9 @@ class TrainingLoop:
     def advance(self, env_steps: int) -> Interval:
         counters = self.session.counters
         before, totals = counters.copy(), self._timer.totals_ns()
-        stop = _StopAt(self.session, counters.env_steps + env_steps)
+        stop = StopAfter(counters, counters.env_steps + env_steps)
         with machine_for(self._settings.threads), compile_phase(self._timer, _say_nothing):
-            self._run_loop(self.session, self._journal, self._timer, stop, _Silent())
+            self._run_loop(self.session, self._journal, self._timer, stop, NullProgress())
         phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
         phases.pop(NOT_TIMED, None)
         self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
@@ -88,29 +88,6 @@ class TrainingLoop:
 
     def close(self) -> None:
         self._cleanup.close()
-
-
-class _StopAt:
-    """Ends a stretch where a signal would end a run."""
-
-    def __init__(self, session: TrainingSession, env_steps: int) -> None:
-        self._counters = session.counters
-        self._env_steps = env_steps
-
-    @property
-    def requested(self) -> bool:
-        return self._counters.env_steps >= self._env_steps
-
-    def check(self) -> None:
-        """Evaluations are finished."""
-
-
-class _Silent:
-    def show(self, *_: Any) -> None:
-        """Not shown."""
-
-    def say(self, text: str) -> None:
-        """Not said."""
 
 
 def _say_nothing(text: str) -> None:

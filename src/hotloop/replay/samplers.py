@@ -93,6 +93,10 @@ class Sampler(Protocol):
 
     def update(self, index: Array, td_error: Array) -> None: ...
 
+    def reseed(self, seed: int) -> None:
+        """Draw from another stream from here on."""
+        ...
+
     @property
     def num_bytes(self) -> int: ...
 
@@ -129,6 +133,9 @@ class Uniform:
 
     def update(self, index: Array, td_error: Array) -> None:
         """Nothing to learn from TD errors."""
+
+    def reseed(self, seed: int) -> None:
+        self._generator[:] = seed
 
     def state(self) -> dict[str, Any]:
         return {"generator": self._generator.copy()}
@@ -174,6 +181,9 @@ class Prioritised:
         if math.isnan(largest):
             raise _bad_update(td_error)
         self._largest = largest
+
+    def reseed(self, seed: int) -> None:
+        self._generator[:] = seed
 
     def state(self) -> dict[str, Any]:
         """Leaves as a view, not a copy; the sums above them follow from the leaves."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
-from hotloop.doctor.finding import EXACT, RELIEF, Finding, expected_gain
+from hotloop.doctor.finding import RELIEF, Finding, expected_gain
 from hotloop.doctor.trace import OUTSIDE, CallCount, LineCost, StackCost, Trace
 
 LEAST_GAIN = 1.05
@@ -19,23 +18,13 @@ MOST_PLACES = 5
 FRAME = re.compile(r"^(?P<function>.*) \((?P<place>.+:\d+)\)$")
 
 
-class Remedy(NamedTuple):
-    """What to do, with the code that people typically have and the code that takes its place."""
-
-    text: str
-    before: str = ""
-    after: str = ""
-
-
 def suggest(
     trace: Trace,
     share: float,
     speedup: float,
     *,
     evidence: str,
-    remedy: Remedy,
     places: Sequence[str] = (),
-    kind: str = EXACT,
     least: float = LEAST_GAIN,
     relief: float = RELIEF,
 ) -> Finding | None:
@@ -49,11 +38,8 @@ def suggest(
         evidence=evidence,
         where=where,
         lines=others,
-        remedy=remedy.text,
-        before=source_at(trace, where) or remedy.before,
-        after=remedy.after,
+        before=source_at(trace, where),
         expected_gain=expected_gain(min(share, MOST_SHARE), speedup, relief),
-        kind=kind,
     )
 
 

@@ -30,17 +30,10 @@ from hotloop.core.settings import as_tree
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import off_policy
+from hotloop.loop.contract import NullProgress
 from hotloop.nets.settings import NetworkSettings
 from hotloop.replay.settings import ReplaySettings
 from hotloop.runs.directory import Run
-
-
-class Quiet:
-    def show(self, *_: Any) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 def clock_native_env(num_envs: int = 1) -> str:
@@ -78,7 +71,7 @@ def main() -> None:
             checkpoint=CheckpointSettings(every=never),
         )
         run = partial(Run.create, str(Path(folder) / "run"), "bench", as_tree(settings))
-        result = off_policy.train(settings, run, Quiet())
+        result = off_policy.train(settings, run, NullProgress())
     report("hotloop", result["updates"])
 
 

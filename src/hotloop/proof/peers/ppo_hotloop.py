@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from clocked_cartpole import ENV_ID, HIDDEN, WINDOW, read_arguments, report
-from dqn_hotloop import Quiet, clock_native_env
+from dqn_hotloop import clock_native_env
 from ppo_cartpole import ADAM_EPSILON, BATCH, EPOCHS, NUM_ENVS, ROLLOUT, ROLLOUT_STEPS, SETTINGS, whole_rollouts
 
 from hotloop.algos.ppo_settings import PolicyOptimiserSettings, PPOSettings
@@ -15,6 +15,7 @@ from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.settings import as_tree
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import on_policy
+from hotloop.loop.contract import NullProgress
 from hotloop.nets.settings import ActorCriticSettings
 from hotloop.runs.directory import Run
 
@@ -46,7 +47,7 @@ def main() -> None:
             checkpoint=CheckpointSettings(every=never),
         )
         run = partial(Run.create, str(Path(folder) / "run"), "bench", as_tree(settings))
-        result = on_policy.train(settings, run, Quiet())
+        result = on_policy.train(settings, run, NullProgress())
     report("hotloop", result["updates"])
 
 
