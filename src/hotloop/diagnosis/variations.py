@@ -1,100 +1,19 @@
-"""What the doctor does with our own loop: run it an interval at a time, and change one setting at a time.
-
-Our own training loop as the doctor takes it: run a stretch at a time.
-
-The experiments that people make by hand when training is slow, each as an override of a run's settings.
-"""
+"""The experiments that people make by hand when training is slow, each as an override of a run's settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.settings import as_tree, build, merge
-from hotloop.core.timer import PhaseTimer
 from hotloop.core.values import exact_fraction
-from hotloop.doctor.loops import Interval
-from hotloop.doctor.trace import Counts
-from hotloop.loop import off_policy, on_policy
-from hotloop.loop.contract import NullProgress
-from hotloop.loop.journal import Journal
-from hotloop.loop.machine import StopAfter, compile_phase, machine_for
-from hotloop.loop.on_policy_session import build_on_policy_session
-from hotloop.loop.session import build_session
-from hotloop.runs.directory import Run
+from hotloop.doctor.finding import CHANGES_LEARNING, EXACT
 
-NOT_TIMED = "not timed"
-"""The phase of what an experiment does beside the loop; no stretch counts it."""
-
-
-class TrainingLoop:
-    """The loop of `hotloop train` in a run directory of its own, going on for as long as it is asked to."""
-
-    def __init__(self, settings: RunSettings, folder: Path) -> None:
-        self._settings = settings
-        on_rollouts = isinstance(settings, PPOSettings)
-        build: Any = build_on_policy_session if on_rollouts else build_session
-        self._run_loop: Callable[..., None] = on_policy.run_loop if on_rollouts else off_policy.run_loop
-        self._timer = PhaseTimer()
-        self._cleanup = ExitStack()
-        with machine_for(settings.threads), compile_phase(self._timer, _say_nothing), self._timer.phase("start-up"):
-            self.session: Any = build(settings, self._timer)
-            self._cleanup.callback(self.session.close)
-            run = self._cleanup.enter_context(Run.create(str(folder), "doctor", as_tree(settings)))
-            self._journal = Journal(run, self.session, self._timer, warn=_say_nothing)
-            self._cleanup.callback(self._journal.close)
-            self._journal.begin()
-        self.not_timed = self._timer.phase(NOT_TIMED)
-        self.start_up_seconds = sum(self._timer.totals_ns().values()) / 1e9
-
-    def advance(self, env_steps: int) -> Interval:
-        counters = self.session.counters
-        before, totals = counters.copy(), self._timer.totals_ns()
-        stop = StopAfter(counters, counters.env_steps + env_steps)
-        with machine_for(self._settings.threads), compile_phase(self._timer, _say_nothing):
-            self._run_loop(self.session, self._journal, self._timer, stop, NullProgress())
-        phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
-        phases.pop(NOT_TIMED, None)
-        self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
-        return Interval(
-            seconds=sum(phases.values()),
-            env_steps=counters.env_steps - before.env_steps,
-            episodes=counters.episodes - before.episodes,
-            updates=counters.updates - before.updates,
-            phases={name: seconds for name, seconds in phases.items() if seconds > 0},
-        )
-
-    def counts(self) -> Counts:
-        """How far it came, and what it trains."""
-        session = self.session
-        parameters = list(session.learner.network.parameters())
-        return Counts(
-            env_steps=session.counters.env_steps,
-            env_calls=session.counters.env_steps // self._settings.env.num_envs,
-            episodes=session.counters.episodes,
-            updates=session.counters.updates,
-            parameter_tensors=len(parameters),
-            parameters=sum(parameter.numel() for parameter in parameters),
-            optimiser=f"Adam, {session.learner.lane.name} lane",
-            batch_size=session.learner.rows_per_update,
-        )
-
-    def close(self) -> None:
-        self._cleanup.close()
-
-
-def _say_nothing(text: str) -> None:
-    """What the run would say is not of interest here."""
-
-
-EXACT, CHANGES_LEARNING = "exact", "changes-learning"
 NEVER = 10**15
 MOST_WARM_UP = 2_000
 """Env steps an experiment waits for its first update: enough to draw batches from."""

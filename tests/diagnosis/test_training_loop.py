@@ -1,4 +1,4 @@
-"""Our loop in the doctor's hands."""
+"""Our own loop, run an interval at a time and with one thing changed."""
 
 import contextlib
 
@@ -6,8 +6,9 @@ import pytest
 
 from hotloop import api
 from hotloop.core.values import exact_fraction
+from hotloop.diagnosis.training_loop import TrainingLoop
+from hotloop.diagnosis.variations import training_alone, variations
 from hotloop.loop.cadence import UpdatePlan
-from hotloop.loop.experiments import TrainingLoop, training_alone, variations
 
 
 @pytest.fixture
