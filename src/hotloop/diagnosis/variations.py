@@ -18,9 +18,9 @@ NEVER = 10**15
 MOST_WARM_UP = 2_000
 """Env steps an experiment waits for its first update: enough to draw batches from."""
 SNAKE_UPDATES = ((64, 1), (16, 1), (1, 1), (16, 4))
-"""Updates, and every how manieth vector step: the arms of the plan by which Snake's loop was once looked into."""
+"""(updates, n): so many updates at every n-th vector step; the arms of the plan that docs/origins.md goes through."""
 SNAKE_GAMES = (32, 64, 256)
-"""Games at once, likewise."""
+"""Numbers of games at once in the same plan."""
 
 
 @dataclass(frozen=True)
