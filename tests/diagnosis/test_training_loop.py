@@ -54,6 +54,14 @@ def test_every_variation_changes_one_thing_and_says_whether_it_is_exact(settings
     assert made["updates x1/4"].kind == "changes-learning"
 
 
+def test_more_envs_warm_up_until_their_first_rows_of_several_steps_are_stored():
+    settings = api.preset("snake-dqn", env={"num_envs": 16}, n_step=3, warmup_env_steps=40)
+    made = {one.name: one.settings for one in variations(training_alone(settings, "native"), "native", [], cores=1)}
+    assert [made[f"num_envs {games}"].warmup_env_steps for games in (32, 64, 256)] == [64, 128, 512]
+    many = training_alone(api.preset("snake-dqn", env={"num_envs": 2_048}, n_step=3, warmup_env_steps=9_000), "native")
+    assert many.warmup_env_steps == 4_096
+
+
 def test_fewer_updates_keep_bursts_that_share_a_batch_whole():
     slm = training_alone(api.preset("cartpole-slm"), "native")  # bursts of updates that share a batch
     for one in variations(slm, "native", [], cores=1):

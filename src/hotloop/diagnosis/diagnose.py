@@ -67,18 +67,26 @@ class Diagnosis:
 
         return chrome_trace(self.trace)
 
-    def write(self, *, html: Path | None = None, trace: Path | None = None, save: Path | None = None) -> list[Path]:
-        """Write the page, the Chrome trace and the report as JSON where a file is named for them; the files written."""
-        made: dict[Path | None, Callable[[], str]] = {
-            html: self.as_html,
-            trace: lambda: json.dumps(self.as_chrome_trace()),
-            save: lambda: json.dumps(self.as_json(), indent=1),
-        }
-        written = [path for path in made if path is not None]
-        for path in written:
-            partial = path.with_name(path.name + ".partial")
-            partial.write_text(made[path]())
-            partial.replace(path)
+    def write(
+        self, *, html: str | Path | None = None, trace: str | Path | None = None, save: str | Path | None = None
+    ) -> list[Path]:
+        """Write the page, the Chrome trace and the report as JSON where a file is named for them; the files written.
+
+        Each appears under its name when it is whole.
+        """
+        made: list[tuple[str | Path | None, Callable[[], str]]] = [
+            (html, self.as_html),
+            (trace, lambda: json.dumps(self.as_chrome_trace())),
+            (save, lambda: json.dumps(self.as_json(), indent=1)),
+        ]
+        written = []
+        for name, text in made:
+            if name is not None:
+                path = Path(name)
+                partial = path.with_name(path.name + ".partial")
+                partial.write_text(text())
+                partial.replace(path)
+                written.append(path)
         return written
 
     def slower_than(self, budget: float | None = None, max_slowdown: float = MOST_SLOWDOWN) -> str:

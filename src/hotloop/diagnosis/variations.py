@@ -44,8 +44,14 @@ def training_alone(settings: RunSettings, lane: str) -> Any:
         checkpoint=replace(settings.checkpoint, every=NEVER),
     )
     if isinstance(alone, DQNSettings):
-        return replace(alone, warmup_env_steps=min(alone.warmup_env_steps, MOST_WARM_UP))
+        soon = min(alone.warmup_env_steps, MOST_WARM_UP)
+        return replace(alone, warmup_env_steps=max(soon, _least_warm_up(alone, alone.env.num_envs)))
     return alone
+
+
+def _least_warm_up(settings: DQNSettings, num_envs: int) -> int:
+    """Env steps before so many envs have stored their first n-step rows; an update earlier would have no batch."""
+    return (settings.n_step - 1) * num_envs
 
 
 def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
@@ -100,9 +106,11 @@ def _fewer_epochs(settings: PPOSettings) -> Iterator[Variation]:
 
 def _with_envs(settings: Any, num_envs: int) -> Any:
     """Other envs, as much learned: rollouts of as many rows become shorter or longer."""
-    changed = {"env": replace(settings.env, num_envs=num_envs)}
+    changed: dict[str, Any] = {"env": replace(settings.env, num_envs=num_envs)}
     if isinstance(settings, PPOSettings):
         changed["rollout_steps"] = max(1, settings.rollout_steps * settings.env.num_envs // num_envs)
+    else:
+        changed["warmup_env_steps"] = max(settings.warmup_env_steps, _least_warm_up(settings, num_envs))
     return replace(settings, **changed)
 
 
