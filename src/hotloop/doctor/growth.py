@@ -79,7 +79,7 @@ def with_growth(trace: Trace, capacity: int = 0, by_envs: Mapping[int, float] | 
 
 
 def growth_notes(growth: Sequence[Growth]) -> list[str]:
-    """Longer episodes make every episode dearer although no step is: said, so that nobody hunts for it."""
+    """A note where episodes became longer while an env step kept its cost: then only time per episode grows."""
     over_run = {one.what: one.ratio for one in growth if one.over == "run"}
     longer, slower = over_run.get(EPISODE_LENGTH, 1.0), over_run.get("env step", 1.0)
     if longer < 1.5 or slower > 1.2:
@@ -144,6 +144,6 @@ def _places(env_steps: Sequence[float]) -> list[float]:
 
 
 def ends_ratio(costs: Sequence[float]) -> float:
-    """The last two tenths over the first two: one busy moment of the machine shall not decide."""
+    """The last two tenths over the first two: one busy moment of the machine counts less than with one tenth each."""
     first, last = median(costs[:2]), median(costs[-2:])
     return last / first if first > 0 else 1.0

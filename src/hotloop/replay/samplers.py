@@ -126,13 +126,13 @@ class Uniform:
         self._generator = _generator(seed)
 
     def added(self, position: int, count: int) -> None:
-        """All rows are alike."""
+        """Nothing to keep: every row is drawn with the same probability."""
 
     def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
         draw_uniform(self._generator, batch.index, repeat, size, newest if self._combined else -1)
 
     def update(self, index: Array, td_error: Array) -> None:
-        """Nothing to learn from TD errors."""
+        """Nothing to keep: draws do not depend on TD errors."""
 
     def reseed(self, seed: int) -> None:
         self._generator[:] = seed

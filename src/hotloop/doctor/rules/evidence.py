@@ -10,7 +10,7 @@ from hotloop.doctor.finding import RELIEF, Finding, expected_gain
 from hotloop.doctor.trace import OUTSIDE, CallCount, LineCost, StackCost, Trace
 
 LEAST_GAIN = 1.05
-"""What promises less is not worth a reader's minute; rules whose evidence is a plain count may ask for less."""
+"""Findings that promise less are left out; rules whose evidence is a plain count may set a lower bound."""
 MOST_SHARE = 0.995
 SAVED_ENTIRELY = 1000.0
 """The speed-up of work that need not be done at all."""
