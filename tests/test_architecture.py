@@ -1,4 +1,4 @@
-"""Holds the import drawing: cli > reporting, tuning > tools > loop > algos > lanes > parts > maths, render > core."""
+"""Holds the import drawing: cli > pages > tools > loop > algos > lanes > parts > maths, render > core."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ LAYERS = [
     {"algos"},
     {"loop"},
     {"proof", "comparison", "viewing", "export", "scale", "dashboard"},
-    {"reporting", "tuning"},
+    {"reporting", "tuning", "diagnosis"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 EDGE = {"cli", "api", "__init__", "__main__"}

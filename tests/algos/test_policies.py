@@ -30,6 +30,13 @@ def within_chance(count: int, draws: int, share: float) -> bool:
     return abs(count - draws * share) <= 4.5 * np.sqrt(draws * share * (1 - share)) + 1e-9
 
 
+def test_reseeded_it_draws_as_one_that_was_made_with_that_seed():
+    (_, policy), (_, other) = made(epsilon=1.0, seed=1), made(epsilon=1.0, seed=2)
+    policy.act(np.zeros((8, 3)), None)
+    policy.reseed(2)
+    assert np.array_equal(policy.act(np.zeros((64, 3)), None), other.act(np.zeros((64, 3)), None))
+
+
 def test_random_actions_come_as_often_as_epsilon_says():
     _, policy = made(epsilon=0.4)
     actions = policy.act(np.zeros((40_000, 3)), None)

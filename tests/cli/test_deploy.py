@@ -14,6 +14,8 @@ from hotloop.cli.main import main
 from hotloop.cli.progress import print_result
 from hotloop.envs.durotaxis.env import REWARD_TERMS
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
+from hotloop.loop import evaluate
+from hotloop.viewing.deploy import deploy
 
 TINY: dict[str, Any] = {
     "total_env_steps": 16,
@@ -37,14 +39,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[DurotaxisSettings]:
     """The options of every env that is made from now on."""
-    made, plain = [], api.make_envs
+    made, plain = [], evaluate.make_envs
 
     def note(settings: Any, *rest: Any, **more: Any) -> Any:
         envs: Any = plain(settings, *rest, **more)
         made.append(envs.settings)
         return envs
 
-    monkeypatch.setattr(api, "make_envs", note)
+    monkeypatch.setattr(evaluate, "make_envs", note)
     return made
 
 
@@ -71,6 +73,17 @@ def test_an_agent_migrates_on_the_substrate_that_is_named(
     assert result.keys() == MEASURED
     assert result["episodes"] == 3
     assert [(one.substrate, one.max_nodes) for one in asked] == [(substrate, 30)]  # the rest is as it was trained
+
+
+def test_from_python_the_answer_is_that_of_the_verb(
+    run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--substrate", "linear", "--m", "0.1", "--episodes", "2", "--log", str(tmp_path / "nodes.csv")]
+    answer = deploy(run, substrate="linear", m=0.1, episodes=2, log=tmp_path / "nodes.csv")
+    assert answer == ask(capsys, run, *words)
+    assert answer["substrates"]["linear"] == api.evaluate(
+        run, episodes=2, env={"options": {"substrate": "linear", "m": 0.1}}
+    )
 
 
 def test_slope_and_start_are_passed_on(

@@ -6,10 +6,11 @@ from contextlib import closing
 import pytest
 
 from hotloop import api
-from hotloop.cli import doctor, doctor_preset
+from hotloop.cli import doctor
 from hotloop.cli.main import main
+from hotloop.diagnosis import preset as recorded
+from hotloop.diagnosis.training_loop import NOT_TIMED, TrainingLoop
 from hotloop.doctor.loops import Ratio
-from hotloop.loop.experiments import NOT_TIMED, TrainingLoop
 from hotloop.proof.reference.snake_dqn import push_one_by_one
 
 PRESET = ["cartpole-dqn", "--seconds", "0.3", "--quick", "--quiet", "--warmup-env-steps", "200"]
@@ -84,13 +85,13 @@ def test_a_loop_that_became_slower_ends_with_3_and_the_table_says_where(report, 
 def test_the_plain_push_takes_the_place_of_ours_and_is_timed_alone(tmp_path):
     settings = api.preset("snake-original-64", env={"num_envs": 8}, warmup_env_steps=100, replay={"capacity": 500})
     with (
-        closing(doctor_preset._pushing_loop(settings, push_one_by_one, tmp_path / "plain")) as plain,
+        closing(TrainingLoop(settings, tmp_path / "plain", push_one_by_one)) as plain,
         closing(TrainingLoop(settings, tmp_path / "ours")) as ours,
     ):
         stretch = plain.advance(800)
         assert stretch.env_steps == ours.advance(800).env_steps
         assert (plain.session.learner.lane.parameters() == ours.session.learner.lane.parameters()).all()
-        assert len(plain.session.replay.add._buffer) == 500
+        assert len(plain.session.replay.pushed) == 500
         assert sum(stretch.phases.values()) == pytest.approx(stretch.seconds)
         assert NOT_TIMED not in stretch.phases
 
@@ -100,17 +101,17 @@ def test_pushes_are_compared_with_the_plain_push_not_with_the_loop_as_it_is(monk
     pairs = []
 
     def note(first, second, seconds):
-        pairs.append([type(getattr(loop.session.replay, "add", None)).__name__ for loop in (first, second)])
+        pairs.append([type(loop.session.replay).__name__ for loop in (first, second)])
         return Ratio(1.0, 1.0, 1.0, 1.0, 1.0)
 
-    monkeypatch.setattr(doctor_preset, "compare_loops", note)
-    monkeypatch.setattr(doctor_preset, "LANES", ("native",))
+    monkeypatch.setattr(recorded, "compare_loops", note)
+    monkeypatch.setattr(recorded, "LANES", ("native",))
     settings = api.preset("cartpole-dqn", total_env_steps=10**6)
-    plan = doctor_preset.PresetPlan(seconds=0.05)
-    trace = doctor_preset.record_preset(settings, "cartpole-dqn", plan, lambda text: None)
+    plan = recorded.PresetPlan(seconds=0.05)
+    trace = recorded.record_preset(settings, "cartpole-dqn", plan, lambda text: None)
     assert [one.name for one in trace.experiments[-2:]] == ["batched push", "one push"]
-    assert pairs[-2:] == [["_PlainStore", "_PlainStore"], ["_PlainStore", "method"]]
-    assert all(pair == ["method", "method"] for pair in pairs[:-2])
+    assert pairs[-2:] == [["PlainPushReplay", "PlainPushReplay"], ["PlainPushReplay", "Replay"]]
+    assert all(pair == ["Replay", "Replay"] for pair in pairs[:-2])
 
 
 def test_a_script_is_run_as_it_is_and_its_own_exit_code_is_reported(tmp_path, capsys):

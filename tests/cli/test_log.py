@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 from hotloop.cli.main import main
+from hotloop.core.errors import SettingsError
+from hotloop.export import loggers
 from hotloop.export.follow import Once, Tail, rows_until_the_end, scalars_of
+from hotloop.export.loggers import log_run
 from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog
 
@@ -169,6 +172,34 @@ def test_tensorboard_shows_each_number_once_however_often_it_is_said(
     assert returns == [("evaluation/mean_return", 100, 2.0, 1011.0), ("evaluation/mean_return", 200, 4.0, 1021.0)]
     assert ("result/best/mean_return", 200, 5.0, 1022.0) in board
     assert len({(tag, step) for tag, step, *_ in board}) == len(board)
+
+
+def test_from_python_rows_go_to_one_place(run: Run) -> None:
+    pytest.importorskip("tensorboardX")
+    append(run, ROWS).close()
+    made = log_run("mine", tensorboard="board")
+    assert (made.rows, made.env_steps, made.finished, made.interrupted) == (4, 200, False, False)
+    assert made.as_data().keys() == {"run", "to", "rows", "scalars", "env_steps", "finished"}
+    for places in ({}, {"tensorboard": "board", "wandb": "project"}):
+        with pytest.raises(SettingsError, match="one place at a time"):
+            log_run("mine", **places)  # type: ignore[arg-type]
+
+
+def test_following_ends_with_ctrl_c_and_tells_how_far_it_came(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tensorboardX")
+    append(run, ROWS).close()
+
+    def interrupted(*_: object, **__: object) -> Any:
+        yield ROWS[:2]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loggers, "rows_until_the_end", interrupted)
+    assert main(["log", "mine", "--tensorboard", "board", "--follow", "--json"]) == 130
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["rows"] == 1
+    assert captured.err == "stopped; the same command adds what is missing\n"
 
 
 def test_a_disk_that_fills_up_is_one_sentence_and_nothing_is_lost(run: Run) -> None:

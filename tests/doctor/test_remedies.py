@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 from tests.doctor.remedy_trials import TRIALS, Trial
 
-from hotloop.doctor.finding import Rule
+from hotloop.doctor.finding import Finding, Remedy, Rule
 from hotloop.doctor.rules import load_rules
-from hotloop.doctor.rules.document import changes_learning, remedy_of
-from hotloop.doctor.rules.evidence import Remedy
+from hotloop.doctor.trace import Subject, Trace
 
 ROUNDS = 50
 RULES = load_rules()
-EXACT = [rule for rule in RULES if not changes_learning(rule)]
+EXACT = [rule for rule in RULES if rule.kind == "exact"]
 NOTHING_TO_RUN = {"MACHINE005": "the pause is taken out and nothing takes its place"}
 CHANGES_LEARNING = {"UPDATE005": "fewer updates", "UPDATE009": "another precision"}
 LOOP = re.compile(r"^# in the loop.*\n?", re.MULTILINE)
@@ -51,7 +50,7 @@ def played(rule: str, text: str, trial: Trial) -> list[Any]:
 @pytest.mark.parametrize("rule", [rule.code for rule in EXACT if rule.code not in NOTHING_TO_RUN])
 def test_an_exact_remedy_computes_what_it_replaces(rule: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    remedy, trial = remedy_of(next(one for one in RULES if one.code == rule)), TRIALS[rule]
+    remedy, trial = next(one for one in RULES if one.code == rule).remedy, TRIALS[rule]
     before, after = (played(rule, text, trial) for text in (remedy.before, remedy.after))
     assert len(before) == len(after) == ROUNDS
     for step, (plain, fast) in enumerate(zip(before, after, strict=True)):
@@ -80,23 +79,27 @@ def test_every_rule_is_run_or_has_its_reason() -> None:
     assert not TRIALS.keys() & NOTHING_TO_RUN.keys()
     assert {rule.code for rule in RULES} - exact == CHANGES_LEARNING.keys()
     for rule in RULES:
-        assert bool(remedy_of(rule).after) == (rule.code not in NOTHING_TO_RUN), rule.code
+        assert bool(rule.remedy.after) == (rule.code not in NOTHING_TO_RUN), rule.code
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_a_rule_has_one_remedy(rule: Rule) -> None:
-    named = [rule.judge.__globals__.get(name) for name in rule.judge.__code__.co_names]
-    assert sum(isinstance(value, Remedy) for value in named) == 1
+def test_a_finding_gets_the_remedy_and_the_kind_of_its_rule() -> None:
+    """`before` is the reader's own line where the rule named one, and the remedy's example otherwise."""
 
+    def judge(trace: Trace) -> Finding:
+        return Finding(share=0.5, evidence="half.", expected_gain=2.0, before=trace.subject.name)
 
-@pytest.mark.parametrize("rule", sorted(CHANGES_LEARNING))
-def test_a_remedy_that_changes_learning_says_so_where_it_is_found(rule: str) -> None:
-    judge = next(one for one in RULES if one.code == rule).judge
-    assert "CHANGES_LEARNING" in judge.__code__.co_names  # the kind of the finding, shown beside the remedy
+    rule = Rule("X001", "Title", "Why", judge, Remedy("Do it.", "slow()", "fast()"), "changes-learning")
+    found = [
+        rule.find(Trace(subject=Subject(kind="script", name=own), machine={}, seconds=1.0, phases={}))
+        for own in ("", "mine()")
+    ]
+    assert [(one.remedy, one.before, one.after, one.kind) for one in found if one] == [
+        ("Do it.", before, "fast()", "changes-learning") for before in ("slow()", "mine()")
+    ]
 
 
 def test_the_rate_of_a_late_stretch_leaves_the_warm_up_out() -> None:
-    remedy = remedy_of(next(one for one in RULES if one.code == "LOG004"))
+    remedy = next(one for one in RULES if one.code == "LOG004").remedy
     rates = []
     for text in (remedy.before, remedy.after):
         names = TRIALS["LOG004"].start()
@@ -107,7 +110,7 @@ def test_the_rate_of_a_late_stretch_leaves_the_warm_up_out() -> None:
 
 def test_the_remedy_that_forgot_its_count_would_be_found_out() -> None:
     """What UPDATE006 once printed: Adam at its first step for ever, and a target that never moves."""
-    remedy, trial = remedy_of(next(one for one in RULES if one.code == "UPDATE006")), TRIALS["UPDATE006"]
+    remedy, trial = next(one for one in RULES if one.code == "UPDATE006").remedy, TRIALS["UPDATE006"]
     forgetful = remedy.after + "\nlearner.counters.updates = 0"
     plain, fast = played("UPDATE006", remedy.before, trial)[-1], played("UPDATE006", forgetful, trial)[-1]
     assert np.linalg.norm(fast - plain) > 0.02 * np.linalg.norm(plain)

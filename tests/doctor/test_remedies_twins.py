@@ -17,11 +17,10 @@ import pytest
 import torch
 
 from hotloop.doctor.rules import load_rules
-from hotloop.doctor.rules.document import changes_learning
 
 SLOW_SCRIPTS = Path(__file__).parents[1] / "slow_scripts"
 TABLE = re.findall(r"^\| `(\w+)` \| .*? \| (\w+) \|", (SLOW_SCRIPTS / "README.md").read_text(), re.MULTILINE)
-CHANGES_LEARNING = {rule.code for rule in load_rules() if changes_learning(rule)}
+CHANGES_LEARNING = {rule.code for rule in load_rules() if rule.kind == "changes-learning"}
 EXACT = [name for name, rule in TABLE if rule not in CHANGES_LEARNING]
 SELDOM = {"act_gradients": 64, "env_wrappers": 64, "log_print": 64, "machine_workers": 64, "update_keys": 32}
 SELDOM |= {"sync_tensors": 32, "grow_history": 32, "store_insert": 256}

@@ -9,7 +9,7 @@ import pytest
 
 from hotloop.doctor.finding import Rule
 from hotloop.doctor.rules import load_rules
-from hotloop.doctor.rules.document import GROUPS, findings_document, remedy_of
+from hotloop.doctor.rules.document import GROUPS, findings_document
 
 ROOT = Path(__file__).parents[2]
 RULES = load_rules()
@@ -29,7 +29,7 @@ def test_there_are_at_least_twenty_rules_each_in_a_group_and_explained() -> None
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_recommended_code_is_short(rule: Rule) -> None:
-    remedy = remedy_of(rule)
+    remedy = rule.remedy
     assert remedy.text
     assert remedy.before
     assert len(remedy.after.splitlines()) <= 20

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from hotloop.loop.machine import denormals_are_flushed, machine_for
+from hotloop.core.schedules import Counters
+from hotloop.loop.machine import StopAfter, denormals_are_flushed, machine_for
 
 
 def test_denormals_are_flushed_while_a_run_trains_and_kept_afterwards() -> None:
@@ -13,3 +14,12 @@ def test_denormals_are_flushed_while_a_run_trains_and_kept_afterwards() -> None:
         assert denormals_are_flushed()
         assert float(torch.tensor([1e-40]) * 1.0) == 0.0
     assert not denormals_are_flushed()
+
+
+def test_a_loop_can_be_ended_at_a_count_of_env_steps() -> None:
+    counters = Counters()
+    stop = StopAfter(counters, 10)
+    assert not stop.requested
+    counters.env_steps = 10
+    assert stop.requested
+    stop.check()  # what is under way is finished: it never raises

@@ -112,6 +112,16 @@ def test_repeated_batches_stand_in_a_row(is_prioritised: bool):
     assert len({tuple(rows) for rows in batch.index}) == 3
 
 
+@pytest.mark.parametrize("is_prioritised", [False, True])
+def test_reseeded_it_draws_as_one_that_was_made_with_that_seed(is_prioritised: bool):
+    first, other = (scalar_replay(capacity=100, prioritised=is_prioritised, seed=seed) for seed in (1, 2))
+    walk(first, 100)
+    walk(other, 100)
+    first.sample(8, 1, 0)
+    first.reseed(2)
+    assert np.array_equal(first.sample(32, 1, 0).index, other.sample(32, 1, 0).index)
+
+
 def test_only_prioritised_replay_limits_the_batches_of_one_sample():
     assert scalar_replay().max_batches_per_sample > 10**6
     assert scalar_replay(prioritised=True).max_batches_per_sample == 1

@@ -10,6 +10,7 @@ from hotloop.cli import draw
 from hotloop.core.errors import HotloopError
 from hotloop.nets.topology.generators import small_world
 from hotloop.runs.directory import Run
+from hotloop.viewing import draw as drawing
 from hotloop.viewing.draw_history import Snapshot, animate, in_between, snapshots
 from hotloop.viewing.draw_picture import Limits, NetworkPainter
 
@@ -90,6 +91,21 @@ def test_the_verb_writes_png_and_refuses_what_it_cannot_write(run_dir, tmp_path,
     assert (tmp_path / "network.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(HotloopError, match="no kind of picture"):
         draw.run([str(run_dir), "--out", "network.jpg"])
+
+
+def test_from_python_a_run_is_drawn_and_measured(run_dir, tmp_path):
+    drawn = drawing.draw(run_dir, tmp_path / "network.svg")
+    assert drawn.file.read_text().startswith("<svg")
+    assert (drawn.measures.edges, drawn.checkpoints) == (294, 0)
+
+
+def test_a_network_of_layers_is_refused(tmp_path):
+    settings = hotloop.preset(
+        "cartpole-ppo", total_env_steps=64, network={"hidden": [8]}, run_dir=str(tmp_path / "run")
+    )
+    hotloop.train(settings)
+    with pytest.raises(HotloopError, match="is made of layers"):
+        drawing.draw(tmp_path / "run", tmp_path / "network.svg")
 
 
 def test_an_animation_needs_two_checkpoints_and_a_run(run_dir, tmp_path, graph):

@@ -21,6 +21,7 @@ from hotloop.cli import watch
 from hotloop.core.errors import EnvError, MissingExtraError, SettingsError
 from hotloop.envs.snake.env import STATS
 from hotloop.runs.directory import Run
+from hotloop.viewing import watch as watching
 from hotloop.viewing.frames import even, record
 from hotloop.viewing.screen import LEAVE
 
@@ -73,6 +74,53 @@ def test_the_episodes_watched_are_those_that_evaluate_counts(
     evaluation = api.evaluate(runs[env_id], episodes=3, seed=5)
     assert np.mean([episode["return"] for episode in episodes]) == pytest.approx(evaluation["mean_return"])
     assert np.mean([episode["length"] for episode in episodes]) == evaluation["mean_length"]
+
+
+def test_from_python_episodes_are_those_of_the_verb_and_told_one_by_one(
+    runs: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[str] = []
+    seen = watching.watch(runs["snake"], episodes=2, seed=5, each=lambda episode: told.append(episode.end))
+    assert seen.episodes == ask(capsys, runs["snake"], "--episodes", "2", "--seed", "5")
+    assert told == [episode["end"] for episode in seen.episodes]
+    assert (seen.files, seen.frames, seen.cut) == ((), 0, False)
+    cut = watching.watch(runs["snake"], seed=5, frames=tmp_path / "frames", max_frames=2)
+    assert (cut.files, cut.frames, cut.cut) == ((tmp_path / "frames",), 2, True)
+    assert cut.episodes[0]["end"] == "stopped"
+
+
+def test_from_python_a_terminal_shows_until_quit_and_tells_what_was_seen(
+    runs: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+
+    class Terminal:
+        has_keys = True
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            drawn.append("given back")
+
+        def draw(self, text: str) -> None:
+            drawn.append(text)
+
+        def size(self) -> tuple[int, int]:
+            return 200, 100
+
+        def keys(self, timeout: float) -> list[str]:
+            return ["quit"]
+
+    monkeypatch.setattr("hotloop.viewing.screen.Screen", Terminal)
+    told: list[bool] = []
+    seen = watching.show(runs["snake"], episodes=3, each=lambda episode: told.append("given back" in drawn))
+    assert "episode 1/3" in drawn[0]
+    assert [(one["episode"], one["length"], one["end"]) for one in seen.episodes] == [(1, 0, "stopped")]
+    assert told == [True]
+    assert not seen.interrupted
+    with pytest.raises(watching.NoPictureError, match="`CartPole-v1` has no picture for the terminal"):
+        watching.show(runs["CartPole-v1"])
 
 
 def test_json_holds_the_workloads_own_measures(runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

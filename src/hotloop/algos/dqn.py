@@ -168,6 +168,10 @@ class EpsilonGreedy:
         (greedy,) = self._lane.infer(obs, action_mask, True)
         return greedy if num_greedy == num_envs else np.where(action < 0, greedy, action)
 
+    def reseed(self, seed: int) -> None:
+        """Draw from another stream from here on."""
+        self._rng[:] = seed
+
     def state(self) -> dict[str, Any]:
         return {"rng": self._rng.copy()}
 

@@ -72,6 +72,10 @@ class GraphStochasticPolicy:
         self._rollout.note(obs, outputs, numbers, choices, action_mask)
         return self._actions.to_env(numbers, choices)
 
+    def reseed(self, seed: int) -> None:
+        """Draw from another stream from here on."""
+        self._rng[:] = seed
+
     def state(self) -> dict[str, Any]:
         return {"rng": self._rng.copy()}
 

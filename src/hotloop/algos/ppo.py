@@ -242,6 +242,10 @@ class PPOLearner:
             values = values[: -self.obs_normaliser.num_weights]
         self.lane.load_parameters(values)
 
+    def reseed(self, seed: int) -> None:
+        """Shuffle minibatches by another stream from here on."""
+        self._shuffler[:] = seed
+
     def state(self) -> dict[str, Any]:
         state = self.lane.state() | {
             "weights": self.weights(),
@@ -305,6 +309,10 @@ class StochasticPolicy:
         if row.action_mask is not None:
             row.action_mask[:] = action_mask
         return learner.actions.to_env(row.action)
+
+    def reseed(self, seed: int) -> None:
+        """Draw from another stream from here on."""
+        self._rng[:] = seed
 
     def state(self) -> dict[str, Any]:
         return {"rng": self._rng.copy()}

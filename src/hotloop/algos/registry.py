@@ -8,7 +8,9 @@ from typing import Any
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
+from hotloop.core.settings import build
 from hotloop.core.values import nearest, shortened
+from hotloop.runs.directory import SETTINGS, Run
 
 RunSettings = DQNSettings | PPOSettings
 """Of any run."""
@@ -28,3 +30,10 @@ def settings_class(name: Any) -> type[RunSettings]:
 def class_of(tree: Mapping[str, Any]) -> type[RunSettings]:
     """The settings class of a tree, by its `algorithm`."""
     return settings_class(tree.get("algorithm", "dqn"))
+
+
+def settings_of(run: Run, trust: bool = False, tree: Mapping[str, Any] | None = None) -> RunSettings:
+    """All settings of a run, those that its file does not name at their defaults; `tree`: what the file says, where it
+    was read before. Raises SettingsError where this hotloop does not understand them."""
+    tree = run.settings() if tree is None else tree
+    return build(class_of(tree), {**tree, "trust": trust}, source=str(run.path / SETTINGS))

@@ -9,8 +9,6 @@ Files:
     debug_nan.py      `hotloop debug-nan RUN`
     deploy.py         `hotloop deploy RUN`: a durotaxis agent on a substrate of choice
     doctor.py         `hotloop doctor PRESET|SCRIPT.py`
-    doctor_preset.py  `hotloop doctor PRESET`: our own loop, its phases, its growth, and the experiments people make
-                      by hand
     draw.py           `hotloop draw RUN|GRAPH.json`
     envs.py           `hotloop envs`, `hotloop envs check ID`
     evaluate.py       `hotloop evaluate RUN`, or `hotloop evaluate PRESET --policy NAME`

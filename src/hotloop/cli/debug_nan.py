@@ -17,9 +17,8 @@ def run(words: list[str]) -> int:
     parser.add_argument("run", help="a run's directory")
     arguments = parser.parse_args(words)
     from hotloop.loop.rerun_failure import repeat_failure
-    from hotloop.runs.directory import Run
 
-    answer = repeat_failure(Run.open(arguments.run))
+    answer = repeat_failure(arguments.run)
     if arguments.json:
         print_json(answer)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from argparse import Namespace
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
@@ -40,17 +41,17 @@ def _list(as_json: bool) -> int:
     return 0
 
 
-def _check(arguments: object) -> int:
+def _check(arguments: Namespace) -> int:
     import numpy as np
 
     from hotloop.envs.contract import check_env
     from hotloop.envs.registry import make_envs
     from hotloop.envs.settings import EnvSettings
 
-    settings = EnvSettings(id=arguments.id, num_envs=arguments.num_envs)  # type: ignore[attr-defined]
+    settings = EnvSettings(id=arguments.id, num_envs=arguments.num_envs)
     make_envs(settings, 1, np.zeros(1, np.uint64)).close()  # one that cannot be made is one sentence, not a table
-    results = check_env(settings, env_steps=arguments.env_steps)  # type: ignore[attr-defined]
-    if arguments.json:  # type: ignore[attr-defined]
+    results = check_env(settings, env_steps=arguments.env_steps)
+    if arguments.json:
         print_json([dataclasses.asdict(result) for result in results])
     else:
         for result in results:

@@ -4,10 +4,9 @@ Files:
     facts.py    What machine this is, as far as it decides how fast a training loop runs
     finding.py  A finding: one diagnosed cost, with evidence and remedy; and the registry of the rules that make
                 them
-    growth.py   Does it get slower? Costs over the run, from its timeline; longer episodes are told apart from
-                slower steps
-    loops.py    A training loop as the doctor sees it: something that can be run a stretch at a time and says what
-                it did
+    growth.py   Does it get slower? Costs over the run, over the fill of the replay and over numbers of envs
+    loops.py    The doctor's interface to a training loop, run an interval at a time; recording one, and comparing
+                two by turns
     recorder/   The recorder for foreign scripts: runs somebody's unmodified program in a child process and returns
                 its trace
     rules/      The rules

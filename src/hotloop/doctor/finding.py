@@ -5,16 +5,25 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hotloop.doctor.trace import Trace
 
 EXACT, CHANGES_LEARNING = "exact", "changes-learning"
 
 
+class Remedy(NamedTuple):
+    """What to do, with the code that people typically have and the code that takes its place."""
+
+    text: str
+    before: str = ""
+    after: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What costs time, how it is known, and what to do about it."""
+    """What costs time, how it is known, and what to do about it. A rule's function gives share, evidence, places and
+    gain; the rest is the rule's own and filled in by `Rule.find`."""
 
     share: float
     """The part of loop time it takes, 0 to 1."""
@@ -22,7 +31,7 @@ class Finding:
     """A sentence with the measured numbers."""
     where: str = ""
     """`file.py:line` of the user's own source, where one line can be named."""
-    remedy: str
+    remedy: str = ""
     before: str = ""
     """A line or a few of code as they stand, typically; shown beside `after`."""
     after: str = ""
@@ -49,26 +58,38 @@ class Rule:
     explanation: str
     """The rest of it: why it costs, and the remedy. `docs/findings.md` is made of these."""
     judge: RuleFunction
+    remedy: Remedy
+    kind: str = EXACT
+    """Whether the remedy computes the same, or changes what is learned."""
 
     def find(self, trace: Trace) -> Finding | None:
+        """The finding as readers see it; its `before` is their own line where the function named one."""
         found = self.judge(trace)
         if found is None:
             return None
-        evidence = found.evidence[:1].upper() + found.evidence[1:]
-        return replace(found, rule=self.code, title=self.title, evidence=evidence)
+        return replace(
+            found,
+            rule=self.code,
+            title=self.title,
+            evidence=found.evidence[:1].upper() + found.evidence[1:],
+            remedy=self.remedy.text,
+            before=found.before or self.remedy.before,
+            after=self.remedy.after,
+            kind=self.kind,
+        )
 
 
 RULES: dict[str, Rule] = {}
 
 
-def rule(code: str) -> Callable[[RuleFunction], RuleFunction]:
-    """Register a rule under `code`; its docstring is what users read about it."""
+def rule(code: str, remedy: Remedy, kind: str = EXACT) -> Callable[[RuleFunction], RuleFunction]:
+    """Register a rule under `code` with what to do about its findings; its docstring is what users read about it."""
 
     def register(judge: RuleFunction) -> RuleFunction:
         if code in RULES:
             raise ValueError(f"two rules are called {code}")
         title, _, explanation = inspect.getdoc(judge).partition("\n")  # type: ignore[union-attr]
-        RULES[code] = Rule(code, title.rstrip("."), explanation.strip(), judge)
+        RULES[code] = Rule(code, title.rstrip("."), explanation.strip(), judge, remedy, kind)
         return judge
 
     return register

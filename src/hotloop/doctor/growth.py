@@ -1,13 +1,16 @@
-"""Does it get slower? Costs over the run, from its timeline; longer episodes are told apart from slower steps."""
+"""Does it get slower? Costs over the run, over the fill of the replay and over numbers of envs.
+
+The only place where growth is computed. Longer episodes are told apart from slower steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from statistics import median
 
-from hotloop.doctor.trace import UPDATE, Growth, Slice, Trace
+from hotloop.doctor.trace import SAMPLE, UPDATE, Growth, Slice, Trace
 
 BINS = 10
 EPISODE_LENGTH = "env steps per episode"
@@ -42,14 +45,41 @@ def growth_over_run(timeline: Sequence[Slice]) -> list[Growth]:
     return grown
 
 
-def with_growth(trace: Trace) -> Trace:
-    """The trace with what its timeline says about growth, where its recorder has not said it already."""
-    growth = trace.growth or tuple(growth_over_run(trace.timeline))
-    return replace(trace, growth=growth, notes=(*trace.notes, *growth_notes(growth)))
+def growth_over_fill(timeline: Sequence[Slice], capacity: int) -> list[Growth]:
+    """Microseconds of sampling per update while a replay of `capacity` rows fills, one row for each env step."""
+    points, env_steps = [], 0
+    for part in timeline:
+        env_steps += part.env_steps
+        if part.updates and env_steps <= 1.2 * capacity:
+            fill = float(min(env_steps, capacity))
+            points.append((fill, 1e6 * part.phases.get(SAMPLE, 0.0) / part.updates))
+    if len(points) < 4:
+        return []
+    fifth = max(1, len(points) // 5)
+    first, last = (sorted(cost for _, cost in ends)[fifth // 2] for ends in (points[:fifth], points[-fifth:]))
+    ratio = last / first if first else 1.0
+    return [Growth(over="replay fill", what="sample, per update", points=tuple(points), ratio=ratio)]
+
+
+def growth_over_envs(seconds: Mapping[int, float]) -> list[Growth]:
+    """Of an env step, from its cost in seconds by number of envs."""
+    points = tuple((float(num_envs), 1e6 * cost) for num_envs, cost in sorted(seconds.items()))
+    if len(points) < 2:
+        return []
+    return [Growth(over="num_envs", what="env step", points=points, ratio=points[-1][1] / points[0][1])]
+
+
+def with_growth(trace: Trace, capacity: int = 0, by_envs: Mapping[int, float] | None = None) -> Trace:
+    """The trace with all that can be said of growth: over the run, over the fill of a replay of `capacity` rows, and
+    over numbers of envs, where costs `by_envs` were measured. Whoever has recorded a trace calls this once."""
+    growth = growth_over_run(trace.timeline)
+    growth += growth_over_fill(trace.timeline, capacity) if capacity else []
+    growth += growth_over_envs(by_envs or {})
+    return replace(trace, growth=tuple(growth), notes=(*trace.notes, *growth_notes(growth)))
 
 
 def growth_notes(growth: Sequence[Growth]) -> list[str]:
-    """Longer episodes make every episode dearer although no step is: said, so that nobody hunts for it."""
+    """A note where episodes became longer while an env step kept its cost: then only time per episode grows."""
     over_run = {one.what: one.ratio for one in growth if one.over == "run"}
     longer, slower = over_run.get(EPISODE_LENGTH, 1.0), over_run.get("env step", 1.0)
     if longer < 1.5 or slower > 1.2:
@@ -114,6 +144,6 @@ def _places(env_steps: Sequence[float]) -> list[float]:
 
 
 def ends_ratio(costs: Sequence[float]) -> float:
-    """The last two tenths over the first two: one busy moment of the machine shall not decide."""
+    """The last two tenths over the first two: one busy moment of the machine counts less than with one tenth each."""
     first, last = median(costs[:2]), median(costs[-2:])
     return last / first if first > 0 else 1.0

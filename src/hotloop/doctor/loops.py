@@ -1,4 +1,4 @@
-"""A training loop as the doctor sees it: something that can be run a stretch at a time and says what it did."""
+"""The doctor's interface to a training loop, run an interval at a time; recording one, and comparing two by turns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIN_PAIRS = 7
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """What one stretch of a loop took and did."""
+    """Time and counts of one interval of a loop."""
 
     seconds: float
     env_steps: int

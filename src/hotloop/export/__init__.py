@@ -7,7 +7,7 @@ follow (rows of events.jsonl, each once) -> scalars -> tensorboard, weights_and_
 Files:
     about.py      What goes with exported weights: what they see, what their outputs mean, where they come from
     follow.py     The rows of a run's events.jsonl, each once, however often the file is cut back and written again
-    loggers.py    Event rows in TensorBoard and in Weights & Biases
+    loggers.py    `log_run`: event rows in TensorBoard and in Weights & Biases
     onnx_file.py  An agent as an ONNX file with a free batch axis, held against the agent before it gets its name
     parity.py     An exported network against the agent it came from
     wrapped.py    An agent as one module that takes what the env shows and gives what the env takes

@@ -1,11 +1,9 @@
-"""Event rows in TensorBoard and in Weights & Biases.
+"""`log_run`: event rows in TensorBoard and in Weights & Biases.
 
-Event rows for TensorBoard, through the writer of records that tensorboardX has inside.
-
-Its `SummaryWriter` hands everything to a thread that dies where the disk is full, without a word, and then waits for it
-for ever. The writer inside writes in this thread, and what it raises arrives here.
-
-Event rows for Weights & Biases. `WANDB_MODE=offline` and the library's other variables count as usual.
+TensorBoard's files are made by the writer of records that tensorboardX has inside: its `SummaryWriter` hands everything
+to a thread that dies silently where the disk is full, and then waits for it for ever. The writer inside writes in this
+thread, and what it raises arrives here. For Weights & Biases `WANDB_MODE=offline` and the library's other variables
+count as usual.
 """
 
 from __future__ import annotations
@@ -15,14 +13,62 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hotloop.core.errors import RunError
+from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.settings import MAX_SETTINGS_BYTES
-from hotloop.export.follow import Once, need
+from hotloop.export.follow import Feed, Once, need, result_row, rows_until_the_end
 from hotloop.runs.directory import SETTINGS, Run
 from hotloop.runs.files import explained, make_folder, read_file, read_json_table, write_file
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What `log_run` did."""
+
+    run: str
+    to: str
+    rows: int
+    scalars: int
+    env_steps: int
+    """How far the run is shown."""
+    finished: bool
+    """Whether the run is."""
+    interrupted: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """The object that `hotloop log --json` prints."""
+        return {name: value for name, value in asdict(self).items() if name != "interrupted"}
+
+
+def log_run(
+    run_dir: str | Path, *, tensorboard: str | Path | None = None, wandb: str = "", follow: bool = False
+) -> Logged:
+    """Show a run's event rows in the folder `tensorboard` or in the project `wandb` of Weights & Biases, each row once.
+
+    With `follow` also those to come, until the run is finished or stopped, or Ctrl-C is pressed. Called again, it adds
+    what is new.
+    """
+    if bool(wandb) == (tensorboard is not None):
+        raise SettingsError("rows go to one place at a time", "give `tensorboard` or `wandb`")
+    run = Run.open(run_dir)
+    logger = WeightsAndBiases(run, wandb) if tensorboard is None else TensorBoard(run, Path(tensorboard))
+    feed, interrupted = Feed(logger, logger.once), False
+    try:
+        for rows in rows_until_the_end(run, follow=follow):
+            feed.take(rows)
+        if run.finished:
+            feed.take([result_row(run.result())])
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        logger.close()
+    reached = max(logger.once.reached.values(), default=0)
+    to = f"wandb {wandb}" if wandb else str(tensorboard)
+    return Logged(str(run_dir), to, feed.rows, feed.scalars, reached, run.finished, interrupted)
+
 
 STATE = "hotloop.json"
 """Beside the event files: of which run they are, and how far it was read."""

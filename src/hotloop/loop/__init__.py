@@ -10,8 +10,6 @@ Files:
                           and the state that every family's session has, for checkpoints and the digest: a session
                           adds what only it remembers
     evaluate.py           How good the agent is: greedy episodes on separate envs, and the best weights so far
-    experiments.py        What the doctor does with our own loop: run it an interval at a time, and change one
-                          setting at a time
     failure.py            What a run does when numbers are not finite: keep the update that failed, then go back
                           once, or stop
     iterate.py            A run in its caller's hands: row by row, or to its end

@@ -51,6 +51,10 @@ class TrainingSession(Protocol):
 
     def recreate_envs(self) -> None: ...
 
+    def reseed(self, *stream: str | int) -> None:
+        """Other random draws ahead, from streams derived from the run's seed and this name; envs keep theirs."""
+        ...
+
     def state(self) -> dict[str, dict[str, Any]]: ...
 
     def load_state(self, state: dict[str, dict[str, Any]]) -> None: ...
@@ -85,7 +89,7 @@ class Progress(Protocol):
 
 
 class NullProgress:
-    """Shows nothing."""
+    """A `Progress` that prints nothing: for callers without a terminal, and for loops that are only timed."""
 
     def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         pass

@@ -16,6 +16,7 @@ from hotloop.algos.run_settings import EvaluationSettings
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, Policy, VecEnv
 from hotloop.envs.registry import make_envs
+from hotloop.envs.settings import EnvSettings
 
 if TYPE_CHECKING:
     from hotloop.loop.contract import TrainingSession
@@ -60,6 +61,31 @@ def play_episodes(
             totals[i], lengths[i] = 0.0, 0
         obs, action_mask = step.obs, step.action_mask
     return {name: np.array(values) for name, values in finished.items()}
+
+
+def play_fresh(
+    env: EnvSettings,
+    player_for: Callable[[VecEnv], Policy],
+    *,
+    episodes: int,
+    seed: int,
+    max_episode_steps: int,
+    trust: bool = False,
+    look_on: Callable[[Any, Array], VecEnv] | None = None,
+) -> dict[str, Any]:
+    """The object called `evaluation`, of episodes that no run has seen: envs made anew from `seed`.
+
+    `player_for` is given the envs and returns who plays in them; `look_on` is given them with how many episodes each
+    plays, and returns the envs to play in.
+    """
+    num_envs = min(episodes, MAX_EVALUATION_ENVS)
+    envs = make_envs(env, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
+    try:
+        player = player_for(envs)
+        played_in = envs if look_on is None else look_on(envs, quotas(episodes, num_envs))
+        return summarise(play_episodes(player, played_in, episodes, max_episode_steps))
+    finally:
+        envs.close()
 
 
 def quotas(episodes: int, num_envs: int) -> Array:

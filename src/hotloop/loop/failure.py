@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from hotloop.core.errors import NonFiniteError, RunError
-from hotloop.core.rng import derive_seed
 from hotloop.core.settings import as_tree
 from hotloop.lanes.nonfinite import FailedUpdate, NonFiniteTensorError
-from hotloop.loop.contract import State, TrainingSession
+from hotloop.loop.contract import TrainingSession
 from hotloop.loop.journal import Journal
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
@@ -25,8 +21,6 @@ from hotloop.runs.directory import Run
 from hotloop.runs.files import TEMPORARY, is_real_folder, is_temporary, remove_folder, require_real_folder
 
 FOLDER = "failure"
-STREAMS = (("policy", "rng"), ("learner", "shuffler"), ("replay", "sampler", "generator"))
-"""Where a session's state keeps what random draws come from, as far as a family has it."""
 
 
 def go_back_or_raise(
@@ -37,23 +31,13 @@ def go_back_or_raise(
     if session.settings.on_nan != "rollback" or session.rollbacks > 0:
         raise error
     reached = session.counters.env_steps
-    journal.rewind(lambda state: _draw_anew(state, session.settings.seed))
+    journal.rewind()
+    session.rollbacks += 1
+    session.reseed("rollback", session.rollbacks)
     row = {"env_steps": session.counters.env_steps, "reached_env_steps": reached, "reason": error.message}
     journal.log({"event": "rollback", **row})
     journal.save()  # that the run went back is never forgotten
     say(f"{error.message}; back to {session.counters.env_steps:,} env steps, once")
-
-
-def _draw_anew(state: State, seed: int) -> None:
-    """A state that has gone back once more, with other random draws ahead of it."""
-    count = state["counters"].get("rollbacks", 0) + 1
-    state["counters"]["rollbacks"] = count
-    for *path, name in STREAMS:
-        place: Any = state
-        for part in path:
-            place = place.get(part, {})
-        if name in place:
-            place[name] = np.full_like(place[name], derive_seed(seed, "rollback", count, *path, name))
 
 
 def _keep(error: NonFiniteError, run: Run, session: TrainingSession, say: Callable[[str], None]) -> None:

@@ -105,16 +105,14 @@ class Journal:
         assert self._opened is not None, "the journal has not begun"
         return self._opened
 
-    def rewind(self, change: Callable[[State], None]) -> None:
-        """Everything as the newest checkpoint has it, or as the run began, once `change` has had its say; what was
-        logged since is forgotten."""
+    def rewind(self) -> None:
+        """Load the newest checkpoint, or the state that the run began with, and cut off the rows logged since."""
         found = self._checkpoints.newest(self._warn)
         if found is not None:
             state, offset, cost = found[1], found[2]["events_offset"], found[2].get(EVALUATION_COST, {})
         else:
             assert self._beginning is not None
             state, offset, cost = copy.deepcopy(self._beginning[0]), self._beginning[1], {}
-        change(state)
         self._session.load_state(state)
         self._session.best.load_cost(cost)
         self._events.truncate(offset)
@@ -179,6 +177,16 @@ class Journal:
         rate = env_steps / training if training > 0 else 0.0
         overall = {"overall_env_steps_per_second": round(env_steps / total, 3)} if with_shares else {}
         return {"seconds": round(total, 6), "env_steps_per_second": round(rate, 3), **overall, "phases": phases}
+
+
+class NullJournal:
+    """Takes a loop's rows and checkpoints and writes none: for loops without a run directory."""
+
+    def log(self, row: dict[str, Any]) -> None:
+        pass
+
+    def save(self) -> None:
+        pass
 
 
 def machine_facts() -> dict[str, Any]:

@@ -24,6 +24,7 @@ from numba.core.dispatcher import Dispatcher
 from hotloop.core.errors import SettingsError
 from hotloop.core.interrupts import Interrupt, raises_interrupt, stop_within
 from hotloop.core.kernel_cache import kernels_are_kept
+from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 
 
@@ -153,3 +154,17 @@ class StopSignals:
         """Called at every step of long work: raises once its grace is over."""
         if self.requested and time.monotonic() > self._deadline:
             raise Overdue
+
+
+class StopAfter:
+    """Takes the place of `StopSignals` where a loop is to end at a count instead of a signal."""
+
+    def __init__(self, counters: Counters, env_steps: int) -> None:
+        self._counters, self._env_steps = counters, env_steps
+
+    @property
+    def requested(self) -> bool:
+        return self._counters.env_steps >= self._env_steps
+
+    def check(self) -> None:
+        """Never raises: an evaluation under way is finished."""

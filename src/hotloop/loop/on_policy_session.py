@@ -73,6 +73,11 @@ class OnPolicySession:
         self.collector.restart(envs)
         self.learner.forget_episodes()
 
+    def reseed(self, *stream: str | int) -> None:
+        seed = self.settings.seed
+        self.policy.reseed(derive_seed(seed, *stream, "policy", "rng"))
+        self.learner.reseed(derive_seed(seed, *stream, "learner", "shuffler"))
+
     def state(self) -> State:
         return state_of(self)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,13 @@ from hotloop.runs.directory import Run
 from hotloop.runs.files import require_real_folder
 
 
-def repeat_failure(run: Run) -> dict[str, Any]:
-    """What each tensor of the failed update is, up to the first that is not finite: what `debug-nan` prints."""
+def repeat_failure(run: Run | str | Path) -> dict[str, Any]:
+    """Repeat the update at which a run's numbers became NaN or infinite, from what the run kept of it.
+
+    Every tensor of that update in the order in which it is computed, up to the first that is not finite: the object
+    that `hotloop debug-nan --json` prints. Nothing of the run is changed or executed.
+    """
+    run = run if isinstance(run, Run) else Run.open(run)
     folder = run.path / FOLDER
     require_real_folder(folder)
     if not folder.is_dir():

@@ -76,6 +76,11 @@ class Session:
         self.collector.restart(envs)
         self.replay.drop_pending()
 
+    def reseed(self, *stream: str | int) -> None:
+        seed = self.settings.seed
+        self.policy.reseed(derive_seed(seed, *stream, "policy", "rng"))
+        self.replay.reseed(derive_seed(seed, *stream, "replay", "sampler", "generator"))
+
     def state(self) -> State:
         return state_of(self) | {"replay": self.replay.state()}
 

@@ -139,6 +139,10 @@ class Replay:
         """Tell the sampler the TD errors [k, B] of the rows `index` [k, B]; of equal rows the last counts."""
         self._sampler.update(index, td_error)
 
+    def reseed(self, seed: int) -> None:
+        """Draw batches from another stream from here on."""
+        self._sampler.reseed(seed)
+
     def drop_pending(self) -> None:
         """Forget unfinished n-step windows, for envs that start afresh."""
         if self._window is not None:

@@ -93,6 +93,10 @@ class Sampler(Protocol):
 
     def update(self, index: Array, td_error: Array) -> None: ...
 
+    def reseed(self, seed: int) -> None:
+        """Draw from another stream from here on."""
+        ...
+
     @property
     def num_bytes(self) -> int: ...
 
@@ -122,13 +126,16 @@ class Uniform:
         self._generator = _generator(seed)
 
     def added(self, position: int, count: int) -> None:
-        """All rows are alike."""
+        """Nothing to keep: every row is drawn with the same probability."""
 
     def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
         draw_uniform(self._generator, batch.index, repeat, size, newest if self._combined else -1)
 
     def update(self, index: Array, td_error: Array) -> None:
-        """Nothing to learn from TD errors."""
+        """Nothing to keep: draws do not depend on TD errors."""
+
+    def reseed(self, seed: int) -> None:
+        self._generator[:] = seed
 
     def state(self) -> dict[str, Any]:
         return {"generator": self._generator.copy()}
@@ -174,6 +181,9 @@ class Prioritised:
         if math.isnan(largest):
             raise _bad_update(td_error)
         self._largest = largest
+
+    def reseed(self, seed: int) -> None:
+        self._generator[:] = seed
 
     def state(self) -> dict[str, Any]:
         """Leaves as a view, not a copy; the sums above them follow from the leaves."""

@@ -1,6 +1,10 @@
 """Looking at what an agent does: in the terminal, as a video, as pictures.
 
 Files:
+    deploy.py           `deploy`: a trained durotaxis agent on substrates of choice, and a file of what every node was
+                        and did
+    draw.py             `draw`: a network that is wired by a graph as a picture or an animation, and the measures of
+                        its graph
     draw_history.py     A network's weights over training, from the checkpoints that a run kept
     draw_network.py     A network wired by a graph, as one SVG file: levels from left to right, weights and biases
                         as colours
@@ -14,4 +18,5 @@ Files:
     screen.py           A terminal taken over for a while and given back as it was, whatever happens
     terminal.py         Episodes played in a terminal, at a speed that keys change
     video.py            MP4 and GIF: frames are piped to the ffmpeg that comes with imageio-ffmpeg (extra `video`)
+    watch.py            `watch` and `show`: a run's best agent plays, into files or numbers, or on the terminal
 """

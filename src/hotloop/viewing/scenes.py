@@ -1,15 +1,12 @@
 """What is drawn of each env: scenes, drawers, and the durotaxis scene with its past.
 
-One env at a time with something to look at: from its state, by its own `render`, or numbers alone.
-
-Who draws which env. A new workload adds one line to `DRAWERS`.
-
-A colony on its way: its pictures also show where it has been and what it did.
+A scene is one env that plays an episode, drawn from its saved state, by its own `render`, or not at all. `DRAWERS` says
+which module draws which native env; a new workload adds a line to it. Pictures of a durotaxis colony also show where it
+has been and what it did.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,16 +25,36 @@ State = Mapping[str, Array]
 Measures = dict[str, float]
 
 
-def _snake_score(first: State, now: State) -> Measures:
-    from hotloop.envs.snake.draw import cells
+def _cartpole() -> Any:
+    from hotloop.envs import cartpole_draw
 
-    return {"score": len(cells(now, 0)[1]) - len(cells(first, 0)[1])}
+    return cartpole_draw
+
+
+def _snake() -> Any:
+    from hotloop.envs.snake import draw
+
+    return draw
+
+
+def _sfc() -> Any:
+    from hotloop.envs.sfc import draw
+
+    return draw
+
+
+def _durotaxis() -> Any:
+    from hotloop.envs.durotaxis import draw
+
+    return draw
+
+
+def _snake_score(first: State, now: State) -> Measures:
+    return {"score": len(_snake().cells(now, 0)[1]) - len(_snake().cells(first, 0)[1])}
 
 
 def _sfc_acceptance(first: State, now: State) -> Measures:
-    from hotloop.envs.sfc.draw import acceptance
-
-    return {"acceptance": acceptance(now, 0)}
+    return {"acceptance": _sfc().acceptance(now, 0)}
 
 
 def _nothing(first: State, now: State) -> Measures:
@@ -46,36 +63,31 @@ def _nothing(first: State, now: State) -> Measures:
 
 @dataclass(frozen=True)
 class Drawer:
-    """Draws env 0 of a saved state.
+    """Draws env 0 of a saved state."""
 
-    `module` has `text(state, index, colour)` and `frame(state, index)`, and, where its env cannot hold a finished
-    episode (`hold_finished`), `final_state(state, final_obs)`.
-    """
-
-    module: str
+    module: Callable[[], Any]
+    """Imports what draws: a module with `text(state, index, colour)` and `frame(state, index)`, and, where its env
+    cannot hold a finished episode (`hold_finished`), `final_state(state, final_obs)`."""
     fps: float
     """Env steps per second at which the game looks natural."""
     measures: Callable[[State, State], Measures] = _nothing
     """The workload's own numbers while an episode runs, from its first state and the present one."""
 
     def text(self, state: State, colour: bool) -> str:
-        return self._module().text(state, 0, colour)
+        return self.module().text(state, 0, colour)
 
     def frame(self, state: State) -> Array:
-        return self._module().frame(state, 0)
+        return self.module().frame(state, 0)
 
     def final_state(self, state: State, final_obs: Any) -> State:
-        return self._module().final_state(state, final_obs)
-
-    def _module(self) -> Any:
-        return importlib.import_module(self.module)
+        return self.module().final_state(state, final_obs)
 
 
 DRAWERS: dict[str, Drawer] = {
-    "cartpole": Drawer("hotloop.envs.cartpole_draw", fps=50),
-    "snake": Drawer("hotloop.envs.snake.draw", fps=15, measures=_snake_score),
-    "sfc": Drawer("hotloop.envs.sfc.draw", fps=50, measures=_sfc_acceptance),
-    "durotaxis": Drawer("hotloop.envs.durotaxis.draw", fps=15),  # with its past: `scenes.py`
+    "cartpole": Drawer(_cartpole, fps=50),
+    "snake": Drawer(_snake, fps=15, measures=_snake_score),
+    "sfc": Drawer(_sfc, fps=50, measures=_sfc_acceptance),
+    "durotaxis": Drawer(_durotaxis, fps=15),  # in an episode with its past: `DurotaxisScene`
 }
 
 

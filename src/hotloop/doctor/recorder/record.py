@@ -18,7 +18,7 @@ from typing import Any
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.keeper import Keeper
-from hotloop.doctor.growth import growth_over_run
+from hotloop.doctor.growth import with_growth
 from hotloop.doctor.trace import UPDATE, Subject, Trace, read_trace
 
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
@@ -109,10 +109,9 @@ def record_script(path: Path, arguments: Sequence[str], plan: ScriptPlan, say: S
         raise SettingsError(f"there is no script at {path}", "give the path of a Python file")
     recorder = _Recorder(path, tuple(arguments), plan, say)
     trace = recorder.run(TIMING, plan.seconds, plan.env_steps)
-    trace = replace(trace, growth=tuple(growth_over_run(trace.timeline)))
-    if not trace.counts.env_steps or trace.subject.ending == "interrupted":
-        return trace
-    return recorder.deepen(trace)
+    if trace.counts.env_steps and trace.subject.ending != "interrupted":
+        trace = recorder.deepen(trace)
+    return with_growth(trace)
 
 
 class _Recorder:

@@ -5,9 +5,8 @@ What the network's forward does in Python, and how many forwards an update takes
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.evidence import (
-    Remedy,
     by_cost,
     calls_like,
     file_of,
@@ -43,7 +42,7 @@ ONE_FORWARD = Remedy(
 )
 
 
-@rule("ACT001")
+@rule("ACT001", remedy=NO_GRAD)
 def acting_with_gradients(trace: Trace) -> Finding | None:
     """Actions are chosen with gradients recorded.
 
@@ -65,13 +64,12 @@ def acting_with_gradients(trace: Trace) -> Finding | None:
         share,
         NO_GRAD_SPEEDUP,
         evidence=evidence,
-        remedy=NO_GRAD,
         places=most_expensive(trace, (ACT,)),
         least=1.02,
     )
 
 
-@rule("ACT002")
+@rule("ACT002", remedy=ONE_FORWARD)
 def one_forward_per_env(trace: Trace) -> Finding | None:
     """Actions are chosen one env at a time.
 
@@ -91,7 +89,7 @@ def one_forward_per_env(trace: Trace) -> Finding | None:
         f"acting takes {percent(share)} of the loop."
     )
     speedup = max(1.0, BATCHING_EFFICIENCY * forwards)
-    return suggest(trace, share, speedup, evidence=evidence, remedy=ONE_FORWARD, places=most_expensive(trace, (ACT,)))
+    return suggest(trace, share, speedup, evidence=evidence, places=most_expensive(trace, (ACT,)))
 
 
 LOOKUPS_PER_FORWARD = 5.0
@@ -166,7 +164,7 @@ def is_walked(trace: Trace) -> bool:
     return many and (bool(named_lines(trace)) or per_forward >= LOOKUPS_PER_FORWARD)
 
 
-@rule("UPDATE001")
+@rule("UPDATE001", remedy=NETWORK)
 def walked_by_name(trace: Trace) -> Finding | None:
     """The forward walks a graph and looks parameters up by name.
 
@@ -187,7 +185,7 @@ def walked_by_name(trace: Trace) -> Finding | None:
         f"{asked}{by_name}{number(trace.counts.parameter_tensors)} parameter tensors; forward, backward and optimiser "
         f"take {percent(share)} of the loop."
     )
-    return suggest(trace, share, NETWORK_SPEEDUP, evidence=evidence, remedy=NETWORK, places=places)
+    return suggest(trace, share, NETWORK_SPEEDUP, evidence=evidence, places=places)
 
 
 def network_share(trace: Trace) -> float:
@@ -198,7 +196,7 @@ def network_share(trace: Trace) -> float:
     return min(trace.share(*LEARNING), walking + trace.part_share("backward") + trace.part_share("optimiser"))
 
 
-@rule("UPDATE002")
+@rule("UPDATE002", remedy=NAMES)
 def looked_up_by_name(trace: Trace) -> Finding | None:
     """Parameters are looked up by a text in the forward.
 
@@ -214,10 +212,10 @@ def looked_up_by_name(trace: Trace) -> Finding | None:
     if share < 0.1:
         return None
     evidence = f"lines that put a key together from text take {percent(share)} of the loop, in {file_of(places[0])}."
-    return suggest(trace, share, NAMES_SPEEDUP, evidence=evidence, remedy=NAMES, places=places)
+    return suggest(trace, share, NAMES_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("UPDATE003")
+@rule("UPDATE003", remedy=ROWS)
 def one_forward_per_row(trace: Trace) -> Finding | None:
     """An update makes a forward for every row.
 
@@ -235,10 +233,10 @@ def one_forward_per_row(trace: Trace) -> Finding | None:
         f"with their losses and backward they take {percent(share)} of the loop."
     )
     speedup = max(1.0, FORWARD_BATCHING_EFFICIENCY * per_update)
-    return suggest(trace, share, speedup, evidence=evidence, remedy=ROWS, places=places)
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
-@rule("UPDATE004")
+@rule("UPDATE004", remedy=TARGET)
 def target_with_gradients(trace: Trace) -> Finding | None:
     """The target network records gradients.
 
@@ -259,7 +257,6 @@ def target_with_gradients(trace: Trace) -> Finding | None:
         share,
         TARGET_GRAD_SPEEDUP,
         evidence=evidence,
-        remedy=TARGET,
         places=most_expensive(trace, (UPDATE,), "target(" if calls_it else "target"),
         least=1.02,
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hotloop.doctor.finding import Rule
+from hotloop.doctor.finding import CHANGES_LEARNING, Rule
 from hotloop.doctor.rules import load_rules
-from hotloop.doctor.rules.evidence import Remedy
 
 GROUPS = {
     "ENV": "The env step",
@@ -45,27 +44,17 @@ def findings_document(rules: list[Rule]) -> str:
     return "\n".join(sections)
 
 
-def remedy_of(rule: Rule) -> Remedy:
-    """The remedy that a rule's function names."""
-    known = {name: value for name, value in rule.judge.__globals__.items() if isinstance(value, Remedy)}
-    return next(known[name] for name in rule.judge.__code__.co_names if name in known)
-
-
-def changes_learning(rule: Rule) -> bool:
-    return "CHANGES_LEARNING" in rule.judge.__code__.co_names
-
-
 def _contents(rules: list[Rule]) -> str:
     rows = [f"| [{r.code}](#{r.code.lower()}) | {r.title} | {_kind(r)} |" for r in rules]
     return "\n".join(["| code | finding | remedy |", "|---|---|---|", *rows, ""])
 
 
 def _kind(rule: Rule) -> str:
-    return "changes learning" if changes_learning(rule) else "exact"
+    return "changes learning" if rule.kind == CHANGES_LEARNING else "exact"
 
 
 def _section(rule: Rule) -> str:
-    remedy = remedy_of(rule)
+    remedy = rule.remedy
     code = f"```python\n# before\n{remedy.before}\n"
     if remedy.after:
         code += f"\n# after\n{remedy.after.strip()}\n"

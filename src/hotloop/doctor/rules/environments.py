@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
-    Remedy,
     by_cost,
     calls_like,
     function_at,
@@ -63,7 +62,7 @@ RENDER = Remedy(
 )
 
 
-@rule("ENV005")
+@rule("ENV005", remedy=BATCHED)
 def one_env_after_another(trace: Trace) -> Finding | None:
     """Many envs are stepped one after another in Python.
 
@@ -85,10 +84,10 @@ def one_env_after_another(trace: Trace) -> Finding | None:
         f"{percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_BATCHING_GAINS, per_call / BATCHED_MICROSECONDS))
-    return suggest(trace, share, speedup, evidence=evidence, remedy=BATCHED, places=places_of(calls))
+    return suggest(trace, share, speedup, evidence=evidence, places=places_of(calls))
 
 
-@rule("ENV006")
+@rule("ENV006", remedy=WRAPPERS)
 def deep_wrappers(trace: Trace) -> Finding | None:
     """The env's wrappers cost time of their own.
 
@@ -104,7 +103,7 @@ def deep_wrappers(trace: Trace) -> Finding | None:
         f"`step` runs through {number(layers - 1)} wrappers around the env; "
         f"{percent(share)} of the loop is spent in them and not in the env."
     )
-    return suggest(trace, share, WRAPPER_SPEEDUP, evidence=evidence, remedy=WRAPPERS, places=places_of(steps))
+    return suggest(trace, share, WRAPPER_SPEEDUP, evidence=evidence, places=places_of(steps))
 
 
 def _time_in_wrappers(trace: Trace) -> float:
@@ -120,7 +119,7 @@ def _steps_in(stack: StackCost) -> list[str]:
     return [name for name in functions if name == "step" or name.endswith(".step")]
 
 
-@rule("ENV007")
+@rule("ENV007", remedy=RENDER)
 def rendering_in_the_loop(trace: Trace) -> Finding | None:
     """Frames are drawn in the training loop.
 
@@ -135,4 +134,4 @@ def rendering_in_the_loop(trace: Trace) -> Finding | None:
     own = {function_at(trace, call.where) for call in calls if call.name.startswith("user:")}
     share = max(sampled_share(trace, places), function_share(trace, own))
     evidence = f"`render` is called {number(often)} times per call of `step` and takes {percent(share)} of the loop."
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=RENDER, places=places)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places)

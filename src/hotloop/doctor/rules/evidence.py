@@ -5,26 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
-from hotloop.doctor.finding import EXACT, RELIEF, Finding, expected_gain
+from hotloop.doctor.finding import RELIEF, Finding, expected_gain
 from hotloop.doctor.trace import OUTSIDE, CallCount, LineCost, StackCost, Trace
 
 LEAST_GAIN = 1.05
-"""What promises less is not worth a reader's minute; rules whose evidence is a plain count may ask for less."""
+"""Findings that promise less are left out; rules whose evidence is a plain count may set a lower bound."""
 MOST_SHARE = 0.995
 SAVED_ENTIRELY = 1000.0
 """The speed-up of work that need not be done at all."""
 MOST_PLACES = 5
 FRAME = re.compile(r"^(?P<function>.*) \((?P<place>.+:\d+)\)$")
-
-
-class Remedy(NamedTuple):
-    """What to do, with the code that people typically have and the code that takes its place."""
-
-    text: str
-    before: str = ""
-    after: str = ""
 
 
 def suggest(
@@ -33,9 +24,7 @@ def suggest(
     speedup: float,
     *,
     evidence: str,
-    remedy: Remedy,
     places: Sequence[str] = (),
-    kind: str = EXACT,
     least: float = LEAST_GAIN,
     relief: float = RELIEF,
 ) -> Finding | None:
@@ -49,11 +38,8 @@ def suggest(
         evidence=evidence,
         where=where,
         lines=others,
-        remedy=remedy.text,
-        before=source_at(trace, where) or remedy.before,
-        after=remedy.after,
+        before=source_at(trace, where),
         expected_gain=expected_gain(min(share, MOST_SHARE), speedup, relief),
-        kind=kind,
     )
 
 

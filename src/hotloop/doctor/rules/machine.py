@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from statistics import linear_regression
 
-from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
-    Remedy,
     by_cost,
     calls_like,
     lines_with,
@@ -72,7 +71,7 @@ COLLECT = Remedy(
 SLEEP = Remedy("Take the pause out of training; keep it where someone watches.", "time.sleep(0.01)", "")
 
 
-@rule("MACHINE001")
+@rule("MACHINE001", remedy=THREADS)
 def wrong_thread_count(trace: Trace) -> Finding | None:
     """Another number of threads is faster.
 
@@ -88,10 +87,10 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
         f"{best.what} is {best.ratio:.2f} times as fast ({best.low:.2f} to {best.high:.2f}) as the loop as it is, "
         f"with {threads} threads on {cores} cores."
     )
-    return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, remedy=THREADS, relief=0.0)
+    return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, relief=0.0)
 
 
-@rule("MACHINE002")
+@rule("MACHINE002", remedy=DENORMALS)
 def denormal_numbers(trace: Trace) -> Finding | None:
     """The optimiser computes with denormal numbers.
 
@@ -112,15 +111,15 @@ def denormal_numbers(trace: Trace) -> Finding | None:
         share, speedup = 1 - 1 / max(1.0, tried.ratio), SAVED_ENTIRELY
         if tried.low <= 1:
             return None
-        return suggest(trace, share, speedup, evidence=evidence, remedy=DENORMALS, relief=0.0)
+        return suggest(trace, share, speedup, evidence=evidence, relief=0.0)
     if part < MANY_DENORMALS:
         return None
     share = trace.part_share("optimiser")
     evidence += f"the optimiser takes {percent(share)} of the loop."
-    return suggest(trace, share, DENORMAL_SPEEDUP, evidence=evidence, remedy=DENORMALS, relief=0.0)
+    return suggest(trace, share, DENORMAL_SPEEDUP, evidence=evidence, relief=0.0)
 
 
-@rule("MACHINE003")
+@rule("MACHINE003", remedy=WORKERS)
 def waiting_for_workers(trace: Trace) -> Finding | None:
     """The loop waits for worker processes.
 
@@ -143,7 +142,7 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
         f"they used {number(1e6 * trace.counts.worker_seconds / answers)} microseconds of processor time, messages "
         "included."
     )
-    return suggest(trace, share, speedup, evidence=evidence, remedy=WORKERS, places=places, relief=WAITING_RELIEF)
+    return suggest(trace, share, speedup, evidence=evidence, places=places, relief=WAITING_RELIEF)
 
 
 def _answers(trace: Trace, calls: list[CallCount]) -> float:
@@ -158,7 +157,7 @@ def _seconds_of_the_envs(trace: Trace, answers: float, seconds: float) -> float:
     return computed + max(0.0, seconds - computed - answers * MOST_MESSAGE_SECONDS)
 
 
-@rule("MACHINE004")
+@rule("MACHINE004", remedy=COLLECT)
 def collected_by_hand(trace: Trace) -> Finding | None:
     """Garbage is collected by hand in the loop.
 
@@ -170,10 +169,10 @@ def collected_by_hand(trace: Trace) -> Finding | None:
     share = sampled_share(trace, places)
     often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
     evidence = f"`gc.collect`{often} takes {percent(share)} of the loop."
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=COLLECT, places=places, relief=0.0)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
 
 
-@rule("MACHINE005")
+@rule("MACHINE005", remedy=SLEEP)
 def sleeping(trace: Trace) -> Finding | None:
     """The loop sleeps.
 
@@ -188,7 +187,7 @@ def sleeping(trace: Trace) -> Finding | None:
     evidence = (
         f"`time.sleep` runs {number(trace.per_env_step(calls))} times per env step: {percent(share)} of the loop."
     )
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=SLEEP, places=places, relief=0.0)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
 
 
 LEAST_GROWTH = 1.4
@@ -208,7 +207,7 @@ BOUND = Remedy(
 )
 
 
-@rule("GROW001")
+@rule("GROW001", remedy=BOUND)
 def slower_and_slower(trace: Trace) -> Finding | None:
     """Env steps get slower as the run goes on.
 
@@ -234,7 +233,7 @@ def slower_and_slower(trace: Trace) -> Finding | None:
         f"`{grown.what}` grew {number(grown.ratio)} times, which is {percent(share)} of the loop{container}."
     )
     places = [largest.where] if largest else []
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, remedy=BOUND, places=places, relief=0.0)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
 
 
 def _growth(trace: Trace, what: str) -> Growth | None:

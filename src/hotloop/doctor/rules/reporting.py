@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.evidence import (
-    Remedy,
     by_cost,
     calls_like,
     file_of,
@@ -94,7 +93,7 @@ RATE = Remedy(
 )
 
 
-@rule("LOG001")
+@rule("LOG001", remedy=REPORT)
 def reported_every_step(trace: Trace) -> Finding | None:
     """Something is printed or logged every few env steps.
 
@@ -110,10 +109,10 @@ def reported_every_step(trace: Trace) -> Finding | None:
     evidence = (
         f"{number(often)} reports per call of `step` (most often `{calls[0].name}`) take {percent(share)} of the loop."
     )
-    return suggest(trace, share, REPORT_SPEEDUP, evidence=evidence, remedy=REPORT, places=places)
+    return suggest(trace, share, REPORT_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("LOG002")
+@rule("LOG002", remedy=SAVE)
 def saved_too_often(trace: Trace) -> Finding | None:
     """Files are saved all the time.
 
@@ -128,10 +127,10 @@ def saved_too_often(trace: Trace) -> Finding | None:
     often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
     name = calls[0].name if calls else "saving"
     evidence = f"`{name}`{often} takes {percent(share)} of the loop."
-    return suggest(trace, share, SAVE_SPEEDUP, evidence=evidence, remedy=SAVE, places=places)
+    return suggest(trace, share, SAVE_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("LOG003")
+@rule("LOG003", remedy=EVALUATION)
 def evaluated_too_often(trace: Trace) -> Finding | None:
     """Evaluation takes a large part of the run.
 
@@ -150,10 +149,10 @@ def evaluated_too_often(trace: Trace) -> Finding | None:
     evidence = f"{name} takes {percent(share)} of the loop ({share * trace.loop_seconds:.1f} s)."
     lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
     places = by_cost(trace, lines) or most_expensive(trace, (EVALUATE,))
-    return suggest(trace, share, SELDOM, evidence=evidence, remedy=EVALUATION, places=places)
+    return suggest(trace, share, SELDOM, evidence=evidence, places=places)
 
 
-@rule("LOG004")
+@rule("LOG004", remedy=RATE)
 def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     """A rate over the whole run contains its warm-up.
 
@@ -179,9 +178,6 @@ def warm_up_in_the_rate(trace: Trace) -> Finding | None:
         share=share,
         evidence=evidence,
         where=clocks[0].where if clocks else "",
-        remedy=RATE.text,
-        before=RATE.before,
-        after=RATE.after,
         expected_gain=1.0,
     )
 

@@ -9,9 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.evidence import (
-    Remedy,
     by_cost,
     calls_like,
     file_of,
@@ -107,7 +106,7 @@ def _short(function: str) -> str:
     return function.rpartition(".")[2]
 
 
-@rule("ENV001")
+@rule("ENV001", remedy=SEARCH)
 def python_search(trace: Trace) -> Finding | None:
     """The env step searches in Python.
 
@@ -125,7 +124,7 @@ def python_search(trace: Trace) -> Finding | None:
         f"`{name}` takes {percent(share)} of the loop."
     )
     places = places_of(calls)
-    return suggest(trace, share, SEARCH_SPEEDUP, evidence=evidence, remedy=SEARCH, places=places)
+    return suggest(trace, share, SEARCH_SPEEDUP, evidence=evidence, places=places)
 
 
 def enumeration_calls(trace: Trace) -> list[CallCount]:
@@ -161,7 +160,7 @@ def enumeration_share(trace: Trace, beside: Sequence[str] = ()) -> float:
     return sampled_share(trace, [*places_of(calls), *beside], (), apart)
 
 
-@rule("ENV002")
+@rule("ENV002", remedy=PATHS)
 def enumerated_paths(trace: Trace) -> Finding | None:
     """All paths are enumerated to find one.
 
@@ -177,7 +176,7 @@ def enumerated_paths(trace: Trace) -> Finding | None:
     times = "calls itself" if calls[0].name.startswith("recursive:") else "is called"
     per = number(per_env_call(trace, calls[:1]))
     evidence = f"`{name}` {times} {per} times per call of `step` and takes {percent(share)} of the loop."
-    return suggest(trace, share, ENUMERATION_SPEEDUP, evidence=evidence, remedy=PATHS, places=places_of(calls))
+    return suggest(trace, share, ENUMERATION_SPEEDUP, evidence=evidence, places=places_of(calls))
 
 
 GRAPH_SPEEDUP = 10.0
@@ -210,7 +209,7 @@ def graph_calls(trace: Trace) -> list[CallCount]:
     return [call for call in calls if call.name not in ENUMERATING]
 
 
-@rule("ENV003")
+@rule("ENV003", remedy=GRAPH)
 def graph_library_in_env(trace: Trace) -> Finding | None:
     """The env step asks a graph library.
 
@@ -226,10 +225,10 @@ def graph_library_in_env(trace: Trace) -> Finding | None:
         f"{number(per_env_call(trace, calls))} calls of a graph library per call of `step` "
         f"(most often `{calls[0].name}`) take {percent(share)} of the loop."
     )
-    return suggest(trace, share, GRAPH_SPEEDUP, evidence=evidence, remedy=GRAPH, places=places)
+    return suggest(trace, share, GRAPH_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("ENV004")
+@rule("ENV004", remedy=SORT)
 def sorted_for_a_few(trace: Trace) -> Finding | None:
     """Everything is sorted to take a few.
 
@@ -246,7 +245,7 @@ def sorted_for_a_few(trace: Trace) -> Finding | None:
         f"`sorted` is called {number(often)} times per call of `step` or update for its first few: "
         f"{percent(share)} of the loop."
     )
-    return suggest(trace, share, SORT_SPEEDUP, evidence=evidence, remedy=SORT, places=places)
+    return suggest(trace, share, SORT_SPEEDUP, evidence=evidence, places=places)
 
 
 def _is_cut(trace: Trace, call: CallCount) -> bool:

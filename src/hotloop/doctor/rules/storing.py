@@ -5,9 +5,8 @@ What is done to lists and states on the way: shifted, popped at the front, deep-
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, rule
+from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.evidence import (
-    Remedy,
     by_cost,
     calls_like,
     features_at,
@@ -88,7 +87,7 @@ def store_reads(trace: Trace) -> list[CallCount]:
     return [call for call in calls_like(trace, HOST_READS) if call.phase not in elsewhere]
 
 
-@rule("STORE001")
+@rule("STORE001", remedy=PUSH)
 def pushed_one_by_one(trace: Trace) -> Finding | None:
     """Transitions are read from tensors and stored one by one.
 
@@ -108,7 +107,7 @@ def pushed_one_by_one(trace: Trace) -> Finding | None:
         f"{number(per_env_step * trace.envs_at_once)} per call of `step`: {percent(share)} of the loop."
     )
     speedup = PUSH_SPEEDUP if trace.envs_at_once >= MANY_ENVS else PUSH_SPEEDUP_FEW_ENVS
-    return suggest(trace, share, speedup, evidence=evidence, remedy=PUSH, places=places)
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
 def batch_calls(trace: Trace) -> list[CallCount]:
@@ -121,7 +120,7 @@ def batch_calls(trace: Trace) -> list[CallCount]:
     return draws + built if trace.per_update(built) >= 2 else []
 
 
-@rule("STORE002")
+@rule("STORE002", remedy=BATCH)
 def batch_from_python_rows(trace: Trace) -> Finding | None:
     """Every batch is put together from Python rows.
 
@@ -138,7 +137,7 @@ def batch_from_python_rows(trace: Trace) -> Finding | None:
         f"every update draws Python rows ({calls[0].name}{f', of {number(largest)}' if largest else ''}) and makes "
         f"{number(trace.per_update(calls) - 1)} arrays or tensors of them: {percent(share)} of the loop."
     )
-    return suggest(trace, share, BATCH_SPEEDUP, evidence=evidence, remedy=BATCH, places=places)
+    return suggest(trace, share, BATCH_SPEEDUP, evidence=evidence, places=places)
 
 
 ROW_MICROSECONDS = 0.4
@@ -180,7 +179,7 @@ COPY = Remedy(
 )
 
 
-@rule("STORE003")
+@rule("STORE003", remedy=ADVANTAGES)
 def inserted_at_the_front(trace: Trace) -> Finding | None:
     """Advantages or returns are inserted at the front of a list.
 
@@ -201,14 +200,14 @@ def inserted_at_the_front(trace: Trace) -> Finding | None:
         f"{percent(share)} of the loop, {microseconds_words(trace, share, rows)} a row."
     )
     speedup = max(1.0, min(MOST_INSERT_GAINS, own_microseconds(trace, share, rows) / ROW_MICROSECONDS))
-    return suggest(trace, share, speedup, evidence=evidence, remedy=ADVANTAGES, places=places_of(calls))
+    return suggest(trace, share, speedup, evidence=evidence, places=places_of(calls))
 
 
 def _at_front(trace: Trace, call: CallCount) -> bool:
     return "insert-front" in features_at(trace, call.where) or "insert(0" in source_at(trace, call.where)
 
 
-@rule("STORE004")
+@rule("STORE004", remedy=RING)
 def popped_at_the_front(trace: Trace) -> Finding | None:
     """The oldest entry is popped from the front of a long list.
 
@@ -225,10 +224,10 @@ def popped_at_the_front(trace: Trace) -> Finding | None:
         f"`pop(0)` runs {number(trace.per_env_step(calls))} times per env step on a list of up to "
         f"{number(max(call.largest for call in calls))}: {percent(share)} of the loop."
     )
-    return suggest(trace, share, POP_FRONT_SPEEDUP, evidence=evidence, remedy=RING, places=places)
+    return suggest(trace, share, POP_FRONT_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("STORE005")
+@rule("STORE005", remedy=COPY)
 def deep_copies(trace: Trace) -> Finding | None:
     """Objects are deep-copied in the loop.
 
@@ -242,4 +241,4 @@ def deep_copies(trace: Trace) -> Finding | None:
     places = by_cost(trace, places_of(calls))
     share = sampled_share(trace, places)
     evidence = f"`deepcopy` runs {number(often)} times per call of `step` and takes {percent(share)} of the loop."
-    return suggest(trace, share, COPY_SPEEDUP, evidence=evidence, remedy=COPY, places=places)
+    return suggest(trace, share, COPY_SPEEDUP, evidence=evidence, places=places)

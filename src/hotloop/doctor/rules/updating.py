@@ -5,10 +5,9 @@ What the optimiser, its parameters and the reading of results cost.
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import CHANGES_LEARNING, Finding, rule
+from hotloop.doctor.finding import CHANGES_LEARNING, Finding, Remedy, rule
 from hotloop.doctor.rules.acting import MANY_TENSORS, is_walked
 from hotloop.doctor.rules.evidence import (
-    Remedy,
     calls_like,
     microseconds_words,
     most_expensive,
@@ -90,7 +89,7 @@ def saved_by_fewer_updates(trace: Trace) -> float:
     return share * (1 - 1 / FEWER)
 
 
-@rule("UPDATE005")
+@rule("UPDATE005", remedy=RATIO, kind=CHANGES_LEARNING)
 def too_many_updates(trace: Trace) -> Finding | None:
     """There are many updates for every env step.
 
@@ -107,7 +106,7 @@ def too_many_updates(trace: Trace) -> Finding | None:
         f"`step` ({number(counts.updates / max(1, counts.env_steps))} per env step) take {percent(share)} of the loop."
     )
     places = most_expensive(trace, (UPDATE,), "backward(")
-    return suggest(trace, share, FEWER, evidence=evidence, remedy=RATIO, places=places, kind=CHANGES_LEARNING)
+    return suggest(trace, share, FEWER, evidence=evidence, places=places)
 
 
 def arithmetic_microseconds(trace: Trace) -> float:
@@ -132,7 +131,7 @@ def native_problem(trace: Trace) -> bool:
     )
 
 
-@rule("UPDATE006")
+@rule("UPDATE006", remedy=NATIVE)
 def bound_by_calls(trace: Trace) -> Finding | None:
     """The update of a small network is all calls and no arithmetic.
 
@@ -155,7 +154,7 @@ def bound_by_calls(trace: Trace) -> Finding | None:
     )
     speedup = max(1.0, min(MOST_NATIVE_GAINS, took / (1.2 * arithmetic + NATIVE_CALL_MICROSECONDS)))
     places = most_expensive(trace, (UPDATE,), "backward(")
-    return suggest(trace, share, speedup, evidence=evidence, remedy=NATIVE, places=places, least=1.2)
+    return suggest(trace, share, speedup, evidence=evidence, places=places, least=1.2)
 
 
 FUSED_SPEEDUP = 3.0
@@ -197,7 +196,7 @@ SMALL = Remedy(
 )
 
 
-@rule("UPDATE007")
+@rule("UPDATE007", remedy=FUSED)
 def optimiser_not_fused(trace: Trace) -> Finding | None:
     """The optimiser steps through its parameters one by one.
 
@@ -211,10 +210,10 @@ def optimiser_not_fused(trace: Trace) -> Finding | None:
     tensors = number(trace.counts.parameter_tensors)
     evidence = f"`{name}` over {tensors} tensors is not fused and takes {percent(share)} of the loop."
     places = most_expensive(trace, (UPDATE,), ".step(")
-    return suggest(trace, share, FUSED_SPEEDUP, evidence=evidence, remedy=FUSED, places=places)
+    return suggest(trace, share, FUSED_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("UPDATE008")
+@rule("UPDATE008", remedy=FLAT)
 def many_parameter_tensors(trace: Trace) -> Finding | None:
     """The network is hundreds of tiny parameters.
 
@@ -231,12 +230,10 @@ def many_parameter_tensors(trace: Trace) -> Finding | None:
         f"what goes through them takes {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_FLAT_GAINS, counts.parameter_tensors / TENSORS_IN_ONE_CALL))
-    return suggest(
-        trace, share, speedup, evidence=evidence, remedy=FLAT, places=most_expensive(trace, (UPDATE,), ".step(")
-    )
+    return suggest(trace, share, speedup, evidence=evidence, places=most_expensive(trace, (UPDATE,), ".step("))
 
 
-@rule("SYNC001")
+@rule("SYNC001", remedy=READS)
 def host_reads_in_the_update(trace: Trace) -> Finding | None:
     """Numbers are read from tensors one by one in the update.
 
@@ -249,10 +246,10 @@ def host_reads_in_the_update(trace: Trace) -> Finding | None:
         return None
     share = sampled_share(trace, places_of(calls), (UPDATE,))
     evidence = f"{number(per_update)} host reads per update take {percent(share)} of the loop."
-    return suggest(trace, share, READ_SPEEDUP, evidence=evidence, remedy=READS, places=places_of(calls))
+    return suggest(trace, share, READ_SPEEDUP, evidence=evidence, places=places_of(calls))
 
 
-@rule("UPDATE009")
+@rule("UPDATE009", remedy=FLOAT32, kind=CHANGES_LEARNING)
 def double_precision(trace: Trace) -> Finding | None:
     """The network computes in float64.
 
@@ -271,12 +268,10 @@ def double_precision(trace: Trace) -> Finding | None:
     )
     gain_of_update = 1 / (1 - arithmetic / 2)
     places = most_expensive(trace, (UPDATE,))
-    return suggest(
-        trace, share, gain_of_update, evidence=evidence, remedy=FLOAT32, places=places, kind=CHANGES_LEARNING
-    )
+    return suggest(trace, share, gain_of_update, evidence=evidence, places=places)
 
 
-@rule("SYNC002")
+@rule("SYNC002", remedy=SMALL)
 def small_tensors(trace: Trace) -> Finding | None:
     """Small tensors are made for every env step.
 
@@ -297,4 +292,4 @@ def small_tensors(trace: Trace) -> Finding | None:
         f"{number(per_env_step)} tensors are made per env step (most often with `{calls[0].name}`): "
         f"{percent(share)} of the loop."
     )
-    return suggest(trace, share, TENSOR_SPEEDUP, evidence=evidence, remedy=SMALL, places=places_of(calls))
+    return suggest(trace, share, TENSOR_SPEEDUP, evidence=evidence, places=places_of(calls))

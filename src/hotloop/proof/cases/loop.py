@@ -29,6 +29,8 @@ from hotloop.envs.cartpole import CartPole
 from hotloop.envs.gymnasium_envs import gymnasium_seeds
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
+from hotloop.loop.contract import NullProgress
+from hotloop.loop.journal import NullJournal
 from hotloop.loop.machine import StopSignals
 from hotloop.loop.off_policy import run_loop
 from hotloop.loop.session import Session, build_session
@@ -99,27 +101,11 @@ def _config(settings: DQNSettings, seed: int = 0) -> dqn_cartpole.Config:
     )
 
 
-class Nowhere:
-    """Journal and progress of a run that leaves nothing behind."""
-
-    def log(self, row: dict[str, Any]) -> None:
-        """Not written."""
-
-    def save(self) -> None:
-        """Not written."""
-
-    def show(self, *_: Any) -> None:
-        """Not shown."""
-
-    def say(self, text: str) -> None:
-        """Not said."""
-
-
 def _train(settings: DQNSettings) -> Session:
     """The loop of `hotloop train` without its run directory."""
-    timer, nowhere = PhaseTimer(), Nowhere()
+    timer = PhaseTimer()
     session = build_session(settings, timer)
-    for _ in run_loop(session, nowhere, timer, StopSignals(), nowhere):  # type: ignore[arg-type]
+    for _ in run_loop(session, NullJournal(), timer, StopSignals(), NullProgress()):  # type: ignore[arg-type]
         pass
     session.close()
     return session

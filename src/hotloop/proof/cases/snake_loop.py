@@ -32,13 +32,14 @@ from hotloop.core.schedules import Schedule
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import ArraySpec
 from hotloop.envs.settings import EnvSettings
+from hotloop.loop.contract import NullProgress
+from hotloop.loop.journal import NullJournal
 from hotloop.loop.machine import StopSignals
 from hotloop.loop.off_policy import run_loop
 from hotloop.loop.session import Session, build_session
 from hotloop.nets.settings import NetworkSettings
 from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.cases.learners import copy_learner, copy_parameters, flat
-from hotloop.proof.cases.loop import Nowhere
 from hotloop.proof.cases.replay import all_rows
 from hotloop.proof.cases.sfc_step import Tape
 from hotloop.proof.cases.snake_parts import compare_rows
@@ -105,7 +106,8 @@ class Ours:
     """Our loop, run up to any point."""
 
     def __init__(self, settings: DQNSettings) -> None:
-        self._timer, self._stop, self._nowhere = PhaseTimer(), StopSignals(), Nowhere()
+        self._timer, self._stop = PhaseTimer(), StopSignals()
+        self._journal, self._progress = NullJournal(), NullProgress()
         self.session = build_session(settings, self._timer)
         self._ending_at: dict[int, DQNSettings] = {}
 
@@ -114,7 +116,7 @@ class Ours:
         if env_steps not in self._ending_at:  # kept: making settings costs as much as a vector step
             self._ending_at[env_steps] = replace(session.settings, total_env_steps=env_steps)
         session.settings = self._ending_at[env_steps]
-        for _ in run_loop(session, self._nowhere, self._timer, self._stop, self._nowhere):  # type: ignore[arg-type]
+        for _ in run_loop(session, self._journal, self._timer, self._stop, self._progress):  # type: ignore[arg-type]
             pass
         return session
 

@@ -30,18 +30,11 @@ from hotloop.core.timer import PhaseTimer
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import off_policy
+from hotloop.loop.contract import NullProgress
 from hotloop.loop.iterate import to_the_end
 from hotloop.nets.settings import NetworkSettings
 from hotloop.replay.settings import ReplaySettings
 from hotloop.runs.directory import Run
-
-
-class Quiet:
-    def show(self, *_: Any) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 def clock_native_env(num_envs: int = 1) -> str:
@@ -82,7 +75,7 @@ def main() -> None:
         def claim_run(session: object) -> Run:
             return Run.create(str(Path(folder) / "run"), "bench", as_tree(settings))
 
-        result = to_the_end(off_policy.rows(settings, claim_run, Quiet(), PhaseTimer()))
+        result = to_the_end(off_policy.rows(settings, claim_run, NullProgress(), PhaseTimer()))
     report("hotloop", result["updates"])
 
 

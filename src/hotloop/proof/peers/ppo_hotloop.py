@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from clocked_cartpole import ENV_ID, HIDDEN, WINDOW, read_arguments, report
-from dqn_hotloop import Quiet, clock_native_env
+from dqn_hotloop import clock_native_env
 from ppo_cartpole import ADAM_EPSILON, BATCH, EPOCHS, NUM_ENVS, ROLLOUT, ROLLOUT_STEPS, SETTINGS, whole_rollouts
 
 from hotloop.algos.ppo_settings import PolicyOptimiserSettings, PPOSettings
@@ -15,6 +15,7 @@ from hotloop.core.settings import as_tree
 from hotloop.core.timer import PhaseTimer
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import on_policy
+from hotloop.loop.contract import NullProgress
 from hotloop.loop.iterate import to_the_end
 from hotloop.nets.settings import ActorCriticSettings
 from hotloop.runs.directory import Run
@@ -50,7 +51,7 @@ def main() -> None:
         def claim_run(session: object) -> Run:
             return Run.create(str(Path(folder) / "run"), "bench", as_tree(settings))
 
-        result = to_the_end(on_policy.rows(settings, claim_run, Quiet(), PhaseTimer()))
+        result = to_the_end(on_policy.rows(settings, claim_run, NullProgress(), PhaseTimer()))
     report("hotloop", result["updates"])
 
 

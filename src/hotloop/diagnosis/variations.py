@@ -1,131 +1,26 @@
-"""What the doctor does with our own loop: run it an interval at a time, and change one setting at a time.
-
-Our own training loop as the doctor takes it: run a stretch at a time.
-
-The experiments that people make by hand when training is slow, each as an override of a run's settings.
-"""
+"""The experiments that people make by hand when training is slow, each as an override of a run's settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.settings import as_tree, build, merge
-from hotloop.core.timer import PhaseTimer
 from hotloop.core.values import exact_fraction
-from hotloop.doctor.loops import Interval
-from hotloop.doctor.trace import Counts
-from hotloop.loop import off_policy, on_policy
-from hotloop.loop.contract import TrainingSession
-from hotloop.loop.journal import Journal
-from hotloop.loop.machine import compile_phase, machine_for
-from hotloop.loop.on_policy_session import build_on_policy_session
-from hotloop.loop.session import build_session
-from hotloop.runs.directory import Run
+from hotloop.doctor.finding import CHANGES_LEARNING, EXACT
 
-NOT_TIMED = "not timed"
-"""The phase of what an experiment does beside the loop; no stretch counts it."""
-
-
-class TrainingLoop:
-    """The loop of `hotloop train` in a run directory of its own, going on for as long as it is asked to."""
-
-    def __init__(self, settings: RunSettings, folder: Path) -> None:
-        self._settings = settings
-        on_rollouts = isinstance(settings, PPOSettings)
-        build: Any = build_on_policy_session if on_rollouts else build_session
-        self._run_loop: Callable[..., Any] = on_policy.run_loop if on_rollouts else off_policy.run_loop
-        self._timer = PhaseTimer()
-        self._cleanup = ExitStack()
-        with machine_for(settings.threads), compile_phase(self._timer, _say_nothing), self._timer.phase("start-up"):
-            self.session: Any = build(settings, self._timer)
-            self._cleanup.callback(self.session.close)
-            run = self._cleanup.enter_context(Run.create(str(folder), "doctor", as_tree(settings)))
-            self._journal = Journal(run, self.session, self._timer, warn=_say_nothing)
-            self._cleanup.callback(self._journal.close)
-            self._journal.begin()
-        self.not_timed = self._timer.phase(NOT_TIMED)
-        self.start_up_seconds = sum(self._timer.totals_ns().values()) / 1e9
-
-    def advance(self, env_steps: int) -> Interval:
-        counters = self.session.counters
-        before, totals = counters.copy(), self._timer.totals_ns()
-        stop = _StopAt(self.session, counters.env_steps + env_steps)
-        with machine_for(self._settings.threads), compile_phase(self._timer, _say_nothing):
-            for _ in self._run_loop(self.session, self._journal, self._timer, stop, _Silent()):
-                pass
-        phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
-        phases.pop(NOT_TIMED, None)
-        self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
-        return Interval(
-            seconds=sum(phases.values()),
-            env_steps=counters.env_steps - before.env_steps,
-            episodes=counters.episodes - before.episodes,
-            updates=counters.updates - before.updates,
-            phases={name: seconds for name, seconds in phases.items() if seconds > 0},
-        )
-
-    def counts(self) -> Counts:
-        """How far it came, and what it trains."""
-        session = self.session
-        parameters = list(session.learner.network.parameters())
-        return Counts(
-            env_steps=session.counters.env_steps,
-            env_calls=session.counters.env_steps // self._settings.env.num_envs,
-            episodes=session.counters.episodes,
-            updates=session.counters.updates,
-            parameter_tensors=len(parameters),
-            parameters=sum(parameter.numel() for parameter in parameters),
-            optimiser=f"Adam, {session.learner.lane.name} lane",
-            batch_size=session.learner.rows_per_update,
-        )
-
-    def close(self) -> None:
-        self._cleanup.close()
-
-
-class _StopAt:
-    """Ends a stretch where a signal would end a run."""
-
-    def __init__(self, session: TrainingSession, env_steps: int) -> None:
-        self._counters = session.counters
-        self._env_steps = env_steps
-
-    @property
-    def requested(self) -> bool:
-        return self._counters.env_steps >= self._env_steps
-
-    def check(self) -> None:
-        """Evaluations are finished."""
-
-
-class _Silent:
-    def show(self, *_: Any) -> None:
-        """Not shown."""
-
-    def say(self, text: str) -> None:
-        """Not said."""
-
-
-def _say_nothing(text: str) -> None:
-    """What the run would say is not of interest here."""
-
-
-EXACT, CHANGES_LEARNING = "exact", "changes-learning"
 NEVER = 10**15
 MOST_WARM_UP = 2_000
 """Env steps an experiment waits for its first update: enough to draw batches from."""
 SNAKE_UPDATES = ((64, 1), (16, 1), (1, 1), (16, 4))
-"""Updates, and every how manieth vector step: the arms of the plan by which Snake's loop was once looked into."""
+"""(updates, n): so many updates at every n-th vector step; the arms of the plan that docs/origins.md goes through."""
 SNAKE_GAMES = (32, 64, 256)
-"""Games at once, likewise."""
+"""Numbers of games at once in the same plan."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +44,14 @@ def training_alone(settings: RunSettings, lane: str) -> Any:
         checkpoint=replace(settings.checkpoint, every=NEVER),
     )
     if isinstance(alone, DQNSettings):
-        return replace(alone, warmup_env_steps=min(alone.warmup_env_steps, MOST_WARM_UP))
+        soon = min(alone.warmup_env_steps, MOST_WARM_UP)
+        return replace(alone, warmup_env_steps=max(soon, _least_warm_up(alone, alone.env.num_envs)))
     return alone
+
+
+def _least_warm_up(settings: DQNSettings, num_envs: int) -> int:
+    """Env steps before so many envs have stored their first n-step rows; an update earlier would have no batch."""
+    return (settings.n_step - 1) * num_envs
 
 
 def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
@@ -205,9 +106,11 @@ def _fewer_epochs(settings: PPOSettings) -> Iterator[Variation]:
 
 def _with_envs(settings: Any, num_envs: int) -> Any:
     """Other envs, as much learned: rollouts of as many rows become shorter or longer."""
-    changed = {"env": replace(settings.env, num_envs=num_envs)}
+    changed: dict[str, Any] = {"env": replace(settings.env, num_envs=num_envs)}
     if isinstance(settings, PPOSettings):
         changed["rollout_steps"] = max(1, settings.rollout_steps * settings.env.num_envs // num_envs)
+    else:
+        changed["warmup_env_steps"] = max(settings.warmup_env_steps, _least_warm_up(settings, num_envs))
     return replace(settings, **changed)
 
 

@@ -1,4 +1,4 @@
-"""Our loop in the doctor's hands."""
+"""Our own loop, run an interval at a time and with one thing changed."""
 
 import contextlib
 
@@ -6,8 +6,9 @@ import pytest
 
 from hotloop import api
 from hotloop.core.values import exact_fraction
+from hotloop.diagnosis.training_loop import TrainingLoop
+from hotloop.diagnosis.variations import training_alone, variations
 from hotloop.loop.cadence import UpdatePlan
-from hotloop.loop.experiments import TrainingLoop, training_alone, variations
 
 
 @pytest.fixture
@@ -51,6 +52,14 @@ def test_every_variation_changes_one_thing_and_says_whether_it_is_exact(settings
     assert made["num_envs 32"].settings.env.num_envs == 32
     assert made["lane eager"].kind == "exact"
     assert made["updates x1/4"].kind == "changes-learning"
+
+
+def test_more_envs_warm_up_until_their_first_rows_of_several_steps_are_stored():
+    settings = api.preset("snake-dqn", env={"num_envs": 16}, n_step=3, warmup_env_steps=40)
+    made = {one.name: one.settings for one in variations(training_alone(settings, "native"), "native", [], cores=1)}
+    assert [made[f"num_envs {games}"].warmup_env_steps for games in (32, 64, 256)] == [64, 128, 512]
+    many = training_alone(api.preset("snake-dqn", env={"num_envs": 2_048}, n_step=3, warmup_env_steps=9_000), "native")
+    assert many.warmup_env_steps == 4_096
 
 
 def test_fewer_updates_keep_bursts_that_share_a_batch_whole():

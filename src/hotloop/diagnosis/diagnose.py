@@ -1,0 +1,212 @@
+"""`diagnose`: record a script, a preset or settings, apply the rules, and give all of it as one `Diagnosis`.
+
+Light until it records: `hotloop doctor` answers a mistake before PyTorch is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hotloop.core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from hotloop.algos.registry import RunSettings
+    from hotloop.doctor.finding import Finding
+    from hotloop.doctor.trace import Trace
+    from hotloop.doctor.views.against import Comparison
+
+Say = Callable[[str], None]
+MOST_SLOWDOWN = 1.2
+"""What an older report allows an env step to take longer, unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was recorded of a training loop, and what the rules found in it, the greatest expected gain first."""
+
+    trace: Trace
+    findings: list[Finding]
+    against: Comparison | None = None
+    """What became slower or faster since an older report, where one was given."""
+
+    @property
+    def microseconds_per_env_step(self) -> float:
+        return 1e6 * self.trace.loop_seconds / max(1, self.trace.counts.env_steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `hotloop doctor --json` prints, and that a later `against` reads."""
+        from hotloop.doctor.views.report import report_json
+
+        compared = {} if self.against is None else {"against": self.against.as_json()}
+        return report_json(self.trace, self.findings) | compared
+
+    def as_text(self) -> RenderableType:
+        """For a terminal: `rich.print(diagnosis.as_text())`."""
+        from rich.console import Group
+
+        from hotloop.doctor.views.text import render_text
+
+        compared = [] if self.against is None else [self.against.table()]
+        return Group(render_text(self.trace, self.findings), *compared)
+
+    def as_html(self) -> str:
+        """One self-contained page."""
+        from hotloop.doctor.views.page import page
+
+        return page(self.trace, self.findings)
+
+    def as_chrome_trace(self) -> dict[str, Any]:
+        """The timeline for Perfetto and chrome://tracing."""
+        from hotloop.doctor.views.report import chrome_trace
+
+        return chrome_trace(self.trace)
+
+    def write(
+        self, *, html: str | Path | None = None, trace: str | Path | None = None, save: str | Path | None = None
+    ) -> list[Path]:
+        """Write the page, the Chrome trace and the report as JSON where a file is named for them; the files written.
+
+        Each appears under its name when it is whole.
+        """
+        made: list[tuple[str | Path | None, Callable[[], str]]] = [
+            (html, self.as_html),
+            (trace, lambda: json.dumps(self.as_chrome_trace())),
+            (save, lambda: json.dumps(self.as_json(), indent=1)),
+        ]
+        written = []
+        for name, text in made:
+            if name is not None:
+                path = Path(name)
+                partial = path.with_name(path.name + ".partial")
+                partial.write_text(text())
+                partial.replace(path)
+                written.append(path)
+        return written
+
+    def slower_than(self, budget: float | None = None, max_slowdown: float = MOST_SLOWDOWN) -> str:
+        """Why the loop is slower than allowed, empty where it is not: by a budget in microseconds per env step, or by
+        how many times as long as in the older report an env step may take."""
+        cost = self.microseconds_per_env_step
+        if budget is not None and cost > budget:
+            return f"over budget: {cost:.3g} us per env step, {budget:g} allowed"
+        if self.against is not None and self.against.exceeds(max_slowdown):
+            return "slower than the older report allows"
+        return ""
+
+
+def diagnose(
+    target: str | Path | RunSettings,
+    arguments: Sequence[str] = (),
+    *,
+    seconds: float | None = None,
+    env_steps: int | None = None,
+    env_classes: Sequence[str] = (),
+    ops: bool = False,
+    quick: bool = False,
+    against: str | Path | None = None,
+    label: str = "",
+    say: Say | None = None,
+) -> Diagnosis:
+    """Say why a training loop is slow: `diagnose("train.py", ["--seed", "1"])`, `diagnose("snake-dqn", seconds=5)`.
+
+    `target` is a script, run as it is with its own `arguments`; a preset or TOML file; or settings, called `label` in
+    the report. The loop is watched for `seconds` (30 for scripts, 10 for ours). `quick`: phases only, no experiments
+    and no counting pass. `against` names an older report (`Diagnosis.write(save=...)`). `say` is told what happens.
+
+    For scripts: stop after `env_steps`; `env_classes` step the env where it is not found by itself; `ops` adds
+    PyTorch's operators.
+    """
+    require_above_zero(seconds=seconds, env_steps=env_steps)
+    old = None if against is None else _read_report(Path(against))
+    for_scripts = {"env_steps": env_steps, "env_classes": tuple(env_classes), "ops": ops}
+    tell = say or (lambda text: None)
+    if is_script(target):
+        trace = _record_script(Path(str(target)), arguments, tell, seconds, quick, for_scripts)
+    else:
+        for flag, given in zip(("--env-steps", "--env", "--ops"), for_scripts.values(), strict=True):
+            if given:
+                raise SettingsError(f"`{flag}` is for scripts", "leave it out for a preset")
+        trace = _record_settings(target, label, tell, seconds, quick)
+    return _judged(trace, old)
+
+
+def is_script(target: object) -> bool:
+    """Whether a target of `diagnose` is a Python file, and no preset, TOML file or settings."""
+    return isinstance(target, str | Path) and str(target).endswith(".py")
+
+
+def require_above_zero(**options: float | None) -> None:
+    """Refuse a time, count or ratio that is not above 0; None is left out."""
+    for name, value in options.items():
+        if value is not None and not value > 0:
+            raise SettingsError(
+                f"`--{name.replace('_', '-')}` is {value}, expected above 0", "`hotloop doctor --help` explains"
+            )
+
+
+def require_folders(*files: Path | None) -> None:
+    """Refuse a file in a folder that is not there: before minutes of recording, not after."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise SettingsError(f"there is no folder {file.parent} to write {file.name} to", "make it first")
+
+
+def _read_report(path: Path) -> dict[str, Any]:
+    """Before anything is run: a wrong file name must not cost a minute."""
+    from hotloop.doctor.views.against import require_report
+
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}", "`--save FILE` writes such a report") from None
+    return require_report(text, str(path))
+
+
+def _record_script(
+    path: Path, arguments: Sequence[str], say: Say, seconds: float | None, quick: bool, more: dict[str, Any]
+) -> Trace:
+    if not path.is_file():
+        raise SettingsError(f"there is no script {path}", "give a Python file, or a preset's name without `.py`")
+    from hotloop.doctor.recorder import ScriptPlan, record_script
+
+    plan = ScriptPlan(seconds=seconds or ScriptPlan.seconds, counting=not quick, threads=not quick, **more)
+    return record_script(path, arguments, plan, say)
+
+
+def _record_settings(target: Any, label: str, say: Say, seconds: float | None, quick: bool) -> Trace:
+    """Of a preset or file by its name, or of settings; whoever hands over settings has chosen the env that they run."""
+    if isinstance(target, str | Path):
+        settings, label = _settings_of(str(target)), label or Path(target).stem
+    else:
+        settings, label = target, label or f"{target.env.id}-{target.algorithm}"
+    from hotloop.diagnosis.preset import PresetPlan, record_preset
+
+    plan = PresetPlan(seconds=seconds or PresetPlan.seconds, experiments=not quick)
+    return record_preset(replace(settings, trust=True), label, plan, say)
+
+
+def _settings_of(name: str) -> RunSettings:
+    """Of a preset or TOML file; an env that is somebody's code is run only where settings are handed over."""
+    from hotloop.algos.registry import class_of
+    from hotloop.core.settings import build
+    from hotloop.envs.registry import refuse_untrusted
+    from hotloop.presets import settings_tree
+
+    tree = settings_tree(name)
+    settings: RunSettings = build(class_of(tree), tree, source=name)
+    refuse_untrusted(settings.env.id)
+    return settings
+
+
+def _judged(trace: Trace, old: dict[str, Any] | None) -> Diagnosis:
+    from hotloop.doctor.finding import findings
+    from hotloop.doctor.rules import load_rules
+    from hotloop.doctor.views.against import compare_reports
+
+    return Diagnosis(trace, findings(trace, load_rules()), None if old is None else compare_reports(old, trace))

@@ -1,0 +1,154 @@
+"""`watch` and `show`: a run's best agent plays, into files or numbers, or on the terminal.
+
+Light until it plays: `hotloop watch` answers a mistake before PyTorch is loaded.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hotloop.core.errors import EnvError, SettingsError
+
+if TYPE_CHECKING:
+    from hotloop.core.types import Policy
+    from hotloop.envs.settings import EnvSettings
+    from hotloop.viewing.play import Episode
+
+
+class NoPictureError(EnvError):
+    """The env of a run cannot be drawn on a terminal."""
+
+
+@dataclass(frozen=True)
+class Viewing:
+    """What was played and written."""
+
+    episodes: list[dict[str, Any]]
+    """Number, return, length, the workload's own measures and `end` of each: what `hotloop watch --json` prints."""
+    files: tuple[Path, ...] = ()
+    """What was written: a page, or a video and a folder of pictures."""
+    frames: int = 0
+    """Pictures in the video, or in the folder."""
+    cut: bool = False
+    """Whether `max_frames` ended it."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended it."""
+
+
+Each = Callable[["Episode"], None]
+
+
+def watch(
+    run_dir: str | Path,
+    *,
+    episodes: int = 1,
+    seed: int = 0,
+    video: str | Path | None = None,
+    frames: str | Path | None = None,
+    html: str | Path | None = None,
+    speed: float = 1.0,
+    fps: float | None = None,
+    max_frames: int = 10_000,
+    trust: bool = False,
+    each: Each = lambda episode: None,
+) -> Viewing:
+    """Play episodes of a run's best agent, acting greedily: return, length and the workload's own measures of each.
+
+    `video` names a `.mp4` or `.gif` file, `frames` a folder for one PNG per moment, `html` a page of the first episode
+    (envs with one: sfc); without them nothing is drawn. A video shows `fps` env steps per second, or `speed` times as
+    many as look natural, and ends after `max_frames`. Episode i of a seed is the first one of env i in `evaluate` with
+    that seed. `each` is given every episode as soon as it has ended or was cut.
+    """
+    _require_sense(episodes=episodes, max_frames=max_frames, speed=speed, fps=fps)
+    agent, env = _agent_and_env(run_dir, trust)
+    from hotloop.viewing.frames import Recorder
+    from hotloop.viewing.html import Watched, require_page, write_page
+    from hotloop.viewing.play import play_episodes
+
+    if html is not None:
+        require_page(env.id)
+        watched = Watched(agent)
+        moments = play_episodes(watched, env, episodes, seed, trust=trust, pictures=True)
+        return Viewing(_kept([write_page(moments, watched, Path(html))], each), (Path(html),))
+    if video is None and frames is None:
+        return Viewing(_kept(play_episodes(agent, env, episodes, seed, trust=trust, pictures=False), each))
+    film, folder = (None if name is None else Path(name) for name in (video, frames))
+    with Recorder(film, folder, speed, fps) as recorder:
+        moments = play_episodes(agent, env, episodes, seed, trust=trust, pictures=True)
+        kept = _kept(recorder.take(moments, max_frames), each)
+    return Viewing(kept, tuple(path for path in (film, folder) if path), recorder.frames, recorder.cut)
+
+
+def show(
+    run_dir: str | Path,
+    *,
+    episodes: int = 1,
+    seed: int = 0,
+    speed: float = 1.0,
+    fps: float | None = None,
+    trust: bool = False,
+    each: Each = lambda episode: None,
+) -> Viewing:
+    """Play episodes of a run's best agent on this terminal, at a speed that keys change, until they end or `q` or
+    Ctrl-C is pressed. Then the terminal is as it was, and `each` is given every episode seen.
+
+    Raises `NoPictureError` for an env that has no pictures for a terminal.
+    """
+    _require_sense(episodes=episodes, speed=speed, fps=fps)
+    agent, env = _agent_and_env(run_dir, trust)
+    from hotloop.viewing.play import play_episodes
+    from hotloop.viewing.scenes import DRAWERS
+    from hotloop.viewing.screen import Pace, Screen, colours_of
+    from hotloop.viewing.terminal import Player
+
+    if env.id not in DRAWERS:
+        raise NoPictureError(f"`{env.id}` has no picture for the terminal", "`--video FILE.mp4` shows it")
+    natural, interrupted = DRAWERS[env.id].fps, False
+    with Screen() as screen:
+        player = Player(screen, Pace(natural, fps / natural if fps else speed), colours_of(os.environ))
+        try:
+            player.show(play_episodes(agent, env, episodes, seed, trust=trust, pictures=True), episodes)
+        except KeyboardInterrupt:
+            interrupted = True
+    for episode in player.seen.values():
+        each(episode)
+    return Viewing([episode.as_data() for episode in player.seen.values()], interrupted=interrupted)
+
+
+def _require_sense(speed: float, fps: float | None, **counts: int) -> None:
+    for name, count in counts.items():
+        if count < 1:
+            flag = name.replace("_", "-")
+            raise SettingsError(f"`--{flag}` is {count}, expected at least 1", f"`--{flag} 1`")
+    for name, value in (("speed", speed), ("fps", fps)):
+        if value is not None and not (math.isfinite(value) and 0 < value <= 1e6):
+            raise SettingsError(f"`--{name}` is {value}, expected above 0", "`--speed 2` plays twice as fast")
+
+
+def _agent_and_env(run_dir: str | Path, trust: bool) -> tuple[Policy, EnvSettings]:
+    from hotloop.algos.registry import settings_of
+    from hotloop.loop.agents import load_agent
+    from hotloop.runs.directory import Run
+
+    run = Run.open(run_dir)
+    settings = settings_of(run, trust)
+    return load_agent(run, settings).as_policy(), settings.env
+
+
+def _kept(moments: Iterable[Episode], each: Each) -> list[dict[str, Any]]:
+    """Every episode once, as far as it came; all moments of an episode are the same object."""
+    kept: list[dict[str, Any]] = []
+    last: Episode | None = None
+    for last in moments:
+        if last.end:
+            kept.append(last.as_data())
+            each(last)
+    if last is not None and not last.end:
+        kept.append(last.as_data())
+        each(last)
+    return kept
