@@ -121,7 +121,8 @@ def unknown_key(root: Any, path: str, source: str) -> SettingsError:
         hint = f"did you mean `{near}`? "
     name = getattr(root, "algorithm", None)
     verb = f"`hotloop settings {name}`" if isinstance(name, str) else "`hotloop settings`"
-    return SettingsError(f"unknown setting `{path}` in {source}", hint + f"{verb} lists every setting")
+    hint += f"{verb} lists every setting"
+    return SettingsError(f"unknown setting `{path}` in {source}", hint, kind="unknown", key=path)
 
 
 @dataclass(frozen=True)
