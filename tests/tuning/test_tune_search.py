@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from hotloop.algos.registry import settings_from_words
 from hotloop.cli import tune as verb
-from hotloop.cli.arguments import settings_from_words
 from hotloop.cli.main import main
 from hotloop.comparison.jobs import Job
 from hotloop.core.errors import HotloopError, MissingExtraError

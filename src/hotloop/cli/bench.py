@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
 from hotloop.cli.console import Bar, print_table
-from hotloop.core.program import use_one_thread
+from hotloop.core.program import load_average, use_one_thread
 from hotloop.core.terminal import print_line
 
 
@@ -52,13 +52,13 @@ def _peers(arguments: Namespace) -> None:
 
     parts, names = libraries.split_names(arguments.names)
     found = libraries.find_libraries(names, arguments.python_jax)
-    asked, results = (arguments.seconds, arguments.rounds, arguments.env_steps), []
+    results: list[Any] = []
+    asked = arguments.seconds, arguments.rounds, arguments.env_steps
     for total, part in bench_peers.compare_peers(found.libraries, parts, *asked):
         with Bar(total, arguments.quiet) as bar:
             results += bar.collect(part)
     rows = [result for result in results if not isinstance(result, str)]
-    failed = [result for result in results if isinstance(result, str)]
-    notes = [*[f"{name}: {advice}" for name, advice in found.missing.items()], *failed]
+    notes = [*found.notes, *[result for result in results if isinstance(result, str)]]
     _answer(rows, bench_peers.draw_peers, [*notes, *bench_peers.remarks(rows)], arguments.json, notes=notes)
 
 
@@ -72,8 +72,6 @@ def _workers(arguments: Namespace) -> None:
 
 
 def _answer(rows: list[Any], draw: Any, lines: list[str], as_json: bool, **more: Any) -> None:
-    from hotloop.proof.speed import load_average
-
     if as_json:
         print_json({"load_average": load_average(), "rows": [row.as_data() for row in rows], **more})
     else:

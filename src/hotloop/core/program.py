@@ -85,6 +85,11 @@ def use_one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
+def load_average() -> list[float]:
+    """Of the machine, over 1, 5 and 15 minutes: what figures measured now are worth. Empty where nobody knows."""
+    return [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else []
+
+
 def _show_warnings_once() -> None:
     """Each with its own text once; envs are made anew again and again, and Python would show theirs every time."""
     show, shown = warnings.showwarning, set[tuple[str, type[Warning]]]()

@@ -24,6 +24,7 @@ from rich.table import Table
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings
+from hotloop.core import program
 from hotloop.core.errors import LaneError, SettingsError
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.compiling import compile_function, require_compiler
@@ -107,7 +108,7 @@ def remarks(rows: Sequence[LaneRow]) -> list[str]:
     refused = {pair for row in rows for pair in row.refused.items()}
     verdicts = [verdict for row in rows for verdict in row.verdicts]
     agreed = f"`auto` agrees with {sum(verdict.agrees for verdict in verdicts)} of {len(verdicts)} measurements"
-    agreed += f"; load average {speed.load_average()}"
+    agreed += f"; load average {program.load_average()}"
     return [*[f"{lane} refuses: {reason}" for lane, reason in refused], agreed]
 
 

@@ -87,7 +87,7 @@ def losses(rows: Sequence[PeerRow]) -> list[str]:
 
 def remarks(rows: Sequence[PeerRow]) -> list[str]:
     behind = losses(rows)
-    ahead = f"hotloop is ahead in {len(rows) - len(behind)} of {len(rows)}; load average {speed.load_average()}"
+    ahead = f"hotloop is ahead in {len(rows) - len(behind)} of {len(rows)}; load average {program.load_average()}"
     return [ahead, *[f"behind: {sentence}" for sentence in behind]]
 
 

@@ -10,7 +10,6 @@ one it leaves out what others took.
 from __future__ import annotations
 
 import gc
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,11 +27,6 @@ UNCOUNTED = 2
 WARM_UP_SECONDS = 0.1
 MIN_PAIRS = 7
 MAX_PAIRS = 301
-
-
-def load_average() -> list[float]:
-    """Of the machine, over 1, 5 and 15 minutes: what figures measured now are worth. Empty where nobody knows."""
-    return [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else []
 
 
 @dataclass(frozen=True)
