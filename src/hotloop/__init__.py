@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
     from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
+    from hotloop.algos.registry import preset as preset
     from hotloop.api import evaluate as evaluate
     from hotloop.api import load as load
-    from hotloop.api import preset as preset
     from hotloop.api import report_page as report_page
     from hotloop.api import resume as resume
     from hotloop.api import train as train
@@ -38,7 +38,7 @@ _HOMES = {
     "evaluate": "api",
     "export_agent": "export.agent_files",
     "load": "api",
-    "preset": "api",
+    "preset": "algos.registry",
     "prove": "proof.run",
     "report": "reporting.make",
     "report_page": "api",

@@ -9,7 +9,8 @@ from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-from hotloop.algos.registry import RunSettings, class_of
+from hotloop.algos.registry import RunSettings
+from hotloop.algos.registry import preset as preset
 from hotloop.algos.registry import settings_of as settings_of
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import RunError, SettingsError
@@ -25,17 +26,7 @@ from hotloop.loop.contract import Progress
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
 from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import require_resumable
-from hotloop.presets import settings_tree
 from hotloop.runs.directory import Run
-
-
-def preset(name: str, **overrides: Any) -> RunSettings:
-    """The settings of a preset or a TOML file, with overrides.
-
-    settings = hotloop.preset("cartpole-dqn", seed=1, env={"num_envs": 8}, network={"hidden": [128, 128]})
-    """
-    tree = merge(settings_tree(name), overrides)
-    return build(class_of(tree), tree, source=name)
 
 
 def train(settings: RunSettings, *, label: str = "", progress: Progress | None = None) -> dict[str, Any]:

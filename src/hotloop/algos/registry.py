@@ -39,6 +39,15 @@ def class_of(tree: Mapping[str, Any]) -> type[RunSettings]:
     return settings_class(tree.get("algorithm", "dqn"))
 
 
+def preset(name: str, **overrides: Any) -> RunSettings:
+    """The settings of a preset or a TOML file, with overrides.
+
+    settings = hotloop.preset("cartpole-dqn", seed=1, env={"num_envs": 8}, network={"hidden": [128, 128]})
+    """
+    tree = merge(settings_tree(name), overrides)
+    return build(class_of(tree), tree, source=name)
+
+
 def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     """A preset or TOML file with overrides: `["--seed", "3", "--env.num-envs", "8"]`.
 

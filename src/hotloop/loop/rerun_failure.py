@@ -21,18 +21,17 @@ from hotloop.lanes.nonfinite import FailedUpdate, Named, tensors_of_batch, tenso
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.q_objective import QObjective
 from hotloop.loop.collector import ANSWERED
-from hotloop.loop.failure import FOLDER
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
 from hotloop.runs import checkpoint
-from hotloop.runs.directory import Run
+from hotloop.runs.directory import FAILURE, Run
 from hotloop.runs.files import require_real_folder
 
 
 def repeat_failure(run: Run) -> dict[str, Any]:
     """What each tensor of the failed update is, up to the first that is not finite: what `debug-nan` prints."""
-    folder = run.path / FOLDER
+    folder = run.path / FAILURE
     require_real_folder(folder)
     if not folder.is_dir():
         what = "is finished and has no failed update" if run.finished else "has no failed update"
@@ -78,7 +77,7 @@ def _described(name: str, tensor: Tensor) -> dict[str, Any]:
 
 def _tensors(failed: FailedUpdate, meta: dict[str, Any]) -> Named:
     tree = meta["settings"]
-    settings = build(class_of(tree), tree, source=FOLDER)
+    settings = build(class_of(tree), tree, source=FAILURE)
     objective, network = _objective_and_network(settings, meta)
     if failed.update == 0:
         return _state_and_answers(network, failed)

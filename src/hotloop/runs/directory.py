@@ -34,6 +34,8 @@ from hotloop.runs.files import (
 )
 
 SETTINGS, ABOUT, RESULT, EVENTS, LOCK = "settings.toml", "run.json", "result.json", "events.jsonl", "lock"
+FAILURE = "failure"
+"""The folder of an update whose numbers were not finite, where there was one."""
 _JUDGED = ("episodes", "mean_return", "std_return")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
 

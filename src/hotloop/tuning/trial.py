@@ -13,9 +13,8 @@ from hotloop.comparison.arms import Arm
 from hotloop.comparison.jobs import Job, job_at, run_jobs
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.export.follow import Once, Tail
-from hotloop.loop.failure import FOLDER as FAILURE
 from hotloop.runs import lock
-from hotloop.runs.directory import LOCK, Run
+from hotloop.runs.directory import FAILURE, LOCK, Run
 from hotloop.tuning.study import Plan
 
 LOOK_SECONDS = 0.3
