@@ -81,7 +81,7 @@ def allowed(part: str) -> set[str]:
     if part in ONLY:
         return ONLY[part] | ({part} if part != "proof/reference" else set())
     below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
-    return below | {part} | ({"presets"} if LEVEL[part] >= LEVEL["proof"] else set())
+    return below | {part} | ({"presets"} if LEVEL[part] >= LEVEL["algos"] else set())
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

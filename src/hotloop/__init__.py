@@ -1,45 +1,70 @@
 """Hotloop: train deep-RL agents at the speed of the machine, see where the time goes, prove the fast version right.
 
-settings = hotloop.preset("cartpole-dqn", seed=1)
-result = hotloop.train(settings)
-agent = hotloop.load(result["run"])
-action = agent.act(observation)
+    settings = hotloop.preset("cartpole-dqn", seed=1)
+    result = hotloop.train(settings)
+    agent = hotloop.load(result["run"])
+    action = agent.act(observation)
+
+What the command line does is a function here: `train`, `resume`, `evaluate`, `watch`, `report`, `export_agent`, `tune`,
+`diagnose`, `prove`, `compare`. Packages are nouns (`hotloop.comparison`), so that no function is hidden by one.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
     from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-    from hotloop.api import HotloopError as HotloopError
+    from hotloop.algos.registry import preset as preset
     from hotloop.api import evaluate as evaluate
     from hotloop.api import iterate as iterate
     from hotloop.api import load as load
-    from hotloop.api import preset as preset
     from hotloop.api import report_page as report_page
     from hotloop.api import resume as resume
     from hotloop.api import train as train
+    from hotloop.comparison.compare import compare as compare
+    from hotloop.core.errors import HotloopError as HotloopError
+    from hotloop.diagnosis.diagnose import diagnose as diagnose
+    from hotloop.export.agent_files import export_agent as export_agent
+    from hotloop.proof.run import prove as prove
+    from hotloop.reporting.make import report as report
+    from hotloop.tuning.search import tune as tune
+    from hotloop.viewing.watch import show as show
+    from hotloop.viewing.watch import watch as watch
 
-__all__ = [
-    "DQNSettings",
-    "HotloopError",
-    "PPOSettings",
-    "evaluate",
-    "iterate",
-    "load",
-    "preset",
-    "report_page",
-    "resume",
-    "train",
-]
+_HOMES = {
+    "DQNSettings": "algos.dqn_settings",
+    "HotloopError": "core.errors",
+    "PPOSettings": "algos.ppo_settings",
+    "compare": "comparison.compare",
+    "diagnose": "diagnosis.diagnose",
+    "evaluate": "api",
+    "export_agent": "export.agent_files",
+    "iterate": "api",
+    "load": "api",
+    "preset": "algos.registry",
+    "prove": "proof.run",
+    "report": "reporting.make",
+    "report_page": "api",
+    "resume": "api",
+    "show": "viewing.watch",
+    "train": "api",
+    "tune": "tuning.search",
+    "watch": "viewing.watch",
+}
+"""Public name -> the module it is defined in, which is imported when the name is first asked for: `import hotloop` and
+`hotloop --help` load neither PyTorch nor numba."""
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Import PyTorch only when something is asked for, so that `hotloop --help` answers at once."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'hotloop' has no attribute {name!r}")
-    from hotloop import api
+    return getattr(importlib.import_module(f"hotloop.{_HOMES[name]}"), name)
 
-    return getattr(api, name)
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -13,7 +13,9 @@ from torch import nn
 
 from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-from hotloop.algos.registry import RunSettings, class_of
+from hotloop.algos.registry import RunSettings
+from hotloop.algos.registry import preset as preset
+from hotloop.algos.registry import settings_of as settings_of
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.rng import derive_seed, derive_seeds
@@ -31,14 +33,7 @@ from hotloop.loop.iterate import Iteration, to_the_end
 from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import extend, require_resumable
 from hotloop.loop.running import Claim, Rows
-from hotloop.presets import settings_tree
 from hotloop.runs.directory import Run
-
-
-def preset(name: str, **overrides: Any) -> RunSettings:
-    """The settings of a preset or a TOML file, with keyword overrides (`env={"num_envs": 8}` for nested ones)."""
-    tree = merge(settings_tree(name), overrides)
-    return build(class_of(tree), tree, source=name)
 
 
 def train(
@@ -94,6 +89,8 @@ def resume(
 
     `total_env_steps` lets a run go on to more env steps than it was begun for, finished or not: its intervals stay
     what they were, its schedules at their end, and it need not end as a run that was longer from the start.
+        result = hotloop.resume("runs/cartpole-dqn-20260101-120000")
+
     Where its settings.toml was changed since, that is refused, unless `accept_changes` says that it is meant.
     """
     run = Run.open(run_dir)
@@ -184,7 +181,11 @@ def _display(verbose: bool, progress: Progress | None) -> Iterator[Progress]:
 
 
 def load(run_dir: str | Path) -> Agent | ActorAgent | GraphAgent:
-    """The best agent of a run so far: `load(run).act(obs)`. Runs no code of the run's env."""
+    """The best agent of a run so far. Runs no code of the run's env.
+
+    agent = hotloop.load("runs/cartpole-dqn-20260101-120000")
+    action = agent.act(observation)
+    """
     run = Run.open(run_dir)
     return load_agent(run, settings_of(run, trust=False))
 
@@ -199,9 +200,15 @@ def evaluate(
     env: dict[str, Any] | None = None,
     look_on: Callable[[Any, Array], VecEnv] | None = None,
 ) -> dict[str, Any]:
-    """Fresh greedy episodes with a run's best agent, or with another `policy` of its env: `random`, or a rule that the
-    env brings along; then `source` may be a preset too. `env` changes settings of the env (`{"options": {...}}`).
-    `look_on` is given the envs and how many episodes each plays, and returns the envs to play in."""
+    """Play fresh greedy episodes with a run's best agent, or with another policy of its env.
+
+        hotloop.evaluate("runs/cartpole-dqn-20260101-120000", episodes=20)["mean_return"]
+        hotloop.evaluate("sfc-dqn", policy="heuristic")  # a preset: the policy needs no run
+
+    `policy` is `random`, or a rule that the env brings along. `env` changes settings of the env
+    (`{"options": {...}}`). `look_on` is given the envs and how many episodes each plays, and returns the envs to play
+    in. Without `trust` no code of the run's env is imported.
+    """
     if episodes < 1:
         raise SettingsError(f"`episodes` is {episodes}, expected at least 1")
     run = None if policy and not Path(source).is_dir() else Run.open(source)
@@ -224,12 +231,10 @@ def evaluate(
 
 
 def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False) -> str:
-    """One self-contained HTML page of a run, as `hotloop report` writes it."""
+    """The text of the page that `hotloop.report` writes, unwritten.
+
+    page = hotloop.report_page("runs/cartpole-dqn-20260101-120000", frames=False)
+    """
     from hotloop.reporting.make import make_report
 
     return make_report(run_dir, frames=frames, trust=trust).html
-
-
-def settings_of(run: Run, trust: bool) -> RunSettings:
-    tree = run.settings()
-    return build(class_of(tree), tree | {"trust": trust}, source=str(run.path / "settings.toml"))

@@ -7,16 +7,21 @@ from typing import Any
 import pytest
 from tests.comparison.synthetic_runs import make_arm, write_run
 
+from hotloop.comparison import arms
 from hotloop.comparison.arms import Arm, parse_arms, split_words
 from hotloop.core.errors import SettingsError
 
 
-def resolve(source: str, words: Sequence[str]) -> dict[str, Any]:
-    return {"source": source, "words": list(words)}
+@pytest.fixture(autouse=True)
+def _any_name_is_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tree_from_words(source: str, words: Sequence[str]) -> dict[str, Any]:
+        return {"source": source, "words": list(words)}
+
+    monkeypatch.setattr(arms, "tree_from_words", tree_from_words)
 
 
 def parse(*texts: str, common: Sequence[str] = ()) -> list[Arm]:
-    return parse_arms(texts, common, resolve)
+    return parse_arms(texts, common)
 
 
 def test_an_arm_is_called_by_its_words_unless_a_label_stands_in_front() -> None:

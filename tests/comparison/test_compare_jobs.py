@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.comparison.synthetic_runs import make_arm, write_run
 
-from hotloop.cli.arguments import settings_from_words
+from hotloop.algos.registry import settings_from_words
 from hotloop.comparison.arms import Arm, parse_arms
 from hotloop.comparison.jobs import default_folder, plan_jobs
 from hotloop.core.errors import RunError
@@ -63,7 +63,7 @@ def test_the_default_folder_follows_from_what_is_learned() -> None:
 
 
 def arms_of(*texts: str) -> list[Arm]:
-    return parse_arms(texts, [], lambda source, words: make_arm(source).settings)
+    return parse_arms(texts, [])
 
 
 def test_finished_runs_are_an_arm_by_run_by_folder_or_by_the_comparison_they_came_from(run_folder: Path) -> None:

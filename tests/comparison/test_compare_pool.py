@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.comparison.synthetic_runs import make_arm
 
-from hotloop.comparison.jobs import ONE_THREAD, Job, run_jobs
+from hotloop.comparison.jobs import Job, run_jobs
+from hotloop.core.program import ONE_THREAD
 
 
 def job(folder: Path, seed: int, program: str) -> Job:

@@ -26,8 +26,9 @@ from hotloop.comparison.report import (
     write_part,
     write_table,
 )
-from hotloop.comparison.verdict_text import arm_rows, as_rich
+from hotloop.comparison.verdict_text import arm_rows
 from hotloop.core.errors import SettingsError
+from hotloop.render.tables import as_rich
 
 QUESTION = Question("hotloop compare a 'b|c' --seeds 2", "mean_return", 50.0, 2, workers=2, cores=4)
 

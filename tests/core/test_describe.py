@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.core.settings import describe, field_docs, field_types, leaf_types
+from hotloop.core.describe import describe, field_docs
+from hotloop.core.settings import field_types, leaf_types
 
 ROWS = describe(DQNSettings)
 

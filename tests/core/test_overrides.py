@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.errors import SettingsError
-from hotloop.core.overrides import parse_overrides
+from hotloop.core.overrides import as_words, parse_overrides
 from hotloop.core.settings import build, leaf_types
 
 
@@ -111,8 +111,31 @@ def test_a_whole_table_and_one_of_its_entries_do_not_go_together():
 
 
 def test_the_error_names_the_flag_and_what_was_expected():
-    with pytest.raises(SettingsError, match=r"`--batch-size` got 2 values, expected a whole number"):
+    with pytest.raises(SettingsError, match=r"`--batch-size` got 2 values, expected a whole number") as raised:
         tree_of("--batch-size 1 2")
+    assert (raised.value.kind, raised.value.key) == ("count", "batch_size")
+
+
+def test_the_error_of_an_unknown_setting_has_its_name_for_who_may_know_better():
+    with pytest.raises(SettingsError) as raised:
+        tree_of("--env.num-enfs 3")
+    assert (raised.value.kind, raised.value.key) == ("unknown", "env.num_enfs")
+
+
+def test_a_tree_becomes_the_words_that_are_read_as_that_tree():
+    tree = {
+        "double": False,
+        "gamma": 0.9,
+        "total_env_steps": 30_000,
+        "network": {"hidden": [64, 8]},
+        "env": {"id": "snake", "options": {"max_steps": 5, "offset": -1}},
+    }
+    words = as_words(tree)
+    assert words[:4] == ["--double", "false", "--gamma", "0.9"]
+    assert "--env.options.offset=-1" in words
+    read = parse_overrides(words, DQNSettings)
+    assert build(DQNSettings, read) == build(DQNSettings, tree)
+    assert as_words(["--double", "false"]) == ["--double", "false"]
 
 
 flags = st.sampled_from([f"--{key}" for key in leaf_types(DQNSettings)])

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import hotloop
+from hotloop.core.describe import describe
 from hotloop.core.errors import HotloopError
-from hotloop.core.settings import describe, flatten, merge
+from hotloop.core.settings import flatten, merge
 from hotloop.runs.events import read_events
 
 BASE: dict[str, Any] = {

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import hotloop
+from hotloop.core.describe import describe
 from hotloop.core.errors import HotloopError
-from hotloop.core.settings import as_tree, describe, flatten, merge
+from hotloop.core.settings import as_tree, flatten, merge
 from hotloop.runs.events import read_events
 
 # A base on which every part is in use: schedules move, replay is prioritised, the network has atoms and noise.

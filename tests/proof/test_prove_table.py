@@ -7,7 +7,7 @@ from rich.console import Console
 from hotloop.proof import speed
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.equivalence import Equality
-from hotloop.proof.run import WIDTH, draw, prove
+from hotloop.proof.run import draw, prove_case
 from hotloop.proof.speed import Speed
 
 KEYS = ["case", "kind", "equal", "max_error", "tolerance", "speedup", "low", "high", "seconds", "peak_bytes"]
@@ -21,7 +21,7 @@ def make_case(error: float, kind="exact", growth=None) -> Case:
 
 
 def test_a_row_has_the_promised_keys_and_is_json():
-    row = prove(make_case(1e-4), seconds=0.01).as_data()
+    row = prove_case(make_case(1e-4), seconds=0.01).as_data()
     assert list(row) == [*KEYS, "allocations", "growth"]
     assert json.loads(json.dumps(row)) == row
     assert row["case"] == "family/variant/eager/n1"
@@ -33,7 +33,7 @@ def test_a_row_has_the_promised_keys_and_is_json():
 
 
 def test_a_case_that_is_not_equal_has_no_speed():
-    row = prove(make_case(1e-2), seconds=0.01)
+    row = prove_case(make_case(1e-2), seconds=0.01)
     data = row.as_data()
     assert row.equal is False
     assert data["max_error"] == 1e-2
@@ -67,7 +67,7 @@ def test_the_calls_that_are_compared_are_the_calls_that_are_timed(monkeypatch):
 
     monkeypatch.setattr(speed, "measure", measure)
     built = Built(reference, fast, compare, further=lambda: Equality(0.0, ""), tape=Playing())
-    prove(Case("family", "n1", lambda: built), seconds=0.01)
+    prove_case(Case("family", "n1", lambda: built), seconds=0.01)
     assert made[:5] == ["fast", "reference", "2 against 1", "the tape ends", "timed"]
 
 
@@ -79,15 +79,15 @@ def test_every_call_of_several_is_compared():
 
 def test_a_wrong_answer_of_a_timed_call_is_not_outweighed_by_a_further_check():
     built = Built(int, int, lambda mine, theirs: Equality(1.0, "loss"), further=lambda: Equality(0.0, ""))
-    assert prove(Case("family", "n1", lambda: built), seconds=0.01).equal is False
+    assert prove_case(Case("family", "n1", lambda: built), seconds=0.01).equal is False
 
 
 def test_an_infinite_error_is_null_in_json():
-    assert prove(make_case(float("inf")), seconds=0.01).as_data()["max_error"] is None
+    assert prove_case(make_case(float("inf")), seconds=0.01).as_data()["max_error"] is None
 
 
 def test_equality_is_null_where_it_is_not_promised_and_the_speed_is_still_told():
-    data = prove(make_case(0.5, kind="changes-learning"), seconds=0.01).as_data()
+    data = prove_case(make_case(0.5, kind="changes-learning"), seconds=0.01).as_data()
     assert data["equal"] is None
     assert data["max_error"] == 0.5
     assert data["speedup"] > 0
@@ -97,15 +97,15 @@ def test_growth_is_time_per_unit():
     def growth() -> Growth:
         return Growth(lambda: sum(range(500)), lambda: sum(range(5000)), 10.0, "N 500", "5000")
 
-    data = prove(make_case(0.0, growth=growth), seconds=0.01).as_data()
+    data = prove_case(make_case(0.0, growth=growth), seconds=0.01).as_data()
     assert data["growth"]["from"] == "N 500"
     assert data["growth"]["to"] == "5000"
     assert data["growth"]["factor"] > 0
 
 
 def test_the_table_shows_every_number_in_full():
-    rows = [prove(make_case(error), seconds=0.01) for error in (1e-4, 1e-2)]
-    console = Console(width=WIDTH, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    rows = [prove_case(make_case(error), seconds=0.01) for error in (1e-4, 1e-2)]
+    console = Console(width=240, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(draw(rows))
     console.file.close()
     text = console.export_text()

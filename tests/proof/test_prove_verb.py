@@ -7,6 +7,7 @@ import pytest
 
 from hotloop.cli import prove as verb
 from hotloop.core.errors import SettingsError
+from hotloop.core.program import ONE_THREAD
 from hotloop.proof import registry
 from hotloop.proof.case import Built, Case
 from hotloop.proof.equivalence import Equality
@@ -15,7 +16,7 @@ from hotloop.proof.registry import Registry
 
 @pytest.fixture(autouse=True)
 def _same_environment(monkeypatch):
-    for name in (*verb.ONE_THREAD, "KINETO_LOG_LEVEL", "TORCH_CPP_LOG_LEVEL"):
+    for name in (*ONE_THREAD, "KINETO_LOG_LEVEL", "TORCH_CPP_LOG_LEVEL"):
         monkeypatch.setenv(name, os.environ.get(name, "1"))
 
 

@@ -9,10 +9,10 @@ import pytest
 from tests.reporting.written_runs import write_run
 
 from hotloop import api
-from hotloop.cli.arguments import settings_from_words
+from hotloop.algos.registry import settings_from_words, settings_of
 from hotloop.core.settings import as_tree
 from hotloop.reporting.facts import RunFacts, read_facts
-from hotloop.reporting.reproduce import reproduce, settings_of
+from hotloop.reporting.reproduce import reproduce
 from hotloop.runs.directory import Run
 
 
@@ -77,4 +77,4 @@ def test_settings_of_another_version_are_told_rather_than_guessed(tmp_path):
 
 def test_a_run_is_not_trusted_by_what_its_own_file_says(tmp_path):
     path = write_run(tmp_path / "run", trust=True)
-    assert settings_of(read_facts(path), trust=False).trust is False
+    assert settings_of(read_facts(path).run, trust=False).trust is False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -13,8 +15,9 @@ from typing import Any
 
 import pytest
 
+import hotloop
+from hotloop.algos.registry import settings_from_words
 from hotloop.cli import tune as verb
-from hotloop.cli.arguments import settings_from_words
 from hotloop.cli.main import main
 from hotloop.comparison.jobs import Job
 from hotloop.core.errors import HotloopError, MissingExtraError
@@ -190,6 +193,36 @@ def test_a_failed_trial_is_told_and_the_others_count(children: Any, capsys: pyte
         ("finished", ""),
     ]
     assert {path.name for path in Path("there/trial-0001").iterdir()} == {"seed-0", "seed-1"}
+
+
+def test_a_trial_whose_numbers_ran_away_tells_the_sampler_that_its_place_is_bad(children: Any) -> None:
+    """Known by the update that its run kept; another failure says nothing about the settings."""
+
+    def child(job: Job, watch: Watch) -> None:
+        job.status, job.error = "failed", "what a run may say of a NaN"
+        if job.path.parent.name == "trial-0000":
+            (job.path / "failure").mkdir(parents=True)
+
+    children(child)
+    assert verb.run([*WORDS, "--trials", "2", "--quiet"]) == 1
+    with contextlib.closing(sqlite3.connect("there/study.db")) as study:
+        assert study.execute("select state from trials order by number").fetchall() == [("PRUNED",), ("FAIL",)]
+
+
+def test_from_python_the_search_returns_what_it_found(children: Any) -> None:
+    children(lambda job, watch: pretend(job, watch, [gamma_of(job)] * 2))
+    said: list[str] = []
+    found = hotloop.tune(
+        "cartpole-dqn", search=["gamma=0.1..0.9"], trials=2, overrides={"n_step": 1}, storage="there", say=said.append
+    )
+    assert found.best is not None
+    assert found.best.value == max(row.value or 0.0 for row in found.rows)
+    assert f"--n-step 1 --gamma {found.best.values['gamma']}" in str(found.train_command)
+    assert not found.stopped
+    assert json.loads(Path("there/tune.json").read_text()) == {"schema": 1, **found.as_data()}
+    assert said[0].startswith("2 trials in there, ")
+    with pytest.raises(HotloopError, match="tune sets itself"):
+        hotloop.tune("cartpole-dqn", search=["gamma=0.1..0.9"], trials=2, overrides={"seed": 3})
 
 
 def test_an_unknown_measure_stops_the_search(children: Any) -> None:

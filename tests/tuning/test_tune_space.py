@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hotloop import api
+from hotloop.algos.registry import settings_from_words
 from hotloop.cli import tune as verb
-from hotloop.cli.arguments import settings_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import as_tree
 from hotloop.tuning.space import Choices, Span, check_space, of_preset, parse_search, words_of
@@ -100,7 +100,7 @@ def test_mistakes_are_told_with_what_was_meant(text: str, expected: str) -> None
 def test_values_that_no_run_could_have_are_refused_at_once(texts: list[str], expected: str) -> None:
     space = [parse(text) for text in texts]
     with pytest.raises(SettingsError) as raised:
-        check_space(space, "cartpole-dqn", [], verb._resolve)
+        check_space(space, "cartpole-dqn", [])
     assert expected in str(raised.value)
 
 

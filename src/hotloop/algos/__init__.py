@@ -13,6 +13,7 @@ Files:
                        and running statistics
     ppo_settings.py    Every setting of the actor-critic family: PPO, and A2C as `policy_loss = "plain"` with one
                        epoch
-    registry.py        Which settings belong to which algorithm
+    registry.py        The settings of a run, wherever they come from: a preset with overrides, words of a command
+                       line, a run's directory
     run_settings.py    What every algorithm's runs have: evaluations and checkpoints
 """

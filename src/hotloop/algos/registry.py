@@ -1,15 +1,22 @@
-"""Which settings belong to which algorithm."""
+"""The settings of a run, wherever they come from: a preset with overrides, words of a command line, a run's directory.
+
+Imports no PyTorch, so that a typo in a preset's name is answered at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import build
+from hotloop.core.overrides import parse_overrides
+from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.values import nearest, shortened
+from hotloop.envs.registry import refuse_untrusted, with_whole_path
+from hotloop.envs.user_files import require_class
+from hotloop.presets import settings_tree
 from hotloop.runs.directory import SETTINGS, Run
 
 RunSettings = DQNSettings | PPOSettings
@@ -30,6 +37,36 @@ def settings_class(name: Any) -> type[RunSettings]:
 def class_of(tree: Mapping[str, Any]) -> type[RunSettings]:
     """The settings class of a tree, by its `algorithm`."""
     return settings_class(tree.get("algorithm", "dqn"))
+
+
+def preset(name: str, **overrides: Any) -> RunSettings:
+    """The settings of a preset or a TOML file, with overrides.
+
+    settings = hotloop.preset("cartpole-dqn", seed=1, env={"num_envs": 8}, network={"hidden": [128, 128]})
+    """
+    tree = merge(settings_tree(name), overrides)
+    return build(class_of(tree), tree, source=name)
+
+
+def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
+    """A preset or TOML file with overrides: `["--seed", "3", "--env.num-envs", "8"]`.
+
+    An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
+    must be allowed with `--trust`.
+    """
+    tree = settings_tree(name)
+    cls = class_of(tree)
+    build(cls, tree, source=name)  # a mistake in the file is told as the file's
+    overrides = parse_overrides(words, cls)
+    settings = build(cls, merge(tree, overrides), source="the command line")
+    require_class(settings.env.id)
+    if "id" not in overrides.get("env", {}) and not settings.trust:
+        refuse_untrusted(settings.env.id)
+    return with_whole_path(settings)
+
+
+def tree_from_words(name: str, words: Sequence[str]) -> dict[str, Any]:
+    return as_tree(settings_from_words(name, words))
 
 
 def settings_of(run: Run, trust: bool = False, tree: Mapping[str, Any] | None = None) -> RunSettings:

@@ -40,28 +40,16 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
-    """A preset or TOML file with overrides: `["--seed", "3", "--env.num-envs", "8"]`. Imports no PyTorch: a typo is
-    answered at once.
+    """A preset or TOML file with overrides; what that takes is imported now, so that `--help` answers at once."""
+    from hotloop.algos import registry
 
-    An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
-    must be allowed with `--trust`.
-    """
-    from hotloop.algos.registry import class_of
-    from hotloop.core.overrides import parse_overrides
-    from hotloop.core.settings import build, merge
-    from hotloop.envs.registry import refuse_untrusted, with_whole_path
-    from hotloop.envs.user_files import require_class
-    from hotloop.presets import settings_tree
+    return registry.settings_from_words(name, words)
 
-    tree = settings_tree(name)
-    cls = class_of(tree)
-    build(cls, tree, source=name)  # a mistake in the file is told as the file's
-    overrides = parse_overrides(words, cls)
-    settings = build(cls, merge(tree, overrides), source="the command line")
-    require_class(settings.env.id)
-    if "id" not in overrides.get("env", {}) and not settings.trust:
-        refuse_untrusted(settings.env.id)
-    return with_whole_path(settings)
+
+def require_above_zero(arguments: argparse.Namespace, *names: str, hint: str = "") -> None:
+    for name in names:
+        if (value := getattr(arguments, name)) <= 0:
+            raise SettingsError(f"`--{name.replace('_', '-')}` is {value}, expected above 0", hint)
 
 
 def print_json(data: Any) -> None:

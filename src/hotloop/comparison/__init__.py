@@ -1,12 +1,12 @@
 """What a change did to learning: arms x seeds, trained side by side, judged with intervals.
 
-command -> arms (finished: runs that are there) -> jobs -> pool (trains) -> measures (reads runs) -> summary
-  -> verdict (the decision rule, from two_samples) -> words, table -> markdown, page
-  -> curves -> chart -> svg, pixels
+compare: arms (finished: runs that are there) -> jobs (trains) -> measures (reads runs, curves) -> summary
+  -> verdict (the decision rule, from statistics) -> verdict_text -> report, page
 
 Files:
     arms.py          What is compared: presets and TOML files with overrides, or runs that are there already, under
                      short labels
+    compare.py       `hotloop.compare`: from arms to trained runs, a verdict, and the files that hold it
     finished.py      Runs that are there already: named as an arm, or lying where one of the same settings and seed
                      would be trained
     jobs.py          The runs of a comparison: what is left to do, and doing it in processes of their own

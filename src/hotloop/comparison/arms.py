@@ -6,19 +6,18 @@ The words of `hotloop compare` taken apart: its own options, and each arm with t
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hotloop.algos.registry import tree_from_words
 from hotloop.comparison.finished import FoundRuns, find_runs, folder_name, holds_runs
 from hotloop.core.errors import SettingsError
+from hotloop.core.overrides import flag_of
 from hotloop.core.values import nearest
 from hotloop.presets import preset_names
-
-Resolve = Callable[[str, Sequence[str]], Mapping[str, Any]]
-"""From a preset's name and override words to the whole tree of settings; raises SettingsError."""
-
 
 HINT = (
     'an arm is a preset, a TOML file or a folder of runs, or "[LABEL=]preset --setting value", its inner quotes closed'
@@ -44,10 +43,12 @@ class Arm:
         return folder_name(self.label)
 
 
-def parse_arms(texts: Sequence[str], common: Sequence[str], resolve: Resolve) -> list[Arm]:
+def parse_arms(texts: Sequence[str], common: Sequence[str]) -> list[Arm]:
     """`[LABEL=]PRESET|FILE.toml [--any.setting VALUE ...]` or `[LABEL=]FOLDER ...`; `common` overrides come first, so
     that an arm's own win."""
-    arms = [arm for text in texts for arm in _parse(text, common, resolve)]
+    if not texts:
+        raise SettingsError("no ARM is given", "`hotloop compare --help` explains")
+    arms = [arm for text in texts for arm in _parse(text, common)]
     if common and all(arm.runs for arm in arms):
         raise SettingsError(
             "all arms are finished runs, so that no setting can be changed", "leave out what follows `--`"
@@ -56,7 +57,7 @@ def parse_arms(texts: Sequence[str], common: Sequence[str], resolve: Resolve) ->
     return _unique_labels(arms)
 
 
-def _parse(text: str, common: Sequence[str], resolve: Resolve) -> list[Arm]:
+def _parse(text: str, common: Sequence[str]) -> list[Arm]:
     label, text = _split_label(text)
     try:
         parts = shlex.split(text)
@@ -72,7 +73,7 @@ def _parse(text: str, common: Sequence[str], resolve: Resolve) -> list[Arm]:
         name = word.partition("=")[0].replace("_", "-")
         if name in OURS:
             raise SettingsError(f"the arm `{text}` sets `{name}`, which compare does itself", OURS[name])
-    return [Arm(label or short_label(source, own), source, words, resolve(source, words), named=bool(label))]
+    return [Arm(label or short_label(source, own), source, words, tree_from_words(source, words), named=bool(label))]
 
 
 def _of_runs(label: str, found: FoundRuns, text: str) -> Arm:
@@ -185,17 +186,16 @@ def _is_source(text: str, presets: Collection[str]) -> bool:
     return text in presets or text.endswith(".toml") or holds_runs(text)
 
 
-def explained(
-    resolve: Callable[[], list[Arm]], words: Sequence[str], options: Collection[str], presets: Collection[str]
-) -> list[Arm]:
-    """`resolve()`, with a hint where a mistaken setting looks like one of our options, or a value like a preset."""
+@contextmanager
+def explained(words: Sequence[str], options: Collection[str], presets: Collection[str]) -> Iterator[None]:
+    """Inside, a mistaken setting that looks like one of our options, or a value like a preset, gets a hint."""
     try:
-        return resolve()
+        yield
     except SettingsError as error:
-        if error.message.startswith("unknown setting"):
-            near = nearest("--" + error.message.split("`")[1].replace("_", "-"), list(options))
+        if error.kind == "unknown":
+            near = nearest(flag_of(error.key), list(options))
             raise SettingsError(error.message, _also(error.hint, near and f"the option `{near}`")) from None
-        if " values, expected" in error.message:
+        if error.kind == "count":
             close = [near for word in words if not word.startswith("-") and (near := nearest(word, list(presets)))]
             raise SettingsError(
                 error.message, _also(error.hint, f"the preset `{close[-1]}`" if close else None)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.registry import class_of
+from hotloop.algos.registry import settings_of
 from hotloop.core.errors import HotloopError, RunError
 from hotloop.core.program import hotloop_version
-from hotloop.core.settings import as_tree, build, flatten
+from hotloop.core.settings import as_tree, flatten
 from hotloop.presets import preset_names
 from hotloop.runs.directory import ABOUT, Run, is_run
 from hotloop.runs.files import read_json_table
@@ -56,9 +56,9 @@ def holds_runs(word: str) -> bool:
 def _found(name: str, paths: Sequence[Path]) -> FoundRuns:
     """They must be one arm: equal but for the seed."""
     by_seed: dict[Any, Path] = {}
-    first = settings_of(paths[0])
+    first = tree_of(paths[0])
     for path in paths:
-        settings = settings_of(path)
+        settings = tree_of(path)
         names = differing(settings, first)
         if names:
             raise RunError(
@@ -73,10 +73,9 @@ def _found(name: str, paths: Sequence[Path]) -> FoundRuns:
     return FoundRuns(name, tuple(by_seed[seed] for seed in ordered), first)
 
 
-def settings_of(path: Path) -> dict[str, Any]:
-    """All settings of a run, those it was not told about at their defaults."""
-    found = Run.open(path).settings()
-    return as_tree(build(class_of(found), found, source=str(path / "settings.toml")))
+def tree_of(path: Path) -> dict[str, Any]:
+    """All settings of the run at `path` as a tree."""
+    return as_tree(settings_of(Run.open(path)))
 
 
 def differing(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -114,7 +113,7 @@ class RunCache:
                 with suppress(HotloopError):  # a damaged one is no use, and no reason to stop
                     run = Run.open(path)
                     if run.finished and run.read_json(ABOUT).get("hotloop") == hotloop_version():
-                        yield path, settings_of(path)
+                        yield path, tree_of(path)
 
 
 def _folders(path: Path) -> list[Path]:

@@ -14,16 +14,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hotloop.comparison.arms import Arm
-from hotloop.comparison.finished import RunCache, differing, learning_settings, settings_of
+from hotloop.comparison.finished import RunCache, differing, learning_settings, tree_of
 from hotloop.core.errors import RunError
 from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.core.keeper import Keeper
+from hotloop.core.program import ONE_THREAD
 from hotloop.core.settings import flatten
 from hotloop.runs.directory import Run, is_run
 from hotloop.runs.files import canonical_json, explained, make_folder
@@ -60,6 +61,11 @@ def default_folder(arms: Sequence[Arm]) -> Path:
     return DEFAULT_ROOT / f"compare-{names}-{hashlib.sha256(canonical_json(trees)).hexdigest()[:8]}"
 
 
+def most_at_once(cores: int, *settings: Mapping[str, Any]) -> int:
+    """Runs of these settings that the cores have room for."""
+    return max(1, cores // max(tree["threads"] for tree in settings))
+
+
 def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None = None) -> list[Job]:
     """Seed by seed, so that what is there after a while is balanced over the arms. Finished runs under `reuse` are
     taken where they are."""
@@ -72,7 +78,7 @@ def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None 
 
 
 def _given(arm: Arm, path: Path) -> Job:
-    run, seed = Run.open(path), settings_of(path)["seed"]
+    run, seed = Run.open(path), tree_of(path)["seed"]
     if run.finished:
         return Job(arm, seed, path, (), status="finished", reused=True)
     return Job(
@@ -101,7 +107,7 @@ def job_at(path: Path, arm: Arm, seed: int) -> Job:
 
 def _require_same(run: Run, arm: Arm, seed: int) -> None:
     """A run that was there before counts only if it is what would be trained now."""
-    found = settings_of(run.path)
+    found = tree_of(run.path)
     there, now = flatten(found), flatten(arm.settings) | {"seed": seed}
     names = differing(found, arm.settings) + (["seed"] if found["seed"] != seed else [])
     if names:
@@ -112,7 +118,6 @@ def _require_same(run: Run, arm: Arm, seed: int) -> None:
         )
 
 
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _POLL_SECONDS, _PATIENCE_SECONDS = 0.1, 40.0
 _ERROR_LENGTH = 2_000
 Watch = Callable[[], None]

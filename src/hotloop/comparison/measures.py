@@ -14,8 +14,8 @@ import numpy as np
 
 from hotloop.comparison.statistics import bootstrap_interval, mean_height
 from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.timer import NOT_TRAINING
 from hotloop.core.types import Array
-from hotloop.loop.journal import NOT_TRAINING
 from hotloop.render.chart import Curve
 from hotloop.runs.directory import Run
 from hotloop.runs.events import read_events

@@ -9,10 +9,11 @@ from typing import Any
 from hotloop.comparison.measures import Against
 from hotloop.comparison.report import CURVES, Comparison, chart_of, notes
 from hotloop.comparison.verdict import Contrast
-from hotloop.comparison.verdict_text import Rows, arm_rows, details, headline, pair_rows
+from hotloop.comparison.verdict_text import arm_rows, details, headline, pair_rows
 from hotloop.core.program import hotloop_version
 from hotloop.render.chart import ON_LIGHT, as_svg
 from hotloop.render.html import STYLE, Html, element, join, section
+from hotloop.render.tables import Rows
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 

@@ -18,12 +18,13 @@ from hotloop.comparison.jobs import Job
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
 from hotloop.comparison.summary import ArmSummary, common_span, default_margin, default_threshold
 from hotloop.comparison.verdict import Contrast, contrasts
-from hotloop.comparison.verdict_text import arm_rows, as_markdown, details, pair_rows, plain, sentence
+from hotloop.comparison.verdict_text import arm_rows, details, pair_rows, sentence
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.program import hotloop_version
 from hotloop.core.settings import flatten
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
+from hotloop.render.tables import Rows, as_markdown, plain
 from hotloop.runs.files import SCHEMA, explained, finite_or_null, make_folder, write_file
 
 CURVES: Mapping[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
@@ -49,6 +50,7 @@ class Comparison:
     jobs: Sequence[Job]
     summaries: Sequence[ArmSummary]
     margin: float | None = None
+    folder: Path = Path()
 
     @property
     def failed(self) -> list[Job]:
@@ -71,8 +73,9 @@ class Comparison:
         return {name: values for name, values in rows.items() if any(value != values[0] for value in values)}
 
     def as_data(self) -> dict[str, Any]:
+        """What `compare.json` holds; numbers that are not finite are null."""
         question = self.question
-        return {
+        data = {
             "command": question.command,
             "hotloop": hotloop_version(),
             "measure": question.measure,
@@ -93,9 +96,10 @@ class Comparison:
             "differing_settings": self.differing_settings,
             "failed": [{"arm": job.arm.label, "seed": job.seed, "error": job.error} for job in self.failed],
         }
+        return dict(finite_or_null(data))
 
 
-def collect(question: Question, jobs: Sequence[Job]) -> Comparison:
+def collect(question: Question, jobs: Sequence[Job], folder: Path = Path()) -> Comparison:
     """Read what the jobs left. A run that cannot be read is a failed one."""
     arms = list({job.arm.label: job.arm for job in jobs}.values())
     runs: dict[str, list[RunMeasures]] = {arm.label: [] for arm in arms}
@@ -111,12 +115,12 @@ def collect(question: Question, jobs: Sequence[Job]) -> Comparison:
         threshold = default_threshold(summaries[0])
         summaries = [replace(summary, threshold=threshold) for summary in summaries]
     margin = default_margin(summaries[0]) if question.margin is None else question.margin
-    return Comparison(question, jobs, summaries, margin)
+    return Comparison(question, jobs, summaries, margin, folder)
 
 
 def write_files(comparison: Comparison, folder: Path) -> None:
     """`compare.json` and both curves as SVG; the page in words is `write_table`'s."""
-    data = {"schema": SCHEMA, **finite_or_null(comparison.as_data())}
+    data = {"schema": SCHEMA, **comparison.as_data()}
     write_file(folder / "compare.json", json.dumps(data, indent=2, allow_nan=False).encode() + b"\n")
     for against, name in CURVES.items():
         write_file(folder / f"{name}.svg", as_svg(chart_of(comparison, against)).encode())
@@ -170,6 +174,23 @@ def notes(comparison: Comparison) -> list[str]:
     return sentences
 
 
+def tables(comparison: Comparison) -> list[Rows]:
+    """The arms; and where there are several, each against the first."""
+    arms = arm_rows(comparison.summaries, comparison.question.measure, comparison.threshold)
+    return [rows for rows in (arms, pair_rows(comparison.contrasts, comparison.threshold)) if rows]
+
+
+def conclusions(comparison: Comparison) -> list[str]:
+    """The verdicts, how the figures came about, what failed, and where everything lies: lines for a terminal."""
+    verdicts = [
+        "\n  ".join([sentence(contrast), *details(contrast, comparison.threshold)]) + "\n"
+        for contrast in comparison.contrasts
+    ]
+    failed = [f"failed: {job.name}: {job.error}" for job in comparison.failed]
+    files = f"\n{comparison.folder}: table.md, compare.json, curve-env-steps and curve-seconds as .svg and .png"
+    return [*verdicts, *notes(comparison), *failed, files]
+
+
 _AGAINST: Mapping[Against, str] = {"env_steps": "env steps", "seconds": "training time"}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -182,8 +203,7 @@ def as_page(comparison: Comparison, pictures: Mapping[Against, str]) -> str:
         for contrast in comparison.contrasts
     ]
     parts = [
-        as_markdown(arm_rows(comparison.summaries, question.measure, threshold)),
-        as_markdown(pair_rows(comparison.contrasts, threshold)),
+        *map(as_markdown, tables(comparison)),
         "".join(verdicts),
         "".join(f"- failed: {plain(job.name)}\n" for job in comparison.failed),
         *[

@@ -1,7 +1,7 @@
 """A verdict in words: a headline, and the sentences that hold it up. What was shown to be equal and what was merely not
 seen to differ never share a word.
 
-The comparison for people: one row per arm, and one per pair, in Markdown and on a terminal.
+The rows of its tables: one per arm, and one per pair.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from hotloop.comparison.statistics import Estimate, least_seeds
 from hotloop.comparison.summary import ArmSummary
 from hotloop.comparison.verdict import Contrast, MeasureContrast, speed_of
-from hotloop.core.terminal import printable
 from hotloop.render.numbers import number_or_never, signed, tick_label
+from hotloop.render.tables import Cells, Rows
 
 
 def with_interval(estimate: Estimate) -> str:
@@ -159,11 +156,6 @@ def _to_threshold(contrast: Contrast, threshold: float) -> str:
     return f"Getting to {threshold:g} is {seconds} as fast in training seconds, {env_steps} in env steps."
 
 
-Cells = list[str]
-Rows = list[Cells]
-"""The first holds the headings."""
-
-
 def arm_rows(summaries: Sequence[ArmSummary], measure: str, threshold: float | None) -> Rows:
     name = measure.replace("_", " ")
     heading = ["arm", "seeds", f"{name} [95 %]", "over the run [95 %]"]
@@ -210,25 +202,3 @@ def _pair_cells(contrast: Contrast, area: bool, threshold: float | None) -> Cell
     if threshold is not None:
         cells += [times(contrast.seconds_ratio), times(contrast.env_steps_ratio)]
     return [*cells, times(contrast.rate_ratio)]
-
-
-def as_markdown(rows: Rows) -> str:
-    if not rows:
-        return ""
-    heading, *body = [[plain(cell) for cell in row] for row in rows]
-    lines = [heading, ["---", *["---:"] * (len(heading) - 1)], *body]
-    return "".join(f"| {' | '.join(row)} |\n" for row in lines)
-
-
-def as_rich(rows: Rows) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for place, heading in enumerate(rows[0]):
-        table.add_column(Text(printable(heading)), justify="right" if place else "left", no_wrap=True)
-    for row in rows[1:]:
-        table.add_row(*[Text(printable(cell)) for cell in row])
-    return table
-
-
-def plain(cell: str) -> str:
-    """A label must not open a column or a tag."""
-    return cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

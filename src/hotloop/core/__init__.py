@@ -1,6 +1,8 @@
 """The nouns that everything else is written in. Imports nothing of ours.
 
 Files:
+    describe.py       What every setting means, from the string under each field: as text, and as a TOML file to start
+                      from
     errors.py         What a user can get wrong, as one small tree
     graph_kernels.py  Taking some graphs out of many: first how large they are, then their values
     graphs.py         Observations that are graphs of different and changing size: values laid end to end, with

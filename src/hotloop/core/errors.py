@@ -13,6 +13,8 @@
 Each says what was wrong and what was expected; `hint` says what to do. The CLI prints both and exits with 2.
 """
 
+from typing import Literal
+
 
 class HotloopError(Exception):
     """A mistake the user can mend: shown without a traceback."""
@@ -27,7 +29,13 @@ class HotloopError(Exception):
 
 
 class SettingsError(HotloopError):
-    pass
+    """`kind` and `key` say which setting it is about, where a caller may know better what was meant: `unknown`, a
+    setting that there is none of, or `count`, one that was given too many values or too few."""
+
+    def __init__(self, message: str, hint: str = "", *, kind: Literal["", "unknown", "count"] = "", key: str = ""):
+        super().__init__(message, hint)
+        self.kind = kind
+        self.key = key
 
 
 class EnvError(HotloopError):

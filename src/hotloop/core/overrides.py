@@ -7,13 +7,15 @@ does not. Everything else (unknown keys, ranges) is the strict loader's business
 from __future__ import annotations
 
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.settings import leaf_types, unknown_key
+from hotloop.core.settings import flatten, leaf_types, unknown_key
 from hotloop.core.values import Count, type_name
 
+Overrides = Mapping[str, Any] | Sequence[str]
+"""Settings that differ: a nested tree (`{"env": {"num_envs": 8}}`), or words of a command line."""
 _TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
 
 
@@ -25,6 +27,26 @@ def parse_overrides(words: Sequence[str], cls: Any) -> dict[str, Any]:
         path, hint, values = _resolve(flag, values, leaves, cls)
         _put(tree, path, _read(path, values, hint))
     return tree
+
+
+def as_words(overrides: Overrides) -> list[str]:
+    """The words that `parse_overrides` reads as this tree; words are left as they are."""
+    if not isinstance(overrides, Mapping):
+        return list(overrides)
+    return [word for path, value in flatten(overrides).items() for word in _words(flag_of(path), value)]
+
+
+def flag_of(path: str) -> str:
+    """`--network.hidden`; options of an env keep their own spelling."""
+    return "--" + (path if ".options." in path else path.replace("_", "-"))
+
+
+def _words(flag: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [flag, "true" if value else "false"]
+    if isinstance(value, list | tuple):
+        return [flag, *map(str, value)]
+    return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
 
 
 def _group(words: Sequence[str]) -> list[tuple[str, list[str]]]:
@@ -72,7 +94,8 @@ def _read(path: str, values: list[str], hint: Any) -> Any:
         return True
     if len(values) != 1:
         expected = type_name(hint) if hint is not None else "a value"
-        raise SettingsError(f"`--{path.replace('_', '-')}` got {len(values)} values, expected {expected}")
+        flag = f"--{path.replace('_', '-')}"
+        raise SettingsError(f"`{flag}` got {len(values)} values, expected {expected}", kind="count", key=path)
     return _read_one(path, values[0], hint)
 
 

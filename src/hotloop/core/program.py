@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn, TextIO
 
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What libraries of linear algebra take their number of threads from, as they are loaded."""
 STDOUT, STDERR = 1, 2
 _undo = contextlib.ExitStack()
 _answers: TextIO | None = None
@@ -75,6 +77,17 @@ def program(whole: bool) -> Iterator[None]:
             _undo.close()
             _answers, warnings.showwarning, os._exit = None, show, leave
             _debugging = _running = False
+
+
+def use_one_thread() -> None:
+    """For a verb that times: libraries loaded from here on make no threads, unless the user has said otherwise."""
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
+
+
+def load_average() -> list[float]:
+    """Of the machine, over 1, 5 and 15 minutes: what figures measured now are worth. Empty where nobody knows."""
+    return [round(load, 2) for load in os.getloadavg()] if hasattr(os, "getloadavg") else []
 
 
 def _show_warnings_once() -> None:

@@ -4,27 +4,21 @@ Settings are frozen keyword-only dataclasses, nested by part. A tree of plain va
 `build`; `flatten` and `as_tree` go back. Unknown keys and bad values are errors that suggest the right one;
 nothing is adjusted silently.
 
-What every setting means: the string under each dataclass field, read from the source.
-
 TOML of settings, whoever wrote it: bounded in size before it is parsed, and in depth after.
 """
 
 from __future__ import annotations
 
-import ast
 import copy
 import dataclasses
 import functools
-import inspect
-import textwrap
 import tomllib
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import convert, name_here, nearest, shortened, type_name
+from hotloop.core.values import convert, name_here, nearest, shortened
 
 Settings = TypeVar("Settings")
 _LONGEST_PATH = 120
@@ -121,43 +115,8 @@ def unknown_key(root: Any, path: str, source: str) -> SettingsError:
         hint = f"did you mean `{near}`? "
     name = getattr(root, "algorithm", None)
     verb = f"`hotloop settings {name}`" if isinstance(name, str) else "`hotloop settings`"
-    return SettingsError(f"unknown setting `{path}` in {source}", hint + f"{verb} lists every setting")
-
-
-@dataclass(frozen=True)
-class SettingDoc:
-    path: str
-    type: str
-    default: Any
-    meaning: str
-
-
-def describe(cls: Any, prefix: str = "", defaults: Any = None) -> list[SettingDoc]:
-    """Every settable path of `cls`, in the order of its definition."""
-    defaults = cls() if defaults is None else defaults
-    meanings = field_docs(cls)
-    rows: list[SettingDoc] = []
-    for name, hint in field_types(cls).items():
-        value = getattr(defaults, name)
-        if dataclasses.is_dataclass(hint):
-            rows += describe(hint, f"{prefix}{name}.", value)
-        else:
-            rows.append(SettingDoc(prefix + name, type_name(hint), value, meanings.get(name, "")))
-    return rows
-
-
-def field_docs(cls: Any) -> dict[str, str]:
-    """Field name -> the string literal that follows it in the class body."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body  # type: ignore[attr-defined]
-    docs: dict[str, str] = {}
-    for field, after in zip(body, body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(after):
-            docs[field.target.id] = " ".join(after.value.value.split())
-    return docs
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    hint += f"{verb} lists every setting"
+    return SettingsError(f"unknown setting `{path}` in {source}", hint, kind="unknown", key=path)
 
 
 MAX_SETTINGS_BYTES = 256 * 2**10

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 
 OTHER = "other"
+NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint", "caller")
+"""Phases of a run that its `env_steps_per_second` leaves out."""
 
 
 class PhaseTimer:

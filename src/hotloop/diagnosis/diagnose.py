@@ -113,7 +113,10 @@ def diagnose(
     label: str = "",
     say: Say | None = None,
 ) -> Diagnosis:
-    """Say why a training loop is slow: `diagnose("train.py", ["--seed", "1"])`, `diagnose("snake-dqn", seconds=5)`.
+    """Say why a training loop is slow.
+
+        rich.print(hotloop.diagnose("train.py", ["--seed", "1"]).as_text())
+        hotloop.diagnose("snake-dqn", seconds=5).findings
 
     `target` is a script, run as it is with its own `arguments`; a preset or TOML file; or settings, called `label` in
     the report. The loop is watched for `seconds` (30 for scripts, 10 for ours). `quick`: phases only, no experiments

@@ -37,7 +37,7 @@ def describe(agent: AnyAgent) -> dict[str, Any]:
     }
 
 
-def settings_of(agent: AnyAgent) -> dict[str, Any]:
+def _settings(agent: AnyAgent) -> dict[str, Any]:
     """All settings but where the run lay."""
     tree = as_tree(agent.settings)
     tree["env"]["id"] = env_name(tree["env"]["id"])
@@ -83,7 +83,7 @@ def export_torch(agent: AnyAgent, file: Path) -> dict[str, Any]:
     """One file: `network.NAME` as `network.state_dict()` calls them, `normaliser.PART.shift` and `.scale`; the JSON is
     in its header, under `hotloop`."""
     arrays = parameters(agent)
-    about = describe(agent) | {"settings": settings_of(agent)}
+    about = describe(agent) | {"settings": _settings(agent)}
     content = save(arrays, metadata={"format": "pt", "hotloop": json.dumps(about)})
     back = load(content)
     if any(not np.array_equal(array, back[name]) for name, array in arrays.items()):

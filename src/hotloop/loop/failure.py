@@ -17,10 +17,8 @@ from hotloop.loop.contract import TrainingSession
 from hotloop.loop.journal import Journal
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
-from hotloop.runs.directory import Run
+from hotloop.runs.directory import FAILURE, Run
 from hotloop.runs.files import TEMPORARY, is_real_folder, is_temporary, remove_folder, require_real_folder
-
-FOLDER = "failure"
 
 
 def go_back_or_raise(
@@ -51,7 +49,7 @@ def _keep(error: NonFiniteError, run: Run, session: TrainingSession, say: Callab
 
 def save_failure(error: NonFiniteError, run: Run, session: TrainingSession) -> Path:
     """Write the bundle, in place of one that was there before."""
-    require_real_folder(run.path / FOLDER)
+    require_real_folder(run.path / FAILURE)
     failed = error.failed if isinstance(error, NonFiniteTensorError) else FailedUpdate(0, 0.0, {}, {})
     counters, envs = session.counters, session.collector.envs
     meta = {
@@ -65,9 +63,9 @@ def save_failure(error: NonFiniteError, run: Run, session: TrainingSession) -> P
         "settings": as_tree(session.settings),
         **specs_as_data(envs),
     }
-    ours = [path for path in run.path.glob(f"{TEMPORARY}{FOLDER}-*") if is_temporary(path.name)]
-    for path in (run.path / FOLDER, *ours):
+    ours = [path for path in run.path.glob(f"{TEMPORARY}{FAILURE}-*") if is_temporary(path.name)]
+    for path in (run.path / FAILURE, *ours):
         if is_real_folder(path):
             remove_folder(path)
     state = {"lane": failed.state or session.learner.lane.state(), "batch": failed.batch}
-    return checkpoint.save(run.path, FOLDER, state, meta)
+    return checkpoint.save(run.path, FAILURE, state, meta)

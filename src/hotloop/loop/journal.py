@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.core.timer import PhaseTimer
+from hotloop.core.timer import NOT_TRAINING, PhaseTimer
 from hotloop.core.values import shortened
 from hotloop.loop.agents import misfits_named
 from hotloop.loop.contract import State, TrainingSession, require_size
@@ -29,9 +29,6 @@ LANE = "lane.json"
 
 EVALUATION_COST = "evaluation_cost"
 """In a checkpoint's facts, beside its state; older runs have none."""
-
-NOT_TRAINING = ("start-up", "compile", "evaluate", "checkpoint", "caller")
-"""Phases that `env_steps_per_second` leaves out."""
 
 
 class Journal:

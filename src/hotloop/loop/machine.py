@@ -30,22 +30,29 @@ from hotloop.core.timer import PhaseTimer
 
 @contextmanager
 def machine_for(threads: int) -> Iterator[None]:
-    """Threads as asked; denormals flushed, since Adam's moments of dead units decay into them and slow everything.
-
-    What lives already (PyTorch's hundred thousand objects) is put out of the garbage collector's sight: looking
-    through it again and again was a twentieth of a loop through a Python env.
+    """Arithmetic on so many threads, and the garbage collector spared: what lives already (PyTorch's hundred thousand
+    objects) is put out of its sight. Looking through it again and again was a twentieth of a loop through a Python env.
     """
-    threads_before, flushed_before = torch.get_num_threads(), denormals_are_flushed()
     froze = gc.get_freeze_count() == 0  # who froze before us keeps what he has frozen
     if froze:
         gc.freeze()
+    try:
+        with arithmetic_on(threads):
+            yield
+    finally:
+        if froze:
+            gc.unfreeze()
+
+
+@contextmanager
+def arithmetic_on(threads: int) -> Iterator[None]:
+    """Threads as asked; denormals flushed, since Adam's moments of dead units decay into them and slow everything."""
+    threads_before, flushed_before = torch.get_num_threads(), denormals_are_flushed()
     torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
     try:
         yield
     finally:
-        if froze:
-            gc.unfreeze()
         torch.set_num_threads(threads_before)
         torch.set_flush_denormal(flushed_before)
 

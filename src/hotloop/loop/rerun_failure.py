@@ -22,12 +22,11 @@ from hotloop.lanes.nonfinite import FailedUpdate, Named, tensors_of_batch, tenso
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.q_objective import QObjective
 from hotloop.loop.collector import ANSWERED
-from hotloop.loop.failure import FOLDER
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
 from hotloop.runs import checkpoint
-from hotloop.runs.directory import Run
+from hotloop.runs.directory import FAILURE, Run
 from hotloop.runs.files import require_real_folder
 
 
@@ -38,7 +37,7 @@ def repeat_failure(run: Run | str | Path) -> dict[str, Any]:
     that `hotloop debug-nan --json` prints. Nothing of the run is changed or executed.
     """
     run = run if isinstance(run, Run) else Run.open(run)
-    folder = run.path / FOLDER
+    folder = run.path / FAILURE
     require_real_folder(folder)
     if not folder.is_dir():
         what = "is finished and has no failed update" if run.finished else "has no failed update"
@@ -84,7 +83,7 @@ def _described(name: str, tensor: Tensor) -> dict[str, Any]:
 
 def _tensors(failed: FailedUpdate, meta: dict[str, Any]) -> Named:
     tree = meta["settings"]
-    settings = build(class_of(tree), tree, source=FOLDER)
+    settings = build(class_of(tree), tree, source=FAILURE)
     objective, network = _objective_and_network(settings, meta)
     if failed.update == 0:
         return _state_and_answers(network, failed)

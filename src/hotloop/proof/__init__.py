@@ -17,7 +17,7 @@ Files:
     reference/        Plain programs, the way a competent person writes them first
     registry.py       All cases by name: family/variant/lane/size, where parts may be left out (`dqn-update/native`:
                       all native ones)
-    run.py            One case from start to end: equality first, and no speed for a case that fails it
+    run.py            `hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it
     speed.py          How much faster: both programs interleaved in one process, since a machine's speed drifts
                       while it is measured
 """

@@ -24,11 +24,14 @@ from rich.table import Table
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings
-from hotloop.core.errors import LaneError
+from hotloop.core import program
+from hotloop.core.errors import LaneError, SettingsError
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.compiling import compile_function, require_compiler
+from hotloop.loop.machine import arithmetic_on
 from hotloop.nets.settings import NetworkSettings
 from hotloop.proof import speed
+from hotloop.render.tables import as_rich
 
 NEAR_ENOUGH = 1.1
 """The rule's choice may cost so much more than the cheapest lane."""
@@ -91,16 +94,22 @@ def judge(updates: int, chosen: str, reason: str, times: Mapping[str, LaneTime],
     return Verdict(updates, chosen, reason, cheapest, cost, cost is not None and cost <= NEAR_ENOUGH)
 
 
+HEADINGS = ["work", "k", "eager µs", "compiled µs", "native µs", "compile s", "repaid after", "auto"]
+
+
 def draw_lanes(rows: Sequence[LaneRow]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("work", no_wrap=True)
-    for heading in ("k", "eager µs", "compiled µs", "native µs", "compile s", "repaid after"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("auto", no_wrap=True)
-    for row in rows:
-        wrong = any(not verdict.agrees for verdict in row.verdicts)
-        table.add_row(*_cells(row), style="bold red" if wrong else None)
-    return table
+    """For a terminal; in red where the rule would choose badly."""
+    wrong = [number for number, row in enumerate(rows) if not all(verdict.agrees for verdict in row.verdicts)]
+    return as_rich([HEADINGS, *map(_cells, rows)], left=("auto",), red=wrong)
+
+
+def remarks(rows: Sequence[LaneRow]) -> list[str]:
+    """Which lanes refuse what, and how often the rule agrees with the measurement."""
+    refused = {pair for row in rows for pair in row.refused.items()}
+    verdicts = [verdict for row in rows for verdict in row.verdicts]
+    agreed = f"`auto` agrees with {sum(verdict.agrees for verdict in verdicts)} of {len(verdicts)} measurements"
+    agreed += f"; load average {program.load_average()}"
+    return [*[f"{lane} refuses: {reason}" for lane, reason in refused], agreed]
 
 
 def _cells(row: LaneRow) -> list[str]:
@@ -205,6 +214,22 @@ def load_compiler() -> float:
             require_compiler(torch.device("cpu"))
             compile_function(lambda values: (values + 1.0,), [torch.zeros(2)])
         return _processor_seconds() - start
+
+
+def choose(names: Sequence[str]) -> list[tuple[LaneWork, int]]:
+    """What is measured: work by name, or all of it, with so many batches per call."""
+    known = [work.name for work in WORK]
+    if unknown := set(names) - set(known):
+        raise SettingsError(f"there is no work `{min(unknown)}` for the lanes", f"one of {', '.join(known)}")
+    return [(work, k) for work in WORK if not names or work.name in names for k in BATCHES_PER_CALL]
+
+
+def measure_lanes(chosen: Sequence[tuple[LaneWork, int]], seconds: float) -> Iterator[tuple[str, LaneRow]]:
+    """What was measured, and what came of it."""
+    loading_seconds = load_compiler()
+    with arithmetic_on(threads=1):
+        for work, k in chosen:
+            yield f"{work.name} k {k}", measure_work(work, k, seconds, loading_seconds)
 
 
 def measure_work(work: LaneWork, k: int, seconds: float, loading_seconds: float) -> LaneRow:

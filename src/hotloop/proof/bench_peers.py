@@ -26,12 +26,15 @@ from typing import Any
 
 from rich.table import Table
 
+from hotloop.core import program
 from hotloop.core.keeper import Keeper
 from hotloop.core.medians import median_interval
+from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import peers, speed
 from hotloop.proof.peers.libraries import ALGORITHMS, Library
 from hotloop.proof.peers.replay_libraries import CALLS
 from hotloop.proof.peers.replay_work import Call, Work, hotloop_call
+from hotloop.render.tables import as_rich
 
 
 @dataclass(frozen=True)
@@ -55,15 +58,13 @@ class PeerRow:
         return asdict(self)
 
 
+HEADINGS = ["work", "library", "theirs", "hotloop", "unit", "ratio", "low-high"]
+
+
 def draw_peers(rows: Sequence[PeerRow]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("work", no_wrap=True)
-    table.add_column("library", no_wrap=True)
-    for heading in ("theirs", "hotloop", "unit", "ratio", "low-high"):
-        table.add_column(heading, justify="left" if heading == "unit" else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*_cells(row), style=None if row.ratio >= 1 else "bold red")
-    return table
+    """For a terminal; in red where hotloop is behind."""
+    behind = [number for number, row in enumerate(rows) if row.ratio < 1]
+    return as_rich([HEADINGS, *map(_cells, rows)], left=("library", "unit"), red=behind)
 
 
 def _cells(row: PeerRow) -> list[str]:
@@ -84,6 +85,27 @@ def losses(rows: Sequence[PeerRow]) -> list[str]:
     return [f"{row.work}: {row.library} is {1 / row.ratio:.2f}x as fast as hotloop" for row in rows if row.ratio < 1]
 
 
+def remarks(rows: Sequence[PeerRow]) -> list[str]:
+    behind = losses(rows)
+    ahead = f"hotloop is ahead in {len(rows) - len(behind)} of {len(rows)}; load average {program.load_average()}"
+    return [ahead, *[f"behind: {sentence}" for sentence in behind]]
+
+
+Results = Iterator[tuple[str, "PeerRow | str | None"]]
+"""What was compared, and what came of it: a row, the reason why there is none, or nothing to tell yet."""
+
+
+def compare_peers(
+    libraries: Sequence[Library], parts: Sequence[str], seconds: float, rounds: int, env_steps: int
+) -> Iterator[tuple[int, Results]]:
+    """Replay, then training, as far as they are among `parts`: how many comparisons there will be, and those."""
+    with arithmetic_on(threads=1):
+        if "replay" in parts:
+            yield count_comparisons(libraries), compare_replays(libraries, seconds)
+        if planned := plan(libraries, WARM_UP, env_steps, parts):
+            yield len(planned) * rounds, compare_training(planned, rounds)
+
+
 FOLDER = Path(peers.__file__).parent
 PPO_SCRIPTS = {"stable-baselines3": "ppo_stable_baselines3.py"}
 SCRIPTS = {
@@ -101,9 +123,7 @@ WARM_UP = 1_000
 """Env steps before the clock starts, half of them with updates."""
 TIMEOUT_SECONDS = 900
 ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
+    **dict.fromkeys(program.ONE_THREAD, "1"),
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     "JAX_PLATFORMS": "cpu",
 }
@@ -181,9 +201,7 @@ def plan(
     return sorted(chosen, key=lambda pair: pair[1].name)
 
 
-def compare_training(
-    planned: Sequence[tuple[Library, Training]], rounds: int, run: Runner = run_script
-) -> Iterator[tuple[str, PeerRow | str | None]]:
+def compare_training(planned: Sequence[tuple[Library, Training]], rounds: int, run: Runner = run_script) -> Results:
     """After every pair of runs what was compared; with a library's last one its row, or the reason why it has none."""
     rates: list[list[tuple[float, float]]] = [[] for _ in planned]
     failed: dict[int, str] = {}
@@ -238,7 +256,7 @@ def count_comparisons(libraries: Sequence[Library]) -> int:
     return len(WORK) * sum(library.name in CALLS for library in libraries)
 
 
-def compare_replays(libraries: Sequence[Library], seconds: float) -> Iterator[tuple[str, PeerRow | None]]:
+def compare_replays(libraries: Sequence[Library], seconds: float) -> Results:
     """What was compared and what came of it; None where the library cannot do the work."""
     for work in WORK:
         ours = hotloop_call(work)

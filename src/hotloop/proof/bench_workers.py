@@ -57,12 +57,13 @@ def choose(names: Sequence[str]) -> list[Work]:
     return [work for work in WORK if not names or work.name in names]
 
 
-def compare_workers(chosen: Sequence[Work], seconds: float) -> Iterator[PeerRow]:
+def compare_workers(chosen: Sequence[Work], seconds: float) -> Iterator[tuple[str, PeerRow]]:
+    """What was compared, and what came of it."""
     for work in chosen:
         with contextlib.ExitStack() as opened:
             theirs = _their_step(work, opened)  # first: it forks, and must not inherit what holds our workers
             ours = _our_step(work, opened)
-            yield _row(work, speed.measure(theirs, ours, seconds, time.perf_counter))
+            yield work.title, _row(work, speed.measure(theirs, ours, seconds, time.perf_counter))
 
 
 def _their_step(work: Work, opened: contextlib.ExitStack) -> Callable[[], Any]:

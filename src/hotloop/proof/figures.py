@@ -62,6 +62,13 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
         raise SettingsError(f"`{path}` does not hold rows of `hotloop prove --json`", hint) from None
 
 
+def require_keepable(path: Path) -> None:
+    """Said before the minutes that a proof takes."""
+    read(path)
+    if not path.absolute().parent.is_dir():
+        raise SettingsError(f"`--keep {path}`: there is no such folder", "make it first, or name another")
+
+
 def keep(path: Path, row: dict[str, Any], order: Sequence[str]) -> None:
     """Put a row in the place of the one of the same case; cases that are no longer in `order` go."""
     rows = read(path) | {row["case"]: row}

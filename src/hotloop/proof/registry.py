@@ -101,6 +101,18 @@ class Registry:
         chosen = [set(self._named(name)) for name in names]
         return [case for case in self.cases if any(case.name in found for found in chosen)]
 
+    def listed(self, cases: Sequence[Case]) -> list[str]:
+        """`cases` by family, those of the default set marked, and the lanes that are missing: lines for a terminal."""
+        lines = []
+        for family, (_, about) in FAMILIES.items():
+            members = [case for case in cases if case.family == family]
+            lines += [f"{family}: {about}"] if members else []
+            lines += [f"  {'*' if case.is_default else ' '} {case.name}" for case in members]
+        return [*lines, "* in the set that runs when nothing is named", *self.not_available()]
+
+    def not_available(self) -> list[str]:
+        return [f"{lane} lane not available: {reason}" for lane, reason in self.missing.items()]
+
     def _named(self, name: str) -> list[str]:
         wanted = name.strip("/").split("/")
         found = [case.name for case in self.cases if fits(wanted, case.parts)]

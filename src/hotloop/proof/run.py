@@ -1,4 +1,4 @@
-"""One case from start to end: equality first, and no speed for a case that fails it.
+"""`hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it.
 
 What came of each case: rows of plain data, and the table a person reads.
 """
@@ -13,11 +13,13 @@ from typing import Any
 
 from rich.table import Table
 
-from hotloop.proof import memory, speed
+from hotloop.loop.machine import arithmetic_on
+from hotloop.proof import memory, registry, speed
 from hotloop.proof.case import Built, Case
 from hotloop.proof.equivalence import Equality
 from hotloop.proof.memory import Memory
 from hotloop.proof.speed import Speed
+from hotloop.render.tables import as_rich
 
 
 @dataclass(frozen=True)
@@ -64,30 +66,14 @@ def _both(cost: Cost, name: str) -> dict[str, int]:
     return {"fast": getattr(cost.fast_memory, name), "reference": getattr(cost.reference_memory, name)}
 
 
-HEADINGS = {
-    "case": "left",
-    "equal": "left",
-    "error": "right",
-    "allowed": "right",
-    "plain µs": "right",
-    "fast µs": "right",
-    "speed-up": "right",
-    "95 %": "right",
-    "peak kB plain | fast": "right",
-    "allocations": "right",
-    "growth": "left",
-}
-WIDTH = 240
-"""Characters that all of it may take."""
+HEADINGS = ["case", "equal", "error", "allowed", "plain µs", "fast µs", "speed-up", "95 %"]
+HEADINGS += ["peak kB plain | fast", "allocations", "growth"]
 
 
 def draw(rows: Sequence[Row]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading, justify in HEADINGS.items():
-        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for row in rows:
-        table.add_row(*_cells(row), style="bold red" if row.equal is False else None)
-    return table
+    """For a terminal, cases that are not equal in red."""
+    unequal = [number for number, row in enumerate(rows) if row.equal is False]
+    return as_rich([HEADINGS, *map(_cells, rows)], left=("equal", "growth"), red=unequal)
 
 
 def _cells(row: Row) -> list[str]:
@@ -113,7 +99,22 @@ GROWTH_SHARE = 0.5
 """Of the time that a case's own comparison gets."""
 
 
-def prove(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> Row:
+def prove(*cases: str, full: bool = False, seconds: float = 1.0) -> list[Row]:
+    """Hold fast paths equal to the plain programs that people write first, then time both interleaved on one thread.
+
+        for row in hotloop.prove("replay-add", "dqn-update/native"):
+            print(row.case.name, row.equal, row.cost.speed.ratio if row.cost else "not timed")
+
+    A case is named family/variant/lane/size, where parts may be left out; without names a small set runs, with `full`
+    every case. `seconds` are those of timing for each. `row.as_data()` is what `hotloop prove --json` prints of it.
+    """
+    chosen = registry.build_registry().select(cases, full)
+    with arithmetic_on(threads=1):
+        return [prove_case(case, seconds) for case in chosen]
+
+
+def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> Row:
+    """Equality first; what is not equal is not timed."""
     built = case.build()
     equality = built.check()
     if case.kind == "exact" and not equality.within(case.tolerance):

@@ -7,4 +7,5 @@ Files:
     picture.py  Pictures from arrays: lines, letters of strokes and of dots, PNG files
     plots.py    Plots whose shapes stretch with the page while their words keep their size: SVG below, HTML labels
                 around it
+    tables.py   Tables of text: one list of rows, its headings first, for a terminal and for Markdown
 """

@@ -7,7 +7,7 @@ Files:
     facts.py      All that a run's files say, read so that a damaged or missing one costs its own part of the page
                   and no more
     learning.py   What was learned: the curves, the evaluations, and what the updates measured
-    make.py       From a run's directory to its page
+    make.py       `hotloop.report`: from a run's directory to its page
     page.py       A run as one HTML page: complete in itself, nothing is fetched, and nothing that the run says can
                   run
     phases.py     Where the run's time went: in all, and through the run

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.registry import RunSettings
+from hotloop.algos.registry import RunSettings, settings_of
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array
 from hotloop.loop.agents import load_agent
@@ -23,7 +23,6 @@ from hotloop.render.html import Html, element, section
 from hotloop.render.numbers import measured
 from hotloop.render.picture import png_bytes
 from hotloop.reporting.facts import RunFacts
-from hotloop.reporting.reproduce import settings_of
 from hotloop.viewing.draw_network import draw_network
 from hotloop.viewing.play import Episode, play_episodes
 
@@ -65,7 +64,7 @@ def view_agent(facts: RunFacts, *, frames: bool, trust: bool) -> AgentView:
     if not facts.checkpoints:
         return AgentView(missing="There is no checkpoint that can be used yet, so there is no agent to look at.")
     try:
-        settings = settings_of(facts, trust)
+        settings = settings_of(facts.run, trust, facts.settings)
         agent = load_agent(facts.run, settings)
     except HotloopError as error:
         return AgentView(missing=f"The agent cannot be loaded: {error.message}.")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import CheckpointError, HotloopError, RunError
-from hotloop.loop.journal import LANE, NOT_TRAINING
+from hotloop.core.timer import NOT_TRAINING
+from hotloop.loop.journal import LANE
 from hotloop.render.numbers import number_in, number_of
 from hotloop.reporting.rows import COUNTERS as COUNTERS
 from hotloop.reporting.rows import EventRows, Rows, read_rows

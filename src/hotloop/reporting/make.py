@@ -1,8 +1,8 @@
-"""From a run's directory to its page."""
+"""`hotloop.report`: from a run's directory to its page."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,47 @@ from hotloop.reporting.diagnosis import DOCTOR, Diagnosis, read_diagnosis
 from hotloop.reporting.facts import RunFacts, read_facts
 from hotloop.reporting.page import page
 from hotloop.reporting.state import as_data, sentence
+from hotloop.runs.files import write_file
+
+USUAL_NAME = "report.html"
 
 
 @dataclass(frozen=True)
 class Report:
     html: str
-    data: dict[str, Any]  # what `hotloop report --json` prints, but for the file
+    data: dict[str, Any]  # what `hotloop report --json` prints
     sentence: str  # the run in one line
+    file: Path | None = None  # where the page was written
+
+
+def report(
+    run_dir: str | Path,
+    *,
+    html: str | Path | None = None,
+    frames: bool = True,
+    doctor: str | Path | None = None,
+    trust: bool = False,
+) -> Report:
+    """Write one self-contained HTML page of a run, finished or not, to `html` or into the run as `report.html`.
+
+        made = hotloop.report("runs/cartpole-dqn-20260101-120000", html="cartpole.html")
+        print(made.sentence, made.file)
+        made.data  # what `hotloop report --json` prints
+
+    `frames=False` plays no episode for pictures of the agent. `doctor` names a report of `hotloop doctor --json` to
+    show too; `RUN/doctor.json` is shown where it is there. Without `trust` no code of the run's env is imported.
+    """
+    made = make_report(run_dir, frames=frames, doctor=doctor, trust=trust)
+    file = Path(html) if html else Path(run_dir) / USUAL_NAME
+    content = made.html.encode()
+    write_file(file, content)
+    return replace(made, file=file, data={"page": str(file), "bytes": len(content), **made.data})
 
 
 def make_report(
     run_dir: str | Path, *, frames: bool = True, doctor: str | Path | None = None, trust: bool = False
 ) -> Report:
-    """The page of a run, finished or not; `doctor` names a report of `hotloop doctor --json` to include.
+    """The page of a run as `report` writes it; `doctor` names a report of `hotloop doctor --json` to include.
 
     Raises RunError where there is no run, or where `doctor` is given and cannot be read. Whatever else is missing or
     damaged is told on the page.

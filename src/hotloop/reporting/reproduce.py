@@ -12,10 +12,11 @@ from typing import Any
 
 import tomli_w
 
-from hotloop.algos.registry import RunSettings, class_of
+from hotloop.algos.registry import class_of, settings_of
+from hotloop.core.describe import SettingDoc, describe
 from hotloop.core.errors import SettingsError
-from hotloop.core.overrides import parse_overrides
-from hotloop.core.settings import SettingDoc, as_tree, build, describe, flatten, merge
+from hotloop.core.overrides import as_words, parse_overrides
+from hotloop.core.settings import as_tree, build, flatten, merge
 from hotloop.presets import preset_names, preset_tree
 from hotloop.render.html import Child, Html, element, prose, section, table
 from hotloop.render.numbers import shortened, shown
@@ -82,16 +83,10 @@ class Reproduction:
     problem: str = ""
 
 
-def settings_of(facts: RunFacts, trust: bool) -> RunSettings:
-    """Raises SettingsError where this hotloop does not understand them."""
-    tree = facts.settings
-    return build(class_of(tree), tree | {"trust": trust}, source=str(facts.run.path / "settings.toml"))
-
-
 def reproduce(facts: RunFacts) -> Reproduction:
     """A preset with overrides where that gives exactly these settings, otherwise a settings file."""
     try:
-        wanted = _learning_tree(as_tree(settings_of(facts, trust=False)))
+        wanted = _learning_tree(as_tree(settings_of(facts.run, tree=facts.settings)))
     except SettingsError as error:
         return Reproduction(problem=f"The settings cannot be used by this hotloop: {error.message}.")
     if wanted["learner"]["lane"] == "auto" and facts.lane.get("lane") in _LANES:
@@ -109,21 +104,12 @@ def _words(preset: str, wanted: dict[str, Any]) -> list[str] | None:
     tree = preset_tree(preset)
     cls = class_of(tree)
     start = flatten(_learning_tree(as_tree(build(cls, tree))))
-    words = [word for name, value in flatten(wanted).items() if start.get(name) != value for word in _flag(name, value)]
+    words = as_words({name: value for name, value in flatten(wanted).items() if start.get(name) != value})
     try:
         made = build(cls, merge(tree, parse_overrides(words, cls)))
     except SettingsError:
         return None
     return words if _learning_tree(as_tree(made)) == wanted else None
-
-
-def _flag(name: str, value: Any) -> list[str]:
-    flag = "--" + name.replace("_", "-") if ".options." not in name else f"--{name}"
-    if isinstance(value, bool):
-        return [flag, "true" if value else "false"]
-    if isinstance(value, list):
-        return [flag, *map(str, value)]
-    return [f"{flag}={value}"] if str(value).startswith("-") else [flag, str(value)]
 
 
 def _learning_tree(tree: dict[str, Any]) -> dict[str, Any]:

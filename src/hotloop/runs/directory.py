@@ -38,6 +38,8 @@ from hotloop.runs.tensors import decode, encode
 
 SETTINGS, ABOUT, RESULT, EVENTS, LOCK = "settings.toml", "run.json", "result.json", "events.jsonl", "lock"
 START, MAX_START_BYTES = "start.safetensors", 2**34
+FAILURE = "failure"
+"""The folder of an update whose numbers were not finite, where there was one."""
 _JUDGED = ("episodes", "mean_return", "std_return")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
 

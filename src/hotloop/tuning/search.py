@@ -1,27 +1,107 @@
-"""Trials side by side, until there are enough of them or somebody stops the search."""
+"""`hotloop.tune`: trials side by side, until there are enough of them or somebody stops the search."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from hotloop.algos.registry import class_of, tree_from_words
+from hotloop.comparison.jobs import most_at_once
 from hotloop.core.errors import SettingsError
 from hotloop.core.interrupts import terminate_as_interrupt
+from hotloop.core.overrides import Overrides, as_words
+from hotloop.doctor.facts import usable_cores
 from hotloop.export.follow import need
-from hotloop.tuning.space import Resolve, words_of
-from hotloop.tuning.study import Plan, states
+from hotloop.runs import lock
+from hotloop.runs.files import make_folder
+from hotloop.tuning.search_result import SearchResult, find, write_findings
+from hotloop.tuning.space import check_space, parse_search, words_of
+from hotloop.tuning.study import Plan, close_study, open_study, states
 from hotloop.tuning.trial import Failed, Pruned, Stopped, TrialRun
 
 Say = Callable[[str], None]
+_OURS = {"--seed": "`--seeds N` trains seeds 0 to N - 1", "--run-dir": "`--storage FOLDER` holds the runs"}
+
+
+def tune(
+    preset: str,
+    *,
+    search: Sequence[str],
+    trials: int,
+    overrides: Overrides = (),
+    seeds: int = 1,
+    measure: str = "mean_return",
+    prune: bool = True,
+    jobs: int = 0,
+    storage: str | Path | None = None,
+    say: Say | None = None,
+) -> SearchResult:
+    """Search for better settings: trials are trained as runs of their own, those that do worse than others end early.
+
+        found = hotloop.tune("cartpole-dqn", search=["optimiser.lr=1e-5..1e-2:log", "n_step=1,3,5"], trials=20)
+        print(found.best.values, found.best.value, found.train_command)
+
+    `search` names settings with ranges or lists. `trials` is how many there shall be in all: the same call continues
+    what was stopped, and Ctrl-C ends the search with what was found so far (`found.stopped`). Each trial is judged by
+    the mean of `measure` over `seeds`; `prune=False` trains every one to its end. `jobs` are trained at once. The
+    study, the runs and `tune.json` lie in `storage`; `say` is told how it is getting on.
+    """
+    words = as_words(overrides)
+    _check(words, trials=trials, seeds=seeds, jobs=jobs)
+    settings = tree_from_words(preset, words)
+    dimensions = [parse_search(text, class_of(settings)) for text in search]
+    check_space(dimensions, preset, words)
+    plan = Plan(preset, tuple(words), settings, dimensions, seeds, measure, prune, Path(storage or ""))
+    plan = plan if storage else replace(plan, folder=plan.default_folder())
+    need("tune", "searching", "optuna")
+    make_folder(plan.folder)
+    held = lock.acquire(plan.folder / "lock")
+    try:
+        study = open_study(plan)
+        try:
+            stopped = _search(study, plan, trials, jobs, say or _say_nothing)
+            found = replace(find(study, plan), stopped=stopped)
+        finally:
+            close_study(study)
+        return replace(found, files=tuple(write_findings(found, plan.folder)))
+    finally:
+        lock.release(held)
+
+
+def _check(words: Sequence[str], **counts: int) -> None:
+    for name, count in counts.items():
+        if count < (0 if name == "jobs" else 1):
+            raise SettingsError(f"`--{name}` is {count}, expected at least 1")
+    for word in words:
+        name = word.partition("=")[0].replace("_", "-")
+        if name in _OURS:
+            raise SettingsError(f"`{name}` is something that tune sets itself", _OURS[name])
+
+
+def _search(study: Any, plan: Plan, trials: int, jobs: int, say: Say) -> bool:
+    """Whether it was interrupted."""
+    workers = min(jobs or most_at_once(usable_cores(), plan.settings), trials)
+    say(f"{trials} trials in {plan.folder}, {workers} at once")
+    try:
+        Search(study, plan, trials, say).run(workers)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _say_nothing(text: str) -> None:
+    """Progress that nobody asked for."""
 
 
 class Search:
     """One thread for each process that may train at once; the threads themselves only wait and read."""
 
-    def __init__(self, study: Any, plan: Plan, trials: int, resolve: Resolve, say: Say) -> None:
-        self._study, self._plan, self._trials, self._resolve, self._say = study, plan, trials, resolve, say
+    def __init__(self, study: Any, plan: Plan, trials: int, say: Say) -> None:
+        self._study, self._plan, self._trials, self._say = study, plan, trials, say
         self._stop, self._guard = threading.Event(), threading.RLock()
         self._problems: list[BaseException] = []
         self._states = states()
@@ -79,9 +159,9 @@ class Search:
         shown = self._shown(trial)
         words = [*self._plan.words, *words_of(self._plan.dimensions, trial.params)]
         try:
-            settings = self._resolve(self._plan.source, words)
+            settings = tree_from_words(self._plan.source, words)
         except SettingsError as error:  # two settings that do not go together
-            return self._failed(trial, error.message, shown)
+            return self._failed(trial, error.message, shown, nonfinite=False)
         try:
             value = TrialRun(self._plan, trial, words, settings, self._stop, self._guard).score()
         except Stopped:
@@ -89,18 +169,18 @@ class Search:
         except Pruned:
             self._tell(trial, self._states.PRUNED, f"pruned     {shown}")
         except Failed as error:
-            self._failed(trial, str(error), shown)
+            self._failed(trial, str(error), shown, error.nonfinite)
         else:
             with self._guard:
                 self._study.tell(trial.number, value)
                 best = self._study.best_trial.number == trial.number
             self._say(f"trial {trial.number:3d} {value:10.4g} {shown}{'  (best so far)' if best else ''}")
 
-    def _failed(self, trial: Any, error: str, shown: str) -> None:
+    def _failed(self, trial: Any, error: str, shown: str, nonfinite: bool) -> None:
         """Numbers that ran away say that this is no good place, and the sampler should know."""
         with self._guard:
             trial.set_user_attr("error", error)
-        state = self._states.PRUNED if "NaN" in error else self._states.FAIL
+        state = self._states.PRUNED if nonfinite else self._states.FAIL
         self._tell(trial, state, f"failed     {shown}: {error.splitlines()[0] if error else ''}")
 
     def _tell(self, trial: Any, state: Any, text: str) -> None:

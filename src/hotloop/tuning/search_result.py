@@ -17,6 +17,7 @@ from hotloop.core.program import hotloop_version
 from hotloop.export.follow import need
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
+from hotloop.render.tables import Rows
 from hotloop.runs.files import SCHEMA, finite_or_null, write_file
 from hotloop.tuning.space import words_of
 from hotloop.tuning.study import Plan, states
@@ -46,6 +47,8 @@ class SearchResult:
     plan: Plan
     rows: Sequence[TrialRow]
     importance: dict[str, float] | None
+    stopped: bool = False  # by Ctrl-C, before there were enough trials
+    files: tuple[str, ...] = ()  # what was written, beside the study and the runs
 
     @property
     def ranked(self) -> list[TrialRow]:
@@ -73,7 +76,8 @@ class SearchResult:
         return shlex.join(["hotloop", "compare", f"preset={own}", f"tuned={best}", "--seeds", "8"])
 
     def as_data(self) -> dict[str, Any]:
-        return {
+        """What `tune.json` holds; numbers that are not finite are null."""
+        data = {
             "hotloop": hotloop_version(),
             "source": self.plan.source,
             "measure": self.plan.measure,
@@ -84,6 +88,36 @@ class SearchResult:
             "importance": self.importance,
             "trials": [row.as_data() for row in self.rows],
         }
+        return dict(finite_or_null(data))
+
+    def table(self) -> Rows:
+        """All trials, those that were finished first, the best of them at the top."""
+        plan = self.plan
+        heading = ["trial", "", plan.measure.replace("_", " "), *[dimension.path for dimension in plan.dimensions]]
+        unranked = [row for row in self.rows if row not in self.ranked]
+        return [heading, *[self._cells(row) for row in [*self.ranked, *unranked]]]
+
+    def _cells(self, row: TrialRow) -> list[str]:
+        state = f"{row.state}{', preset' if row.is_preset else ''}"
+        score = row.value if row.value is not None else row.last
+        shown = "-" if score is None else f"{score:.4g}{'' if row.value is not None else ' so far'}"
+        return [str(row.number), state, shown, *[row.values.get(dim.path, "-") for dim in self.plan.dimensions]]
+
+    def conclusions(self) -> list[str]:
+        """What mattered, what failed, the best trial and what to do with it: lines for a terminal."""
+        lines = []
+        if self.importance:
+            parts = ", ".join(f"{name} {share:.0%}" for name, share in self.importance.items())
+            lines.append(f"\nwhat told good trials from the others: {parts}")
+        lines += [f"failed: trial {row.number}: {row.error}" for row in self.rows if row.error]
+        if self.best is None:
+            lines.append("\nno trial was finished")
+        else:
+            lines.append(f"\nbest: trial {self.best.number}, {self.plan.measure} {self.best.value:.4g}")
+            lines.append(str(self.train_command))
+        if self.compare_command:
+            lines.append(f"\nThe best of many is partly luck; this tells how much:\n{self.compare_command}")
+        return [*lines, f"\n{self.plan.folder}: {', '.join(self.files)}, study.db, and the runs"]
 
 
 def find(study: Any, plan: Plan) -> SearchResult:
@@ -127,7 +161,7 @@ def _importance(study: Any, dimensions: int) -> dict[str, float] | None:
 
 def write_findings(findings: SearchResult, folder: Path) -> list[str]:
     """`tune.json`, and learning curves of the best trials where there are any; the names of what was written."""
-    data = {"schema": SCHEMA, **finite_or_null(findings.as_data())}
+    data = {"schema": SCHEMA, **findings.as_data()}
     write_file(folder / "tune.json", json.dumps(data, indent=2, allow_nan=False).encode() + b"\n")
     names = ["tune.json"]
     runs = _measures(findings)

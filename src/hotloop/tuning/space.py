@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hotloop.algos.registry import tree_from_words
 from hotloop.core.errors import SettingsError
+from hotloop.core.overrides import flag_of
 from hotloop.core.settings import flatten, leaf_types, unknown_key
 from hotloop.core.values import Count, Ratio, exact_fraction, parse_count, type_name
-
-Resolve = Callable[[str, Sequence[str]], Mapping[str, Any]]
-"""From a preset's name and override words to the whole tree of settings; raises SettingsError."""
 
 HINT = "a range is `name=low..high`, with `:log` or `:step=N` after it; a list is `name=a,b,c` (`64x64` for a list)"
 REFUSED = {
@@ -45,7 +44,7 @@ class Span:
         return str(int(value)) if self.whole else f"{min(max(float(f'{value:.4g}'), self.low), self.high):g}"
 
     def words(self, value: Any) -> list[str]:
-        return [flag(self.path), self.text(value)]
+        return [flag_of(self.path), self.text(value)]
 
     def samples(self) -> list[Any]:
         return [self.low, self.high]
@@ -75,7 +74,7 @@ class Choices:
         return str(value)
 
     def words(self, value: Any) -> list[str]:
-        return [flag(self.path), *(value.split("x") if self.is_list else [value])]
+        return [flag_of(self.path), *(value.split("x") if self.is_list else [value])]
 
     def samples(self) -> list[Any]:
         return list(self.texts)
@@ -92,11 +91,6 @@ class Choices:
 
 
 Dimension = Span | Choices
-
-
-def flag(path: str) -> str:
-    """Options of an env keep their own spelling."""
-    return "--" + (path if ".options." in path else path.replace("_", "-"))
 
 
 def parse_search(text: str, cls: Any) -> Dimension:
@@ -157,7 +151,7 @@ def _choices(path: str, values: str, kind: Any, text: str) -> Choices:
     return Choices(path, texts, typing.get_origin(kind) is tuple)
 
 
-def check_space(dimensions: Sequence[Dimension], source: str, words: Sequence[str], resolve: Resolve) -> None:
+def check_space(dimensions: Sequence[Dimension], source: str, words: Sequence[str]) -> None:
     """Every value of a list and both ends of a range must be settings that could be trained."""
     paths = [dimension.path for dimension in dimensions]
     twice = {path for path in paths if paths.count(path) > 1}
@@ -167,7 +161,7 @@ def check_space(dimensions: Sequence[Dimension], source: str, words: Sequence[st
         for value in dimension.samples():
             given = dimension.words(value)
             try:
-                resolve(source, [*words, *given])
+                tree_from_words(source, [*words, *given])
             except SettingsError as error:
                 raise SettingsError(f"`--search` would try `{' '.join(given)}`: {error.message}", error.hint) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 from hotloop.core.errors import RunError
 from hotloop.core.rng import derive_seed
 from hotloop.export.follow import need
-from hotloop.runs.files import SCHEMA
+from hotloop.runs.files import SCHEMA, canonical_json
 from hotloop.tuning.space import Dimension, of_preset
 
 DATABASE = "study.db"
@@ -42,6 +43,11 @@ class Plan:
             "seeds": self.seeds,
             "measure": self.measure,
         }
+
+    def default_folder(self) -> Path:
+        """The same for the same search, so that the same command continues what was stopped."""
+        mark = hashlib.sha256(canonical_json(self.identity())).hexdigest()[:8]
+        return Path("runs") / f"tune-{Path(self.source).stem}-{mark}"
 
     def run_path(self, number: int, seed: int) -> Path:
         return self.folder / f"trial-{number:04d}" / f"seed-{seed}"

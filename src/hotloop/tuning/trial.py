@@ -14,7 +14,7 @@ from hotloop.comparison.jobs import Job, job_at, run_jobs
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.export.follow import Once, Tail
 from hotloop.runs import lock
-from hotloop.runs.directory import LOCK, Run
+from hotloop.runs.directory import FAILURE, LOCK, Run
 from hotloop.tuning.study import Plan
 
 LOOK_SECONDS = 0.3
@@ -30,7 +30,11 @@ class Pruned(Exception):
 
 
 class Failed(Exception):
-    """A run ended with an error."""
+    """A run ended with an error; `nonfinite` where its numbers became NaN or infinite, of which it kept the update."""
+
+    def __init__(self, error: str, nonfinite: bool) -> None:
+        super().__init__(error)
+        self.nonfinite = nonfinite
 
 
 class TrialRun:
@@ -71,7 +75,7 @@ class TrialRun:
 
         run_jobs([job], 1, watch)
         if job.status == "failed":
-            raise Failed(job.error)
+            raise Failed(job.error, nonfinite=(job.path / FAILURE).is_dir())
         self._report(seed, watcher.new_scores(), may_prune=False)
         return score_of(Run.open(job.path).result()["evaluation"], self._plan.measure)
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from hotloop.core.errors import EnvError
 from hotloop.core.interrupts import is_overdue
+from hotloop.core.program import ONE_THREAD
 from hotloop.envs.workers import messages
 from hotloop.envs.workers.messages import Plan, anonymous_file
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from hotloop.envs.workers.serve import main; main"
 """Not `multiprocessing`: it would run the user's main script again, and fork where torch has threads."""
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 LONGEST_TICK = 0.25
 STACK_SECONDS = 1.0
 END_SECONDS = 1.0

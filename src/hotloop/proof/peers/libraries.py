@@ -48,6 +48,10 @@ class Found:
     missing: dict[str, str] = field(default_factory=dict)
     """Name -> what to do about it."""
 
+    @property
+    def notes(self) -> list[str]:
+        return [f"{name}: {advice}" for name, advice in self.missing.items()]
+
 
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The parts and the libraries that `names` ask for; all of a kind where none of it is named."""

@@ -1,0 +1,136 @@
+"""`hotloop.compare`: from arms to trained runs, a verdict, and the files that hold it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hotloop.comparison import jobs as pool
+from hotloop.comparison.arms import parse_arms
+from hotloop.comparison.jobs import DEFAULT_ROOT, Job, default_folder, most_at_once, plan_jobs
+from hotloop.comparison.page import as_html
+from hotloop.comparison.progress import CompareProgress
+from hotloop.comparison.report import (
+    CURVES,
+    Comparison,
+    Question,
+    chart_of,
+    collect,
+    parse_target,
+    write_files,
+    write_part,
+    write_table,
+)
+from hotloop.core.errors import SettingsError
+from hotloop.core.overrides import Overrides, as_words
+from hotloop.doctor.facts import usable_cores
+from hotloop.render.picture import as_pixels, png_bytes
+from hotloop.runs.files import make_folder, write_file
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def compare(
+    *arms: str | Path,
+    seeds: int | None = None,
+    overrides: Overrides = (),
+    measure: str = "mean_return",
+    threshold: float | None = None,
+    margin: float | None = None,
+    workers: int = 0,
+    out: str | Path | None = None,
+    html: str | Path | None = None,
+    markdown: str | None = None,
+    command: str = "",
+    console: Console | None = None,
+) -> Comparison:
+    """Train arms x seeds side by side, and say what a change did to learning and to speed.
+
+        found = hotloop.compare("cartpole-dqn", "cartpole-dqn --double false", seeds=8, threshold=475)
+        for contrast in found.contrasts:  # each arm against the first
+            print(contrast.arm, contrast.learning, contrast.speed)
+        found.as_data()  # what `hotloop compare --json` prints
+
+    An arm is a preset or a TOML file with its own overrides after it, or a folder of finished runs; `LABEL=` may stand
+    in front. `overrides` are those of all arms, as `hotloop.preset` takes them or as words. Finished runs of the same
+    settings and seed are reused, so the same call continues what was stopped. Tables, curves and `compare.json` are
+    written to `found.folder`; `html` and `markdown` (`FILE.md#NAME`) name pages to write besides. A run that fails
+    is one of `found.failed`. `console`, one of Rich's, shows how it is getting on.
+    """
+    texts = [shlex.quote(str(arm)) if isinstance(arm, Path) else arm for arm in arms]
+    _check(seeds, workers, threshold, margin, markdown)
+    common = as_words(overrides)
+    parsed = parse_arms(texts, common)
+    if seeds is None and not all(arm.runs for arm in parsed):
+        raise SettingsError("`--seeds N` is missing: how many runs to train of each arm", "8 of each show most of it")
+    folder = Path(out) if out else default_folder(parsed)
+    jobs = plan_jobs(parsed, seeds or 0, folder, reuse=None if out else DEFAULT_ROOT)
+    cores = usable_cores()
+    question = Question(
+        command=command
+        or _command(texts, common, seeds=seeds, threshold=threshold, margin=margin, measure=measure, out=out),
+        measure=measure,
+        threshold=threshold,
+        seeds=seeds or max(len(arm.runs) for arm in parsed),
+        workers=min(workers or most_at_once(cores, *[arm.settings for arm in parsed]), len(jobs)),
+        cores=cores,
+        margin=margin,
+    )
+    _train(jobs, question, folder, console)
+    comparison = collect(question, jobs, folder)
+    _write(comparison, html, markdown)
+    return comparison
+
+
+def _check(
+    seeds: int | None, workers: int, threshold: float | None, margin: float | None, markdown: str | None
+) -> None:
+    for name, value, least in (("seeds", seeds, 1), ("workers", workers, 0)):
+        if value is not None and value < least:
+            raise SettingsError(f"`--{name}` is {value}, expected at least 1")
+    if threshold is not None and not math.isfinite(threshold):
+        raise SettingsError(f"`--threshold` is {threshold}, expected a finite number")
+    if margin is not None and not 0 < margin < math.inf:
+        raise SettingsError(f"`--margin` is {margin}, expected a number above 0")
+    if markdown is not None:
+        parse_target(markdown)
+
+
+def _command(texts: Sequence[str], common: Sequence[str], **options: object) -> str:
+    """The line that does the same."""
+    words = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
+    return shlex.join(["hotloop", "compare", *texts, *words, *(["--", *common] if common else [])])
+
+
+def _train(jobs: Sequence[Job], question: Question, folder: Path, console: Console | None) -> None:
+    there = sum(job.reused for job in jobs)
+    try:
+        if console is None:
+            pool.run_jobs(jobs, question.workers, lambda: None)
+            return
+        told = f"{len(jobs)} runs in {folder}, {question.workers} at once"
+        told += f"; {there} are finished already" if there else ""
+        console.print(told, style="dim", soft_wrap=True)
+        with CompareProgress(jobs, question.measure, console) as progress:
+            pool.run_jobs(jobs, question.workers, progress.watch)
+    except KeyboardInterrupt:
+        stopped = f"stopped; what was trained is in {folder}, and the same command continues it"
+        raise KeyboardInterrupt(stopped) from None
+
+
+def _write(comparison: Comparison, html: str | Path | None, markdown: str | None) -> None:
+    """Data, table and curves into the comparison's folder; its pages where they were asked for."""
+    make_folder(comparison.folder)
+    write_files(comparison, comparison.folder)
+    write_table(comparison, comparison.folder)
+    for against, name in CURVES.items():
+        write_file(comparison.folder / f"{name}.png", png_bytes(as_pixels(chart_of(comparison, against))))
+    if html:
+        make_folder(Path(html).parent)
+        write_file(Path(html), as_html(comparison).encode())
+    if markdown:
+        write_part(comparison, *parse_target(markdown))
