@@ -34,7 +34,7 @@ ONLY = {
     "proof/reference": set(),
     "dashboard": {"runs", "doctor", "render", "core"},
 }
-HEAVY = ("torch", "numba", "gymnasium")
+HEAVY = ("torch", "numba", "gymnasium", "PIL")
 FOLLOW_ONE_UPDATE = [
     "cli/train.py",
     "api.py",

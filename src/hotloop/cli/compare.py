@@ -146,7 +146,8 @@ def _train(jobs: Sequence[Job], workers: int, folder: Path, arguments: Namespace
 def _write(comparison: Comparison, folder: Path, arguments: Namespace) -> None:
     from hotloop.comparison.page import as_html
     from hotloop.comparison.report import CURVES, chart_of, parse_target, write_files, write_part, write_table
-    from hotloop.render.picture import as_pixels, png_bytes
+    from hotloop.render.chart import as_pixels
+    from hotloop.render.picture import png_bytes
     from hotloop.runs.files import make_folder, write_file
 
     make_folder(folder)

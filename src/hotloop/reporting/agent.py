@@ -21,7 +21,7 @@ from hotloop.nets.topology.graph import Measures, measure
 from hotloop.nets.topology.network import TopologyTorso
 from hotloop.render.html import Html, element, section
 from hotloop.render.numbers import measured
-from hotloop.render.picture import png_bytes
+from hotloop.render.picture import png_bytes, shrunk
 from hotloop.reporting.facts import RunFacts
 from hotloop.reporting.reproduce import settings_of
 from hotloop.viewing.draw_network import draw_network
@@ -109,7 +109,7 @@ def _thinned(moments: Generator[Episode, None, None]) -> Played:
     for count, episode in enumerate(moments):
         over = bool(episode.end) or count == MOST_STEPS
         if count % every == 0 or over:
-            taken.append((episode.length, episode.total, _small(episode.scene.frame())))
+            taken.append((episode.length, episode.total, shrunk(episode.scene.frame(), LONGEST_SIDE)))
         if over:
             break
         if len(taken) > 2 * MOST_FRAMES:
@@ -125,16 +125,6 @@ def _evenly(items: list[Any], at_most: int) -> list[Any]:
     if len(items) <= at_most:
         return items
     return [items[round(place)] for place in np.linspace(0, len(items) - 1, at_most)]
-
-
-def _small(frame: Array) -> Array:
-    """Averaged down by a whole factor until it fits a page."""
-    factor = -(-max(frame.shape[:2]) // LONGEST_SIDE)
-    if factor == 1:
-        return np.ascontiguousarray(frame)
-    height, width = (size // factor for size in frame.shape[:2])
-    blocks = frame[: height * factor, : width * factor].reshape(height, factor, width, factor, 3)
-    return blocks.mean(axis=(1, 3)).round().astype(np.uint8)
 
 
 def told(stats: dict[str, Any]) -> str:
