@@ -34,19 +34,19 @@ def final_state(state: Mapping[str, Array], final_obs: Any) -> dict[str, Array]:
 
 def frame(state: Mapping[str, Array], index: int) -> Array:
     """A picture of env `index`, [height, width, 3] uint8."""
-    return _picture(state["body"][index], *PICTURE_SIZE, finer=2)
+    return _picture(state["body"][index], *PICTURE_SIZE)
 
 
 def text(state: Mapping[str, Array], index: int, colour: bool = True) -> str:
     """Env `index` for a terminal, in 24-bit colour or as plain characters."""
     body = state["body"][index]
-    return _half_blocks(_picture(body, *TEXT_SIZE, finer=4)) if colour else _plain_text(body)
+    return _half_blocks(_picture(body, *TEXT_SIZE)) if colour else _plain_text(body)
 
 
-def _picture(body: Array, width: int, height: int, finer: int) -> Array:
+def _picture(body: Array, width: int, height: int) -> Array:
     scale = width / WORLD_WIDTH
     thin = max(0.02, 0.5 / scale)  # half a pixel at least, or a small picture loses its lines
-    canvas = Canvas(width, height, SKY, finer=finer)
+    canvas = Canvas(width, height, SKY, finer=4)
 
     def place(right: float, up: float) -> tuple[float, float]:
         return (right + WORLD_WIDTH / 2) * scale, height - (up + GROUND_HEIGHT) * scale
