@@ -118,9 +118,11 @@ def test_letters_differ() -> None:
     assert np.zeros((20, 20, 3), np.uint8).tobytes() not in seen
 
 
-def test_a_large_picture_is_averaged_down_by_a_whole_factor() -> None:
-    frame = np.zeros((4, 6, 3), np.uint8)
-    frame[:2, :2] = 100
-    frame[2, 4] = 200
-    assert shrunk(frame, 3)[..., 0].tolist() == [[100, 0, 0], [0, 0, 50]]
-    assert shrunk(frame, 6) is frame
+def test_only_a_picture_that_is_too_large_is_made_smaller() -> None:
+    frame = np.full((40, 60, 3), 90, np.uint8)
+    frame[:, :30] = 200
+    small = shrunk(frame, 30)
+    assert small.shape == (20, 30, 3)
+    assert (small[:, 5] == 200).all()
+    assert (small[:, 25] == 90).all()
+    assert shrunk(frame, 60) is frame

@@ -145,8 +145,11 @@ def png_bytes(frame: Array) -> bytes:
 
 
 def shrunk(frame: Array, longest_side: int) -> Array:
-    """Averaged down by a whole factor until it is no longer than that."""
+    """The picture with its longer side so many pixels long, or as it is where it is no longer."""
     from PIL import Image
 
-    factor = -(-max(frame.shape[:2]) // longest_side)
-    return np.array(Image.fromarray(np.ascontiguousarray(frame)).reduce(factor)) if factor > 1 else frame
+    if max(frame.shape[:2]) <= longest_side:
+        return frame
+    image = Image.fromarray(np.ascontiguousarray(frame))
+    image.thumbnail((longest_side, longest_side), Image.Resampling.BOX)  # rings of other filters make PNG files larger
+    return np.array(image)
