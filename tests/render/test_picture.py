@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from hotloop.core.types import Array
-from hotloop.render.picture import Box, Canvas, png_bytes, shrunk
+from hotloop.render.picture import Box, Canvas, mixed, png_bytes, shrunk
 
 BLACK, WHITE, RED = (0, 0, 0), (255, 255, 255), (200, 40, 40)
 
@@ -126,3 +126,7 @@ def test_only_a_picture_that_is_too_large_is_made_smaller() -> None:
     assert (small[:, 5] == 200).all()
     assert (small[:, 25] == 90).all()
     assert shrunk(frame, 60) is frame
+
+
+def test_colours_are_mixed_by_shares() -> None:
+    assert [mixed((0, 100, 7), (10, 0, 7), share) for share in (0.0, 0.5, 1.0)] == [(0, 100, 7), (5, 50, 7), (10, 0, 7)]

@@ -22,6 +22,12 @@ _ANCHORS = {0.0: "ls", 0.5: "ms", 1.0: "rs"}
 """Left, middle and right on the base line."""
 
 
+def mixed(one: Colour, other: Colour, share: float) -> Colour:
+    """From `one` at 0 to `other` at 1."""
+    red, green, blue = (round(start + share * (end - start)) for start, end in zip(one, other, strict=True))
+    return red, green, blue
+
+
 class Box(NamedTuple):
     """In pixels, `right` and `bottom` being just outside."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from hotloop.core.types import Array
 from hotloop.nets.topology.graph import Topology
 from hotloop.render.picture import Box, Canvas
-from hotloop.viewing.draw_network import BOTTOM, TOP, Layout, lay_out, limit_of, shade, strength
+from hotloop.viewing.draw_network import BOTTOM, TOP, Layout, bend_of, lay_out, limit_of, shade, strength
 
 INK, PAPER, TRACK = (36, 41, 47), (255, 255, 255), (224, 228, 232)
 MARGIN_TOP, MARGIN_BOTTOM = 24.0, 40.0
@@ -73,10 +73,9 @@ def _cropped(layout: Layout) -> Layout:
 
 
 def _path(layout: Layout, source: int, target: int) -> Array:
-    """Points [n, 2] (x, y) along an edge, some pixels apart; long edges bend around what they pass."""
+    """Points [n, 2] (x, y) along an edge, some pixels apart."""
     start, end = (np.array([layout.x[node], layout.y[node]]) for node in (source, target))
-    span = float(end[0] - start[0])
-    bend = min(46.0, 0.16 * span) * (1 if (source + target) % 2 else -1) if span > 40 else 0.0
+    bend = bend_of(float(end[0] - start[0]), source + target)
     middle = (start + end) / 2 + np.array([0.0, bend])
     t = np.linspace(0.0, 1.0, 24 if bend else 2)[:, None]
     return (1 - t) ** 2 * start + 2 * t * (1 - t) * middle + t**2 * end

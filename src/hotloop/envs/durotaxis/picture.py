@@ -15,7 +15,7 @@ import numpy as np
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import HIGH, LOW, RATIO
 from hotloop.envs.durotaxis.step_kernels import GOAL
-from hotloop.render.picture import Box, Canvas, Colour
+from hotloop.render.picture import Box, Canvas, Colour, mixed
 
 FIELD = Box(20, 64, 620, 464)
 GLASS = (236, 140)  # width and height of the magnifying glass, in pixels
@@ -50,9 +50,7 @@ def age_colour(age: int) -> Colour:
     """Of a node: one for those just born, then from young to old."""
     if age == 0:
         return NEW
-    share = min((age - 1) / (OLD_AGE - 1), 1.0)
-    red, green, blue = (round(one + share * (other - one)) for one, other in zip(YOUNG, OLD, strict=True))
-    return red, green, blue
+    return mixed(YOUNG, OLD, min((age - 1) / (OLD_AGE - 1), 1.0))
 
 
 def paint_field(canvas: Canvas, now: dict[str, Any]) -> None:

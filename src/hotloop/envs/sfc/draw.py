@@ -27,7 +27,7 @@ from hotloop.envs.sfc.tables_kernels import (
     UNITS_PER_MS,
     VNFS,
 )
-from hotloop.render.picture import Box, Canvas, Colour
+from hotloop.render.picture import Box, Canvas, mixed
 
 State = Mapping[str, Array]
 SKY, EDGE, VISITED, TAKEN, LOST = (24, 28, 36), (60, 68, 84), (240, 190, 110), (64, 190, 120), (235, 76, 70)
@@ -44,13 +44,13 @@ def frame(state: State, index: int) -> Array:
     for one in range(count):
         for other in range(one + 1, count):
             load = 1 - state["free_rate"][index, one, other] / LINK_CAPACITY
-            canvas.line(np.array([points[one], points[other]]), _mixed(load, EDGE), 2.0 + 6.0 * load)
+            canvas.line(np.array([points[one], points[other]]), mixed(EDGE, LOST, load), 2.0 + 6.0 * load)
     for place, point in enumerate(points):
         load = 1 - state["free_cpu"][index, place] / state["cpu"][index, place]
         canvas.disc(point, RADIUS + 3, VISITED if place == state["visited"][index] else EDGE)
         canvas.disc(point, RADIUS, SKY)
         if load > 0:
-            canvas.disc(point, RADIUS * math.sqrt(load), _mixed(load, TAKEN))
+            canvas.disc(point, RADIUS * math.sqrt(load), mixed(TAKEN, LOST, load))
     for service in range(NUM_SERVICES):
         _service_bar(canvas, state, index, service)
     return canvas.finished()
@@ -60,11 +60,6 @@ def _point(place: int, count: int) -> tuple[float, float]:
     angle = 2 * math.pi * place / count - math.pi / 2
     reach = SIZE / 2 - RADIUS - 12
     return SIZE / 2 + reach * math.cos(angle), SIZE / 2 + reach * math.sin(angle)
-
-
-def _mixed(load: float, calm: Colour) -> Colour:
-    red, green, blue = (round((1 - load) * one + load * other) for one, other in zip(calm, LOST, strict=True))
-    return red, green, blue
 
 
 def _service_bar(canvas: Canvas, state: State, index: int, service: int) -> None:
