@@ -33,7 +33,7 @@ ONLY = {
     "proof/reference": set(),
     "dashboard": {"runs", "doctor", "render", "core"},
 }
-HEAVY = ("torch", "numba", "gymnasium")
+HEAVY = ("torch", "numba", "gymnasium", "PIL")
 SIX_FILES = [
     "loop/off_policy.py",
     "loop/collector.py",

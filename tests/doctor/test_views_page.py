@@ -10,8 +10,7 @@ from tests.doctor.sample_trace import CALLS, EXPERIMENTS, FINDINGS, GROWTH, LINE
 from hotloop.doctor.trace import Counts, StackCost, Subject
 from hotloop.doctor.views import page
 from hotloop.doctor.views.charts import grow_tree, visible
-from hotloop.doctor.views.page import _SCRIPT, _STYLE
-from hotloop.render.html import Html, element, prose
+from hotloop.render.html import Html, element, prose, script, style
 
 
 class Seen(HTMLParser):
@@ -171,7 +170,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_words_stand_out_from_their_ground(scheme):
-    found = colours(_STYLE.read_text().split("prefers-color-scheme: dark")[scheme])
+    found = colours(style().split("prefers-color-scheme: dark")[scheme])
     for ink in ("ink", "faint", "accent", "good", "bad", "learning"):
         for ground in ("page", "card", "code"):
             assert contrast(found[ink], found[ground]) >= 4.5, (ink, ground)
@@ -180,13 +179,12 @@ def test_words_stand_out_from_their_ground(scheme):
 
 
 def test_script_and_style_cannot_end_their_elements_early():
-    for file in (_SCRIPT, _STYLE):
-        assert "</" not in file.read_text()
+    for text in (script(), style()):
+        assert "</" not in text
 
 
 def test_long_lines_of_a_remedy_are_folded_and_never_cut_off():
-    style = _STYLE.read_text()
-    (pre,) = re.findall(r"^pre \{(.*)\}", style, re.MULTILINE)
+    (pre,) = re.findall(r"^pre \{(.*)\}", style(), re.MULTILINE)
     assert "white-space: pre-wrap" in pre
     assert "overflow" not in pre
-    assert "pre code { overflow-wrap: anywhere; }" in style
+    assert "pre code { overflow-wrap: anywhere; }" in style()

@@ -12,7 +12,7 @@ from hotloop.doctor.trace import Counts, Growth, Slice, Subject
 from hotloop.doctor.views import chrome_trace, report_json
 from hotloop.doctor.views.report import json_safe
 from hotloop.doctor.views.summary import ending, merged, phase_rows, verdict
-from hotloop.render.numbers import duration, interval, number, percent, sparkline, ticks_from_zero, times
+from hotloop.render.numbers import duration, interval, nice_ticks, number, percent, sparkline, times
 
 KEYS = {"schema", "subject", "script_exit", "seconds", "machine", "phases", "update", "counts", "growth", "experiments"}
 FINDING = {"rule", "title", "share", "evidence", "where", "remedy", "before", "after", "expected_gain", "kind", "lines"}
@@ -141,5 +141,6 @@ def test_numbers_read_well():
     assert [times(ratio) for ratio in (1.04, 2.081, 12.34, 1e9, None)] == ["1.04x", "2.08x", "12.3x", ">100x", "-"]
     assert [duration(seconds) for seconds in (0.0042, 31.26, 754)] == ["4.2 ms", "31.3 s", "12 min 34 s"]
     assert [interval(1.24, 1.38), interval(1.5, None), interval(None, None)] == ["[1.24, 1.38]", "[1.50, ]", ""]
-    assert ticks_from_zero(2360) == [0, 500, 1000, 1500, 2000]
+    assert nice_ticks(0, 2360, 5) == [0, 500, 1000, 1500, 2000]
+    assert nice_ticks(7, 7) == [7]
     assert sparkline([0, 7]) == "▁█"

@@ -6,13 +6,12 @@ import shutil
 import struct
 import zlib
 
-import numpy as np
 import pytest
 from tests.reporting.seen_page import Seen, require_harmless
 
 import hotloop
 from hotloop.cli.main import main
-from hotloop.reporting.agent import LONGEST_SIDE, MOST_FRAMES, _evenly, _small
+from hotloop.reporting.agent import MOST_FRAMES, _evenly
 
 TINY = ["--total-env-steps", "600", "--warmup-env-steps", "100", "--log-every", "100", "--quiet"]
 TINY += ["--evaluation.episodes", "2", "--evaluation.final-episodes", "2", "--evaluation.every", "200"]
@@ -102,17 +101,6 @@ def test_an_env_of_code_is_not_imported_unasked(trained, tmp_path):
 def test_mistakes_end_with_a_sentence(trained, run_folder, capsys, words, told):
     assert main(["report", *(word.format(run=trained / "layers") for word in words)]) == 2
     assert told in capsys.readouterr().err
-
-
-def test_large_pictures_are_averaged_down_by_a_whole_factor():
-    frame = np.zeros((1_000, 600, 3), np.uint8)
-    frame[:, ::3] = 90
-    small = _small(frame)
-    assert small.shape == (333, 200, 3)
-    assert max(small.shape) <= LONGEST_SIDE
-    assert (small == 30).all()
-    assert _small(frame[:100]).shape == (50, 300, 3)
-    assert _small(frame[:100, :100]).shape == (100, 100, 3)
 
 
 def test_thinning_keeps_both_ends():

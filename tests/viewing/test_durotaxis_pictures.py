@@ -35,12 +35,9 @@ from hotloop.envs.durotaxis.picture import (
 )
 from hotloop.envs.registry import AtRandom
 from hotloop.envs.settings import EnvSettings
-from hotloop.render.picture import DOTS, Box, Canvas, cover_of
 from hotloop.viewing.play import Episode, play_episodes
 from hotloop.viewing.scenes import DRAWERS, DurotaxisScene, make_scene
 from hotloop.viewing.screen import size_of
-
-WHITE = (255, 255, 255)
 
 
 def colony(**changes: Any) -> dict[str, Any]:
@@ -228,22 +225,3 @@ def test_a_run_is_watched_as_pictures_and_as_numbers(tmp_path: Path, capsys: pyt
     assert {"success", "final_centroid", "colony_size"} <= episode.keys()
     assert len(list((tmp_path / "frames").iterdir())) == episode["length"] + 1
     assert api.evaluate(run, episodes=1)["mean_return"] == pytest.approx(episode["return"])
-
-
-def test_lines_and_curves_are_drawn_where_they_run() -> None:
-    canvas = Canvas(20, 10, (0, 0, 0))
-    canvas.line(np.array([2.0, 5.0]), np.array([8.0, 5.0]), WHITE, width=2.0)
-    canvas.curve(Box(10, 0, 20, 10), np.array([0.0, 10.0]), np.array([3.0, 3.0]), WHITE)
-    canvas.disc(np.array([-50.0, 500.0]), 3.0, WHITE)  # nowhere in the picture
-    lit = canvas.finished()[..., 0] > 200
-    assert np.flatnonzero(lit[:, 5]).tolist() == [4, 5]
-    assert np.flatnonzero(lit[:, 15]).tolist() == [2, 3]
-    assert np.flatnonzero(lit[4]).tolist() == [1, 2, 3, 4, 5, 6, 7, 8]  # its ends are round
-
-
-def test_letters_cover_what_they_should() -> None:
-    assert cover_of("il", 1.0).shape == (11, 2 + 3)  # a dot of room beside each
-    assert cover_of("1", 2.0).max() == pytest.approx(1.0)
-    assert cover_of(" ", 2.0).max() == 0.0
-    np.testing.assert_array_equal(cover_of("ä", 1.0), cover_of("Ω", 1.0))
-    assert all(dots.shape[0] == 9 for dots in DOTS.values())

@@ -27,7 +27,8 @@ from hotloop.comparison.report import (
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import Overrides, as_words
 from hotloop.doctor.facts import usable_cores
-from hotloop.render.picture import as_pixels, png_bytes
+from hotloop.render.chart import as_pixels
+from hotloop.render.picture import png_bytes
 from hotloop.runs.files import make_folder, write_file
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +11,8 @@ from hotloop.comparison.verdict import Contrast
 from hotloop.comparison.verdict_text import arm_rows, details, headline, pair_rows
 from hotloop.core.program import hotloop_version
 from hotloop.render.chart import ON_LIGHT, as_svg
-from hotloop.render.html import STYLE, Html, element, join, section
+from hotloop.render.html import Html, data_uri, document, element, join, section
 from hotloop.render.tables import Rows
-
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 def as_html(comparison: Comparison) -> str:
@@ -33,15 +30,7 @@ def as_html(comparison: Comparison) -> str:
         section("How to read it", element("ul", *[element("li", note) for note in notes(comparison)])),
         section("Do it again", element("pre", element("code", question.command))),
     ]
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
-        element("title", _title(comparison)),
-        element("style", Html(STYLE)),
-    )
-    return "<!doctype html>\n" + element("html", head, element("body", element("main", *body)), lang="en") + "\n"
+    return document(_title(comparison), *body, kind="comparison", scripted=False)
 
 
 def _title(comparison: Comparison) -> str:
@@ -83,9 +72,7 @@ def _failures(comparison: Comparison) -> Html:
 def _figure(comparison: Comparison, against: Against) -> Html:
     """As a picture of its own: the styles of two drawings on one page would meet."""
     chart = chart_of(comparison, against)
-    data = base64.b64encode(as_svg(chart).encode()).decode()
-    picture = Html(element("img", src=f"data:image/svg+xml;base64,{data}", alt=chart.spoken).removesuffix("</img>"))
-    return element("figure", picture)
+    return element("figure", element("img", src=data_uri("image/svg+xml", as_svg(chart).encode()), alt=chart.spoken))
 
 
 def _table(rows: Rows, coloured: bool = False) -> Html:

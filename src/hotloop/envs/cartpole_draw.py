@@ -10,9 +10,7 @@ import numpy as np
 
 from hotloop.core.types import Array
 from hotloop.envs.cartpole_kernels import HALF_LENGTH, POSITION_LIMIT
-
-Colour = tuple[int, int, int]
-Point = tuple[float, float]  # metres right of the track's middle and above the ground
+from hotloop.render.picture import Box, Canvas
 
 SKY, GROUND, LIMIT, CART, POLE, AXLE = (
     (24, 28, 36),
@@ -48,58 +46,29 @@ def text(state: Mapping[str, Array], index: int, colour: bool = True) -> str:
 def _picture(body: Array, width: int, height: int) -> Array:
     scale = width / WORLD_WIDTH
     thin = max(0.02, 0.5 / scale)  # half a pixel at least, or a small picture loses its lines
-    picture = np.empty((height, width, 3))
-    picture[...] = SKY
-    axle = (float(body[0]), CART_HEIGHT)
-    _paint_box(picture, GROUND, (0.0, -thin), WORLD_WIDTH, thin)
+    canvas = Canvas(width, height, SKY, finer=4)
+
+    def place(right: float, up: float) -> tuple[float, float]:
+        return (right + WORLD_WIDTH / 2) * scale, height - (up + GROUND_HEIGHT) * scale
+
+    def box(left: float, low: float, right: float, high: float) -> Box:
+        return Box(*place(left, high), *place(right, low))
+
+    x = float(body[0])
+    canvas.fill(box(-WORLD_WIDTH, -2 * thin, WORLD_WIDTH, 0.0), GROUND)
     for limit in (-POSITION_LIMIT, POSITION_LIMIT):
-        _paint_box(picture, LIMIT, (limit, 0.1), thin, 0.1)
-    _paint_box(picture, CART, (axle[0], CART_HEIGHT / 2), CART_HALF_WIDTH, CART_HEIGHT / 2)
-    _paint_line(picture, POLE, axle, _tip(body), 2 * thin)
-    _paint_line(picture, AXLE, axle, axle, 2 * thin)
-    return picture.round().astype(np.uint8)
+        canvas.fill(box(limit - thin, 0.0, limit + thin, 0.2), LIMIT)
+    canvas.fill(box(x - CART_HALF_WIDTH, 0.0, x + CART_HALF_WIDTH, CART_HEIGHT), CART)
+    axle = place(x, CART_HEIGHT)
+    canvas.line(np.array([axle, place(*_tip(body))]), POLE, 4 * thin * scale)
+    canvas.disc(axle, 2 * thin * scale, AXLE)
+    return canvas.finished()
 
 
-def _tip(body: Array) -> Point:
+def _tip(body: Array) -> tuple[float, float]:
+    """Metres right of the track's middle and above the ground."""
     length, angle = 2 * HALF_LENGTH, float(body[2])
     return float(body[0]) + length * math.sin(angle), CART_HEIGHT + length * math.cos(angle)
-
-
-def _paint_box(picture: Array, colour: Colour, centre: Point, half_width: float, half_height: float) -> None:
-    part, right, up = _part(picture, centre, centre, half_width, half_height)
-    outside = np.maximum(abs(right - centre[0]) - half_width, abs(up - centre[1]) - half_height)
-    _blend(part, colour, outside * picture.shape[1] / WORLD_WIDTH)
-
-
-def _paint_line(picture: Array, colour: Colour, start: Point, end: Point, radius: float) -> None:
-    """With round ends."""
-    part, right, up = _part(picture, start, end, radius, radius)
-    along_x, along_up = end[0] - start[0], end[1] - start[1]
-    length = along_x**2 + along_up**2 or 1.0
-    share = np.clip(((right - start[0]) * along_x + (up - start[1]) * along_up) / length, 0.0, 1.0)
-    outside = np.hypot(right - start[0] - share * along_x, up - start[1] - share * along_up) - radius
-    _blend(part, colour, outside * picture.shape[1] / WORLD_WIDTH)
-
-
-def _part(picture: Array, one: Point, other: Point, beside: float, above: float) -> tuple[Array, Array, Array]:
-    """The pixels around two points, how far each column lies right of the middle and each row above the ground."""
-    height, width, _ = picture.shape
-    scale = width / WORLD_WIDTH
-    right = (np.arange(width) + 0.5) / scale - WORLD_WIDTH / 2
-    up = (height - np.arange(height) - 0.5) / scale - GROUND_HEIGHT
-    columns = _near(right, one[0], other[0], beside + 1 / scale)
-    rows = _near(up, one[1], other[1], above + 1 / scale)
-    return picture[rows, columns], right[None, columns], up[rows, None]
-
-
-def _near(places: Array, one: float, other: float, margin: float) -> slice:
-    found = np.flatnonzero((places > min(one, other) - margin) & (places < max(one, other) + margin))
-    return slice(found[0], found[-1] + 1) if len(found) else slice(0)
-
-
-def _blend(part: Array, colour: Colour, outside: Array) -> None:
-    """Lay a colour over, as far as a pixel's centre lies inside the shape (`outside`, in pixels): smooth edges."""
-    part += np.clip(0.5 - outside, 0.0, 1.0)[..., None] * (colour - part)
 
 
 def _half_blocks(picture: Array) -> str:

@@ -1,8 +1,7 @@
-"""Learning curves as a chart: laid out as shapes, written as SVG.
+"""Learning curves as a chart: laid out as shapes on a page of `WIDTH`, then written as SVG or painted as pixels.
 
-Curves laid out as shapes on a page of `WIDTH`: what `chart.py` writes and `picture.py` paints.
-
-A chart as one SVG file: no library, no script, readable on a phone, on white and on dark pages.
+The SVG file needs no library and no script, and is readable on a phone, on white and on dark pages. The picture is for
+places that show no SVG.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 
 from hotloop.core.types import Array
 from hotloop.render.numbers import axis_range, nice_ticks, tick_label
+from hotloop.render.picture import Canvas, Colour
 
 
 @dataclass(frozen=True)
@@ -236,3 +236,47 @@ def _colours(series: Sequence[str], *, page: str, ink: str, faint: str, grid: st
         f"text{{fill:{ink}}}.small{{fill:{faint}}}.page{{fill:{page}}}.grid{{stroke:{grid}}}"
         f".axis,.threshold{{stroke:{faint}}}{''.join(rules)}"
     )
+
+
+SCALE = 2.5
+"""Pixels for each unit of the chart: 1,200 across."""
+
+
+def as_pixels(chart: Chart) -> Array:
+    """[height, width, 3] uint8, on white."""
+    canvas = Canvas(round(WIDTH * SCALE), round(chart.height * SCALE), _rgb(PAGE))
+    for shape in chart.shapes:
+        if isinstance(shape, Label):
+            _write(canvas, shape)
+        elif isinstance(shape, Band):
+            there, back = np.stack([shape.x, shape.top], axis=1), np.stack([shape.x, shape.bottom], axis=1)[::-1]
+            canvas.area(SCALE * np.concatenate([there, back]), _rgb(ON_LIGHT[int(shape.style[1:])]), BAND_OPACITY)
+        else:
+            _draw(canvas, shape)
+    return canvas.finished()
+
+
+def _draw(canvas: Canvas, line: Line) -> None:
+    points = SCALE * np.stack([line.x, line.y], axis=1)
+    curve = line.style.startswith("c")
+    width = (6.0 if len(points) == 1 else 2.0 if curve else 1.0) * SCALE
+    colour = _rgb(ON_LIGHT[int(line.style[1:])] if curve else GRID if line.style == "grid" else FAINT)
+    dash = (4.0, 4.0) if line.style == "threshold" else line.dash
+    if dash and len(points) > 1:
+        canvas.dashes(points, colour, width, (SCALE * dash[0], SCALE * dash[1]))
+    else:
+        canvas.line(points, colour, width)
+
+
+def _write(canvas: Canvas, words: Label) -> None:
+    styles = words.style.split()
+    size = 14.0 if "title" in styles else 11.0 if "small" in styles else 12.0
+    anchor = 0.5 if "middle" in styles else 1.0 if "end" in styles else 0.0
+    colour = _rgb(FAINT if "small" in styles else INK)
+    place = SCALE * words.x, SCALE * words.y
+    canvas.write(words.text, *place, colour, size=SCALE * size, anchor=anchor, bold="title" in styles)
+
+
+def _rgb(colour: str) -> Colour:
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    return red, green, blue

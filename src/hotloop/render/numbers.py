@@ -1,12 +1,6 @@
-"""Numbers for people: digits, units, signs, ticks of an axis.
+"""Numbers for people: as many digits as one compares by, units, signs, bars of text; and where an axis is marked.
 
-How numbers read in every view of a diagnosis, and where an axis is marked.
-
-Numbers out of files that anybody may have written, and how they read on the page.
-
-Numbers for people: as many digits as one compares by.
-
-Where an axis is marked and what stands there.
+Some come out of files that anybody may have written: `number_of` and `shown` take whatever they find there.
 """
 
 from __future__ import annotations
@@ -61,23 +55,6 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
-
-
-def short_number(value: float) -> str:
-    """1500000 -> 1.5M, 20000 -> 20k, 0.25 -> 0.25."""
-    for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= scale:
-            return f"{value / scale:.3g}{letter}"
-    return f"{value:.3g}"
-
-
-def ticks_from_zero(high: float, at_most: int = 5) -> list[float]:
-    """Zero and the multiples of 1, 2 or 5 times a power of ten up to `high`."""
-    if not high > 0:
-        return [0.0]
-    size = 10.0 ** math.floor(math.log10(high / at_most))
-    size = next(size * factor for factor in (1, 2, 5, 10, 20) if high / (size * factor) < at_most)
-    return [round(place * size, 12) for place in range(int(high / size + 1e-9) + 1)]
 
 
 def block_bar(share: float, width: int) -> str:
@@ -172,7 +149,10 @@ def axis_range(low: float, high: float) -> tuple[float, float]:
 
 
 def nice_ticks(low: float, high: float, at_most: int = 7) -> list[float]:
-    """The multiples of 1, 2 or 5 times a power of ten within [low, high], as many as `at_most` allows."""
+    """The multiples of 1, 2 or 5 times a power of ten within [low, high], as many as `at_most` allows; of an empty axis
+    its one place."""
+    if not high > low:
+        return [low]
     exponent = math.floor(math.log10((high - low) / at_most))
     for factor in (1, 2, 5, 10, 20):
         size = factor * 10.0**exponent

@@ -6,49 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotloop.render.html import Child, Html, element, join, phase_class
-from hotloop.render.numbers import axis_range, nice_ticks, short_number, tick_label, ticks_from_zero
+from hotloop.render.numbers import axis_range, nice_ticks, tick_label
 
 
 def legend(names: Sequence[str]) -> Html:
     shown = (element("span", element("i", class_=f"swatch {phase_class(name)}"), name) for name in names)
     return element("div", *shown, class_="legend", aria_hidden="true")
-
-
-@dataclass(frozen=True)
-class AxesFromZero:
-    """From data to a square of 100 by 100, whose y points down."""
-
-    x_low: float
-    x_high: float
-    y_high: float
-    x_label: str
-    y_label: str
-
-    def x(self, value: float) -> float:
-        return 100 * (value - self.x_low) / ((self.x_high - self.x_low) or 1.0)
-
-    def y(self, value: float) -> float:
-        return 100 - 100 * min(1.0, value / (self.y_high or 1.0))
-
-
-def plot_from_zero(axes: AxesFromZero, shapes: Child, spoken: str) -> Html:
-    heights = ticks_from_zero(axes.y_high)
-    grid = "".join(f"M0 {axes.y(tick):.4g}H100" for tick in heights)
-    drawing = element(
-        "svg",
-        element("path", class_="grid", d=grid),
-        shapes,
-        viewBox="0 0 100 100",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=spoken,
-    )
-    marks = (element("span", short_number(tick), style=f"top:{axes.y(tick):.4g}%") for tick in heights)
-    places = [tick for tick in ticks_from_zero(axes.x_high) if tick >= axes.x_low]
-    below = (element("span", short_number(tick), style=f"left:{axes.x(tick):.4g}%") for tick in places)
-    frame = element("div", element("div", *marks, class_="y", aria_hidden="true"), drawing, class_="frame")
-    above, under = element("p", axes.y_label, class_="label"), element("p", axes.x_label, class_="label x-label")
-    return element("div", above, frame, element("div", *below, class_="x", aria_hidden="true"), under, class_="plot")
 
 
 @dataclass(frozen=True)

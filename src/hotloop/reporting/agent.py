@@ -5,7 +5,6 @@ The agent on the page: a strip of pictures that a small script plays, and the dr
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -19,14 +18,14 @@ from hotloop.core.types import Array
 from hotloop.loop.agents import load_agent
 from hotloop.nets.topology.graph import Measures, measure
 from hotloop.nets.topology.network import TopologyTorso
-from hotloop.render.html import Html, element, section
+from hotloop.render.html import Html, data_uri, element, section
 from hotloop.render.numbers import measured
-from hotloop.render.picture import png_bytes
+from hotloop.render.picture import png_bytes, shrunk
 from hotloop.reporting.facts import RunFacts
 from hotloop.viewing.draw_network import draw_network
 from hotloop.viewing.play import Episode, play_episodes
 
-MOST_FRAMES, MOST_BYTES, MOST_STEPS, LONGEST_SIDE = 100, 1_400_000, 3_000, 480
+MOST_FRAMES, MOST_BYTES, MOST_STEPS, LONGEST_SIDE = 100, 1_400_000, 3_000, 544
 
 
 @dataclass(frozen=True)
@@ -108,14 +107,14 @@ def _thinned(moments: Generator[Episode, None, None]) -> Played:
     for count, episode in enumerate(moments):
         over = bool(episode.end) or count == MOST_STEPS
         if count % every == 0 or over:
-            taken.append((episode.length, episode.total, _small(episode.scene.frame())))
+            taken.append((episode.length, episode.total, shrunk(episode.scene.frame(), LONGEST_SIDE)))
         if over:
             break
         if len(taken) > 2 * MOST_FRAMES:
             taken, every = taken[::2], 2 * every
     pictures = tuple(Picture(step, total, png_bytes(frame)) for step, total, frame in _evenly(taken, MOST_FRAMES))
-    while sum(len(one.png) for one in pictures) > MOST_BYTES and len(pictures) > 2:
-        pictures = tuple(_evenly(list(pictures), len(pictures) // 2))
+    while (size := sum(len(one.png) for one in pictures)) > MOST_BYTES and len(pictures) > 2:
+        pictures = tuple(_evenly(list(pictures), max(2, len(pictures) * MOST_BYTES // size)))
     height, width, _ = taken[0][2].shape
     return Played(pictures, episode.as_data(), episode.scene.fps, (width, height))
 
@@ -124,16 +123,6 @@ def _evenly(items: list[Any], at_most: int) -> list[Any]:
     if len(items) <= at_most:
         return items
     return [items[round(place)] for place in np.linspace(0, len(items) - 1, at_most)]
-
-
-def _small(frame: Array) -> Array:
-    """Averaged down by a whole factor until it fits a page."""
-    factor = -(-max(frame.shape[:2]) // LONGEST_SIDE)
-    if factor == 1:
-        return np.ascontiguousarray(frame)
-    height, width = (size // factor for size in frame.shape[:2])
-    blocks = frame[: height * factor, : width * factor].reshape(height, factor, width, factor, 3)
-    return blocks.mean(axis=(1, 3)).round().astype(np.uint8)
 
 
 def told(stats: dict[str, Any]) -> str:
@@ -156,20 +145,11 @@ def agent_section(view: AgentView, facts: RunFacts) -> Html:
     return section("The agent", _player(view.played), element("p", told(view.played.stats), class_="note"), note=note)
 
 
-def void(tag: str, **attributes: str | float | bool | None) -> Html:
-    """An element without an end."""
-    return Html(element(tag, **attributes).removesuffix(f"</{tag}>"))
-
-
-def data_uri(kind: str, data: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
-
-
 def _player(played: Played) -> Html:
     """Without its script it is a strip that can be scrolled."""
     width, height = played.size
     pictures = (
-        void(
+        element(
             "img",
             src=data_uri("image/png", one.png),
             alt=f"step {one.step}",
@@ -182,12 +162,15 @@ def _player(played: Played) -> Html:
     controls = element(
         "div",
         element("button", "Pause", type="button"),
-        void("input", type="range", min=0, max=len(played.pictures) - 1, value=0, aria_label="moment of the episode"),
+        element(
+            "input", type="range", min=0, max=len(played.pictures) - 1, value=0, aria_label="moment of the episode"
+        ),
         element("output", ""),
         class_="controls",
         hidden=True,
     )
-    strip = element("div", *pictures, class_="strip", tabindex=0)
+    small = max(width, height) < LONGEST_SIDE  # enlarged with sharp edges, as cells of a board should be
+    strip = element("div", *pictures, class_="strip small" if small else "strip", tabindex=0)
     return element("div", strip, controls, class_="player", data_delay=str(_delay(played)))
 
 
@@ -202,7 +185,7 @@ def network_section(drawing: Drawing | None) -> Html:
         return Html("")
     measures = drawing.measures
     # as a picture of its own: its styles would meet the page's
-    picture = void("img", src=data_uri("image/svg+xml", drawing.svg.encode()), alt="the network's graph")
+    picture = element("img", src=data_uri("image/svg+xml", drawing.svg.encode()), alt="the network's graph")
     facts = [
         ("nodes", f"{measures.nodes} in {measures.levels} levels, at most {measures.widest_level} in one"),
         ("edges", f"{measures.edges} ({measures.parameters} parameters with the biases)"),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 
-from hotloop.render.html import SCRIPT, Html, element, section, style
+from hotloop.render.html import Html, document, element, section
 from hotloop.render.numbers import shortened, shown
 from hotloop.reporting.agent import AgentView, agent_section, network_section
 from hotloop.reporting.diagnosis import Diagnosis, diagnosis_section
@@ -33,31 +31,7 @@ def page(facts: RunFacts, view: AgentView, diagnosis: Diagnosis | None, notes: S
         again_section(facts, topology=view.drawing is not None),
         _environment(facts),
     ]
-    script = element("script", Html(SCRIPT))
-    whole = element("html", _head(facts), element("body", element("main", *body), script), lang="en")
-    # halves of surrogate pairs, which JSON may hold and no file can
-    return f"<!doctype html>\n{whole}\n".encode("utf-8", "replace").decode()
-
-
-def _head(facts: RunFacts) -> Html:
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy()),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", f"{shortened(facts.label)}: hotloop report"),
-        element("style", Html(style())),
-    )
-
-
-def _policy() -> str:
-    """The browser itself refuses every request, and every script but ours."""
-    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    return document(f"{shortened(facts.label)}: hotloop report", *body, kind="report")
 
 
 def _notes(notes: Sequence[str]) -> Html:

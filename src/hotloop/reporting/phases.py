@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hotloop.doctor.trace import PHASES
-from hotloop.render.html import Child, Html, element, join, section, table
-from hotloop.render.html import phase_class as known_class
+from hotloop.render.html import Child, Html, element, join, phase_class, section, table
 from hotloop.render.numbers import count, duration, number, percent, shortened
 from hotloop.render.plots import Axes, hover, plot
 from hotloop.reporting.facts import Interval, RunFacts, Series, phases_of, stretches
@@ -53,10 +52,6 @@ def _ordered(names: Iterable[str]) -> list[str]:
 
 def _loop(phases: dict[str, float]) -> dict[str, float]:
     return {name: seconds for name, seconds in phases.items() if name not in APART}
-
-
-def phase_class(name: str) -> str:
-    return f"p-{name}" if name in ("compile", "advantage") else known_class(name)
 
 
 def _bar(totals: dict[str, float]) -> Html:

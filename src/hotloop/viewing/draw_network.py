@@ -16,6 +16,7 @@ import numpy as np
 
 from hotloop.core.types import Array
 from hotloop.nets.topology.graph import Topology
+from hotloop.render.picture import Colour, mixed
 
 COLUMN, ROW = 26.0, 30.0
 MARGIN, TOP, BOTTOM = 44.0, 64.0, 74.0
@@ -71,6 +72,12 @@ def _ordered_columns(levels: Sequence[int], edges: Sequence[tuple[int, int]]) ->
     return columns
 
 
+def bend_of(span: float, number: int) -> float:
+    """How far down the middle of an edge is pulled that spans so much: long ones bend around what they pass, some of
+    them upwards."""
+    return min(46.0, 0.16 * span) * (1 if number % 2 else -1) if span > 40 else 0.0
+
+
 def _mean(values: list[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
@@ -88,12 +95,10 @@ def strength(value: float, limit: float) -> float:
     return max(-1.0, min(1.0, value / limit))
 
 
-def shade(value: float, limit: float) -> tuple[int, int, int]:
+def shade(value: float, limit: float) -> Colour:
     """Red, green and blue, 0 to 255."""
     share = strength(value, limit)
-    end = POSITIVE if share > 0 else NEGATIVE
-    red, green, blue = (round(zero + abs(share) * (full - zero)) for zero, full in zip(ZERO, end, strict=True))
-    return red, green, blue
+    return mixed(ZERO, POSITIVE if share > 0 else NEGATIVE, abs(share))
 
 
 def colour(value: float, limit: float) -> str:
@@ -129,14 +134,13 @@ def draw_network(graph: Topology, weights: Array, biases: Array, title: str, sub
 def _edge_lines(
     edges: list[tuple[int, int]], graph: Topology, weights: Array, limit: float, layout: Layout
 ) -> list[str]:
-    """Faint ones first, so that strong ones lie on top; long ones bend around what they pass."""
+    """Faint ones first, so that strong ones lie on top."""
     fade = min(1.0, (300 / max(1, len(edges))) ** 0.5)
     lines = []
     for number in np.argsort(np.abs(weights), kind="stable").tolist():
         (source, target), value = edges[number], float(weights[number])
         x1, y1, x2, y2 = (float(place) for end in (source, target) for place in (layout.x[end], layout.y[end]))
-        span = x2 - x1
-        bend = min(46.0, 0.16 * span) * (1 if (source + target) % 2 else -1) if span > 40 else 0.0
+        bend = bend_of(x2 - x1, source + target)
         share = abs(strength(value, limit))
         where = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {(y1 + y2) / 2 + bend:.1f} {x2:.1f} {y2:.1f}"
         name = escape(f"{graph.nodes[source]} to {graph.nodes[target]}: {value:.4g}")

@@ -15,7 +15,7 @@ import numpy as np
 from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.types import Array, Policy
-from hotloop.render.picture import write_png
+from hotloop.render.picture import png_bytes
 from hotloop.viewing.play import Episode, play_episodes
 from hotloop.viewing.video import Video, ffmpeg, kind_of
 
@@ -68,7 +68,7 @@ class FrameFolder:
         self._count += 1
         path = self._folder / f"{self._count:06d}.png"
         try:
-            write_png(path, frame)
+            path.write_bytes(png_bytes(frame))
         except OSError as error:
             raise RunError(f"cannot write `{path}`: {error.strerror}", "give another folder") from None
 

@@ -17,7 +17,7 @@ from hotloop.doctor.trace import OUTSIDE, PHASES, UPDATE, Experiment, Growth, Sl
 from hotloop.doctor.views.summary import KINDS, CostRow, cost_row, merged, phase_rows, update_rows
 from hotloop.render.html import Child, Html, element, join, phase_class, table
 from hotloop.render.numbers import duration, interval, number, percent, times
-from hotloop.render.plots import AxesFromZero, legend, plot_from_zero
+from hotloop.render.plots import Axes, dots, hover, legend, line, plot
 
 _MOST_SLICES = 90
 _OVER = {"run": "env steps into the run", "replay fill": "transitions in the replay", "num_envs": "envs at once"}
@@ -28,16 +28,15 @@ def growth_plot(growth: Growth) -> Html:
     if len(points) < 2:
         return Html("")
     names = _OVER.get(growth.over, growth.over), _unit(growth.what)
-    axes = AxesFromZero(points[0][0], points[-1][0], 1.1 * max(cost for _, cost in points), *names)
-    places = [f"{axes.x(place):.4g} {axes.y(cost):.4g}" for place, cost in points]
-    line = element("path", class_="line", d="M" + "L".join(places))
-    dots = element("path", class_="dots", d="".join(f"M{place}h0" for place in places))
+    places, costs = zip(*points, strict=True)
+    axes = Axes(places[0], places[-1], 0.0, 1.1 * max(costs), *names)
+    shapes = join([line(axes, places, costs, "line"), dots(axes, places, costs, "dots")])
     spoken = f"{growth.what} over {growth.over}: {number(points[0][1])} at first, {number(points[-1][1])} at last"
     # Longer episodes are mostly what learning is for.
     grown = "grew" if growth.ratio > 1.1 else "fell" if growth.ratio < 0.9 else "flat"
     grown = "flat" if "per episode" in growth.what else grown
     title = element("h3", f"{growth.what} over {growth.over} ", element("b", times(growth.ratio), class_=grown))
-    return element("div", title, plot_from_zero(axes, join([line, dots]), spoken), class_="growth")
+    return element("div", title, plot(axes, shapes, spoken), class_="growth")
 
 
 def _unit(what: str) -> str:
@@ -57,14 +56,12 @@ def timeline_plot(trace: Trace) -> Html:
     costs = [1e6 * one.seconds / _count(one, per) for one in slices]
     high, cut = _top(costs)
     end = slices[-1].start_seconds + slices[-1].seconds
-    axes = AxesFromZero(slices[0].start_seconds, end, high, "seconds into the loop", f"us per {per}")
+    axes = Axes(slices[0].start_seconds, end, 0.0, high, "seconds into the loop", f"us per {per}")
     shapes = join([*_layers(axes, slices, per), *(_hover(axes, one, per) for one in slices)])
     spoken = f"us per {per}: {number(costs[0])} in the first slice, {number(costs[-1])} in the last"
     beyond = f"{cut} of {len(costs)} slices reach beyond the plot, up to {number(max(costs))} us." if cut else ""
     names = _ordered({name for one in slices for name, seconds in one.phases.items() if seconds > 0})
-    return join(
-        [plot_from_zero(axes, shapes, spoken), legend(names), element("p", beyond, class_="note") if beyond else None]
-    )
+    return join([plot(axes, shapes, spoken), legend(names), element("p", beyond, class_="note") if beyond else None])
 
 
 def _count(one: Slice, per: str) -> int:
@@ -94,7 +91,7 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: PHASES.index(name) if name in PHASES else len(PHASES))
 
 
-def _layers(axes: AxesFromZero, slices: Sequence[Slice], per: str) -> Iterator[Html]:
+def _layers(axes: Axes, slices: Sequence[Slice], per: str) -> Iterator[Html]:
     floors = [0.0] * len(slices)
     for name in _ordered({name for one in slices for name in one.phases}):
         path = []
@@ -108,13 +105,12 @@ def _layers(axes: AxesFromZero, slices: Sequence[Slice], per: str) -> Iterator[H
         yield element("path", class_=phase_class(name), d="".join(path))
 
 
-def _hover(axes: AxesFromZero, one: Slice, per: str) -> Html:
+def _hover(axes: Axes, one: Slice, per: str) -> Html:
     parts = sorted(one.phases.items(), key=lambda item: -item[1])
     costs = "\n".join(f"{name} {number(1e6 * seconds / _count(one, per))}" for name, seconds in parts if seconds > 0)
     total = f"{number(1e6 * one.seconds / _count(one, per))} us per {per}"
     words = f"at {duration(one.start_seconds)}: {total}, {one.env_steps:,} env steps, {one.updates:,} updates\n{costs}"
-    left, right = axes.x(one.start_seconds), axes.x(one.start_seconds + one.seconds)
-    return element("rect", element("title", words), class_="hover", x=left, y=0, width=right - left, height=100)
+    return hover(axes, one.start_seconds, one.start_seconds + one.seconds, words)
 
 
 _PARTS = ("u-forward", "u-backward", "u-optimiser", "u-rest")
@@ -145,9 +141,9 @@ def _stacked(rows: Sequence[tuple[CostRow, str]]) -> Html:
 
 
 def _piece(row: CostRow, style: str, width: float) -> Html:
-    hover = f"{row.name}: {duration(row.seconds)}, {percent(row.share)} of the loop"
+    words = f"{row.name}: {duration(row.seconds)}, {percent(row.share)} of the loop"
     label = element("span", row.name, element("small", percent(row.share)))
-    return element("div", label, class_=f"piece {style}", style=f"width:{100 * width:.4g}%", title=hover)
+    return element("div", label, class_=f"piece {style}", style=f"width:{100 * width:.4g}%", title=words)
 
 
 def _spoken(row: CostRow) -> str:
@@ -291,6 +287,6 @@ def _placed(box: Box, total: float, depth: int, left: float) -> Iterator[Placed]
 def _drawn(placed: Placed, total: float) -> Html:
     box = placed.box
     place = f"left:{100 * placed.left:.4g}%;width:{100 * placed.width:.4g}%;top:{_ROW * placed.depth}px"
-    hover = f"{box.name}\n{duration(box.seconds)}, {percent(box.seconds / total)} of what was sampled"
+    words = f"{box.name}\n{duration(box.seconds)}, {percent(box.seconds / total)} of what was sampled"
     style = f"{phase_class(box.phase)} d{min(placed.depth, 3)}" if placed.depth else "root"
-    return element("div", box.name, class_=style, style=place, title=hover)
+    return element("div", box.name, class_=style, style=place, title=words)

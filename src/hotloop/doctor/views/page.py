@@ -5,12 +5,8 @@ The findings on the page, with the user's own source beside the remedy; and the 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 
-from hotloop import render
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.trace import OUTSIDE, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
@@ -25,7 +21,7 @@ from hotloop.doctor.views.summary import (
     source_of,
     verdict,
 )
-from hotloop.render.html import Child, Html, element, join, phase_class, prose, section, table
+from hotloop.render.html import Child, Html, document, element, join, phase_class, prose, section, table
 from hotloop.render.numbers import duration, number, percent, times
 
 _LEAST_SHARE = 0.005
@@ -108,8 +104,6 @@ def _line(trace: Trace, line: LineCost, widest: float) -> Html:
     )
 
 
-_STYLE = Path(render.__file__).with_name("page.css")
-_SCRIPT = Path(render.__file__).with_name("page.js")
 _LINES, _CALLS = 25, 20
 
 
@@ -128,32 +122,7 @@ def page(trace: Trace, findings: Sequence[Finding]) -> str:
         element("div", _counted(trace), _calls(trace), _operators(trace), _machine(trace), class_="columns"),
         _notes(trace),
     ]
-    return "<!doctype html>\n" + element(
-        "html", _head(trace), element("body", element("main", *body), _script()), lang="en"
-    )
-
-
-def _head(trace: Trace) -> Html:
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy()),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", f"{trace.subject.name}: hotloop doctor"),
-        element("style", Html(_STYLE.read_text(encoding="utf-8"))),
-    )
-
-
-def _policy() -> str:
-    """The browser itself refuses every request, and every script but ours."""
-    digest = hashlib.sha256(_SCRIPT.read_text(encoding="utf-8").encode()).digest()
-    script = f"'sha256-{base64.b64encode(digest).decode()}'"
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {script}; base-uri 'none'; form-action 'none'"
-
-
-def _script() -> Html:
-    return element("script", Html(_SCRIPT.read_text(encoding="utf-8")))
+    return document(f"{trace.subject.name}: hotloop doctor", *body, kind="doctor")
 
 
 def _header(trace: Trace, findings: Sequence[Finding]) -> Html:

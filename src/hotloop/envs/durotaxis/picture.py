@@ -15,10 +15,12 @@ import numpy as np
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import HIGH, LOW, RATIO
 from hotloop.envs.durotaxis.step_kernels import GOAL
-from hotloop.render.picture import Box, Canvas, Colour
+from hotloop.render.picture import Box, Canvas, Colour, mixed
 
 FIELD = Box(20, 64, 620, 464)
 GLASS = (236, 140)  # width and height of the magnifying glass, in pixels
+SMALL, LARGE = 14, 19  # letters, in pixels
+DASH = (6.0, 6.0)
 STRENGTHS = (16, 12, 8, 6, 4, 3, 2)
 SKY, GRID, FAINT, INK = (24, 28, 36), (60, 68, 84), (140, 148, 164), (216, 220, 228)
 SOFT, STIFF, GOAL_LINE = (30, 35, 46), (78, 112, 130), (235, 76, 70)
@@ -48,19 +50,17 @@ def age_colour(age: int) -> Colour:
     """Of a node: one for those just born, then from young to old."""
     if age == 0:
         return NEW
-    share = min((age - 1) / (OLD_AGE - 1), 1.0)
-    red, green, blue = (round(one + share * (other - one)) for one, other in zip(YOUNG, OLD, strict=True))
-    return red, green, blue
+    return mixed(YOUNG, OLD, min((age - 1) / (OLD_AGE - 1), 1.0))
 
 
 def paint_field(canvas: Canvas, now: dict[str, Any]) -> None:
     width, height = now["field"]
     scale = min(FIELD.width / width, FIELD.height / height)
     box = _centred(FIELD, round(width * scale), round(height * scale))
-    canvas.fill(box, shades(now, box.width))
+    canvas.shade(box, shades(now, round(box.width)))
     canvas.frame(box, GRID)
     paint_goal(canvas, box, 2)
-    canvas.write("goal", box.left + GOAL * box.width - 4, box.top + 18, GOAL_LINE, anchor=1)
+    canvas.write("goal", box.left + GOAL * box.width - 5, box.top + 17, GOAL_LINE, size=SMALL, anchor=1)
     _legend(canvas)
     points = np.array([box.left, box.bottom]) + now["positions"] * [scale, -scale]  # y grows upwards
     _paint_colony(canvas, now, points, 2.5)
@@ -70,17 +70,16 @@ def paint_field(canvas: Canvas, now: dict[str, Any]) -> None:
 
 def paint_goal(canvas: Canvas, box: Box, width: int) -> None:
     """Across a box that is as wide as the field."""
-    left = box.left + round(GOAL * box.width)
-    for top in range(box.top + 3, box.bottom, 12):
-        canvas.fill(Box(left, top, left + width, min(top + 6, box.bottom)), GOAL_LINE)
+    x = box.left + round(GOAL * box.width) + width / 2
+    canvas.dashes(np.array([[x, box.top + 3], [x, box.bottom]]), GOAL_LINE, width, DASH)
 
 
 def _legend(canvas: Canvas) -> None:
-    canvas.write("colony", FIELD.left, FIELD.top - 8, FAINT)
+    canvas.write("colony", FIELD.left, FIELD.top - 8, FAINT, size=SMALL)
     x = FIELD.right
     for words, age in ((f"{OLD_AGE} steps and older", OLD_AGE), ("1 step", 1), ("new", 0)):
-        x -= canvas.write(words, x, FIELD.top - 8, FAINT, anchor=1) + 8
-        canvas.disc(np.array([x, FIELD.top - 13.0]), 4.0, age_colour(age))
+        x -= canvas.write(words, x, FIELD.top - 8, FAINT, size=SMALL, anchor=1) + 8
+        canvas.disc((x, FIELD.top - 13.0), 4.0, age_colour(age))
         x -= 16
 
 
@@ -88,7 +87,7 @@ def _paint_colony(canvas: Canvas, now: dict[str, Any], points: Array, radius: fl
     """The young on top of the old."""
     crowded = len(points) > CROWD
     for source, target in now["edges"]:
-        canvas.line(points[source], points[target], EDGE, opacity=0.3 if crowded else 0.6)
+        canvas.line(points[[source, target]], EDGE, 1.2, 0.3 if crowded else 0.6)
     for node in np.argsort(-now["ages"], kind="stable"):
         if not crowded:
             canvas.disc(points[node], radius + 1, SKY)
@@ -108,14 +107,9 @@ def _magnify(canvas: Canvas, now: dict[str, Any], points: Array, field: Box) -> 
         return
     canvas.fill(box, SKY, 0.8)
     canvas.frame(box, FAINT)
-    canvas.frame(_around(low, high), FAINT)
-    canvas.write(f"x {strength}", box.left + 6, box.top + 17, FAINT)
+    canvas.frame(Box(*np.floor(low - 6), *np.ceil(high + 6)), FAINT)
+    canvas.write(f"x {strength}", box.left + 6, box.top + 17, FAINT, size=SMALL)
     _paint_colony(canvas, now, np.array([left + GLASS[0] / 2, top + GLASS[1] / 2]) + strength * (points - middle), 4.0)
-
-
-def _around(low: Array, high: Array) -> Box:
-    (left, top), (right, bottom) = np.floor(low - 6).astype(int), np.ceil(high + 6).astype(int)
-    return Box(left, top, right, bottom)
 
 
 def _centred(box: Box, width: int, height: int) -> Box:
@@ -169,7 +163,7 @@ HORIZONS = (25, 50, 100, 200, 500, 1000)
 
 def picture(now: dict[str, Any], past: Past) -> Array:
     """[height, width, 3] uint8 of a snapshot, the last that `past` was told of."""
-    canvas = Canvas(WIDTH, HEIGHT, SKY)
+    canvas = Canvas(WIDTH, HEIGHT, SKY, finer=3)
     _say(canvas, now)
     paint_field(canvas, now)
     _paint_profile(canvas, now)
@@ -184,30 +178,30 @@ def horizon(steps: int) -> int:
 
 
 def _say(canvas: Canvas, now: dict[str, Any]) -> None:
-    x = canvas.write(f"step {now['step']}", FIELD.left, 28, INK, size=2) + FIELD.left + 28
-    counts = f"{len(now['positions'])} nodes   {len(now['edges'])} edges   centroid {now['centroid'][0]:.0f}"
-    canvas.write(counts, x, 28, INK, size=2)
+    x = FIELD.left
+    nodes, edges = len(now["positions"]), len(now["edges"])
+    for words in (f"step {now['step']}", f"{nodes} nodes", f"{edges} edges", f"centroid {now['centroid'][0]:.0f}"):
+        x += canvas.write(words, x, 30, INK, size=LARGE) + 28
     if len(now["positions"]) and now["positions"][:, 0].max() >= GOAL * now["field"][0]:
-        canvas.write("goal reached", WIDTH - 20, 28, NEW, size=2, anchor=1)
+        canvas.write("goal reached", WIDTH - 20, 30, NEW, size=LARGE, anchor=1)
 
 
 def _paint_profile(canvas: Canvas, now: dict[str, Any]) -> None:
     """Stiffness over x, and the part of it that the colony stands on."""
     width = now["field"][0]
     _axes(canvas, PROFILE, f"{now['substrate']} stiffness, m {now['m']:.2g}, b {now['b']:.2g}")
-    places = np.linspace(0.0, width, PROFILE.width + 1)
+    places = np.linspace(0.0, width, 30)
     values = stiffness(now, places)
     top = max(float(values.max()), 1e-9)
-    down = PROFILE.height * (1 - 0.92 * values / top)
-    columns = np.arange(PROFILE.width + 1, dtype=float)
     if len(now["positions"]):
         x = now["positions"][:, 0] / width * PROFILE.width
-        left, right = np.clip([x.min() - 1, x.max() + 1], 0, PROFILE.width).round().astype(int) + PROFILE.left
-        canvas.fill(PROFILE._replace(left=left, right=right), NEW, 0.3)
+        left, right = np.clip([x.min() - 1, x.max() + 1], 0, PROFILE.width).tolist()
+        canvas.fill(PROFILE._replace(left=PROFILE.left + left, right=PROFILE.left + right), NEW, 0.3)
     paint_goal(canvas, PROFILE, 1)
-    canvas.curve(PROFILE, columns, down, YOUNG)
-    here = now["centroid"][0] / width * PROFILE.width
-    canvas.disc(np.array([PROFILE.left + here, PROFILE.top + np.interp(here, columns, down)]), 4.5, INK)
+    canvas.line(_within(PROFILE, places / width, 0.92 * values / top), YOUNG)
+    here = now["centroid"][0]
+    (at,) = _within(PROFILE, np.array([here / width]), 0.92 * stiffness(now, np.array([here])) / top)
+    canvas.disc(at, 4.5, INK)
     _label(canvas, PROFILE, f"{top:.3g}", 0.08)
     _label(canvas, PROFILE, "0", 1.0)
     _foot(canvas, PROFILE, "x", f"{width:.0f}")
@@ -217,17 +211,13 @@ def _paint_track(canvas: Canvas, width: float, past: Past) -> None:
     """x of the centroid over steps, within the colony's extent."""
     end = horizon(len(past))
     _axes(canvas, TRACK, "centroid x, within the extent of the colony")
-    places = past.places
-    columns = np.arange(len(places)) / end * TRACK.width
-    centroid, left, right = (TRACK.height * (1 - places[:, which] / width) for which in range(3))
-    middles = np.arange(TRACK.width) + 0.5
-    upper, lower = (np.interp(middles, columns, edge) for edge in (right, left))
-    canvas.band(TRACK, upper, lower, NEW, 0.3, since=0.0, until=float(columns[-1]))
-    goal = TRACK.top + round((1 - GOAL) * TRACK.height)
-    for start in range(TRACK.left, TRACK.right - 6, 12):
-        canvas.fill(Box(start, goal, start + 6, goal + 1), GOAL_LINE)
-    canvas.curve(TRACK, columns, centroid, INK)
-    canvas.disc(np.array([TRACK.left + columns[-1], TRACK.top + centroid[-1]]), 4.0, INK)
+    steps = np.arange(len(past) + 1) / end
+    centroid, left, right = (_within(TRACK, steps, past.places[:, which] / width) for which in range(3))
+    canvas.area(np.concatenate([right, left[::-1]]), NEW, 0.3)
+    goal = TRACK.top + round((1 - GOAL) * TRACK.height) + 0.5
+    canvas.dashes(np.array([[TRACK.left, goal], [TRACK.right, goal]]), GOAL_LINE, 1, DASH)
+    canvas.line(centroid, INK)
+    canvas.disc(centroid[-1], 4.0, INK)
     _label(canvas, TRACK, f"{width:.0f}", 0.0)
     _label(canvas, TRACK, "0", 1.0)
     _foot(canvas, TRACK, "step", str(end))
@@ -236,36 +226,39 @@ def _paint_track(canvas: Canvas, width: float, past: Past) -> None:
 def _paint_actions(canvas: Canvas, past: Past) -> None:
     """A strip for each number, from the lower end of its range to the upper."""
     end, shares, actions = horizon(len(past)), past.shares, past.actions
-    canvas.write("action", ACTIONS.left, ACTIONS.top - 8, FAINT)
+    canvas.write("action", ACTIONS.left, ACTIONS.top - 8, FAINT, size=SMALL)
     height = ACTIONS.height // len(NAMES)
     for index, name in enumerate(NAMES):
         top = ACTIONS.top + index * height
         strip = Box(ACTIONS.left, top + 24, ACTIONS.right, top + height - 8)
         canvas.fill(strip, SOFT)
         canvas.frame(strip, GRID)
-        canvas.write(name, strip.left, strip.top - 7, TRACES[index])
+        canvas.write(name, strip.left, strip.top - 7, TRACES[index], size=SMALL)
         _label(canvas, strip, f"{past.high[index]:g}", 0.0)
         _label(canvas, strip, f"{past.low[index]:g}", 1.0)
         if len(past):
-            canvas.write(f"{actions[-1, index]:.2f}", strip.right, strip.top - 7, INK, anchor=1)
-            columns = np.arange(len(past)) / end * strip.width
-            inner = 3 + (strip.height - 6) * (1 - shares[:, index])
-            canvas.curve(strip, np.append(columns, columns[-1] + 2), np.append(inner, inner[-1]), TRACES[index])
-    _foot(canvas, ACTIONS._replace(bottom=strip.bottom), "step", str(end))
+            canvas.write(f"{actions[-1, index]:.2f}", strip.right, strip.top - 7, INK, size=SMALL, anchor=1)
+            inner = strip._replace(top=strip.top + 3, bottom=strip.bottom - 3)
+            canvas.line(_within(inner, np.arange(len(past)) / end, shares[:, index]), TRACES[index])
+    _foot(canvas, strip, "step", str(end))
+
+
+def _within(box: Box, across: Array, up: Array) -> Array:
+    """Points [n, 2] of a curve: shares of a box from left to right and from its bottom to its top."""
+    return np.stack([box.left + across * box.width, box.bottom - up * box.height], axis=1)
 
 
 def _axes(canvas: Canvas, box: Box, title: str) -> None:
     canvas.fill(box, SOFT)
     canvas.frame(box, GRID)
-    canvas.write(title, box.left, box.top - 8, FAINT)
+    canvas.write(title, box.left, box.top - 8, FAINT, size=SMALL)
 
 
 def _label(canvas: Canvas, box: Box, text: str, share: float) -> None:
     """Left of a box, `share` of its height down."""
-    canvas.write(text, box.left - 6, box.top + share * box.height + 5, FAINT, anchor=1)
+    canvas.write(text, box.left - 6, box.top + share * box.height + 5, FAINT, size=SMALL, anchor=1)
 
 
 def _foot(canvas: Canvas, box: Box, middle: str, right: str) -> None:
-    canvas.write("0", box.left, box.bottom + 18, FAINT)
-    canvas.write(middle, box.left + box.width / 2, box.bottom + 18, FAINT, anchor=0.5)
-    canvas.write(right, box.right, box.bottom + 18, FAINT, anchor=1)
+    for words, share in (("0", 0.0), (middle, 0.5), (right, 1.0)):
+        canvas.write(words, box.left + share * box.width, box.bottom + 18, FAINT, size=SMALL, anchor=share)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotloop.comparison.measures import MOST_POINTS
-from hotloop.render.chart import WIDTH, Curve, Frame, as_svg, lay_out
+from hotloop.core.types import Array
+from hotloop.render.chart import SCALE, WIDTH, Curve, Frame, as_pixels, as_svg, lay_out
 from hotloop.render.numbers import axis_range, nice_ticks, tick_label, time_unit
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -92,3 +93,28 @@ def test_arms_beyond_the_colours_are_dashed() -> None:
 @pytest.mark.parametrize("curves", [[], [curve("one point", 1)], [Curve("flat", np.ones(2), np.ones(2), None, None)]])
 def test_little_data_still_makes_a_picture(curves: list[Curve]) -> None:
     assert "nan" not in drawn(curves, Frame("Title", "one seed", "env steps"))
+
+
+BLUE, ORANGE = (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)
+
+
+def pixels_of(picture: Array, colour: tuple[int, int, int]) -> int:
+    return int((picture == colour).all(axis=2).sum())
+
+
+def test_a_picture_shows_each_arm_in_its_colour_on_white() -> None:
+    chart = lay_out([curve("first"), curve("second")], FRAME)
+    picture = as_pixels(chart)
+    assert picture.shape == (round(chart.height * SCALE), round(WIDTH * SCALE), 3)
+    assert picture.dtype == np.uint8
+    assert tuple(picture[0, 0]) == (255, 255, 255)
+    assert pixels_of(picture, BLUE) > 100  # its sample in the legend; its line lies under the second
+    assert pixels_of(picture, ORANGE) > pixels_of(picture, BLUE)
+
+
+def test_one_point_no_curve_and_any_name_still_make_a_picture() -> None:
+    alone = as_pixels(lay_out([Curve("flat\nline \ud800", np.ones(1), np.ones(1), None, None)], FRAME))
+    assert pixels_of(alone, BLUE) > 100
+    assert as_pixels(lay_out([], FRAME)).shape[1] == WIDTH * SCALE
+    many = as_pixels(lay_out([curve(f"arm {number}") for number in range(8)], FRAME))
+    assert pixels_of(many, BLUE) > 100  # the eighth, dashed, in the first colour again
