@@ -1,0 +1,18 @@
+"""Parts for loops of your own: the same that our loops are made of, with a door for anybody's values.
+
+Files:
+    advantage.py       Generalised advantage estimation for anybody's loop
+    batch.py           What `Replay.sample` hands out
+    replay.py          Replay for anybody's loop: transitions in, batches out
+    specs.py           Shapes and Gymnasium spaces, as users give them, read into specs
+    values.py          What users hand to a part, read into arrays: kept exactly or refused, with one sentence that
+                       names the argument
+    values_kernels.py  One look at every number that is handed in: in numpy it costs several times the storing of a
+                       small row
+"""
+
+from hotloop.parts.advantage import gae as gae
+from hotloop.parts.batch import Batch as Batch
+from hotloop.parts.replay import Replay as Replay
+
+__all__ = ["Batch", "Replay", "gae"]
