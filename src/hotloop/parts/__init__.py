@@ -4,6 +4,7 @@ Files:
     advantage.py       Generalised advantage estimation for anybody's loop
     batch.py           What `Replay.sample` hands out
     replay.py          Replay for anybody's loop: transitions in, batches out
+    rollout.py         Rollouts for anybody's loop: T steps of N envs, with what the policy thought of them
     specs.py           Shapes and Gymnasium spaces, as users give them, read into specs
     values.py          What users hand to a part, read into arrays: kept exactly or refused, with one sentence that
                        names the argument
@@ -14,5 +15,7 @@ Files:
 from hotloop.parts.advantage import gae as gae
 from hotloop.parts.batch import Batch as Batch
 from hotloop.parts.replay import Replay as Replay
+from hotloop.parts.rollout import Note as Note
+from hotloop.parts.rollout import Rollout as Rollout
 
-__all__ = ["Batch", "Replay", "gae"]
+__all__ = ["Batch", "Note", "Replay", "Rollout", "gae"]

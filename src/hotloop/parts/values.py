@@ -137,8 +137,8 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> Array:
 
 def _rounded(name: str, array: Array, dtype: np.dtype) -> Array:
     """Looked at before it is rounded, since what is too large would become infinite with a warning."""
-    array = np.ascontiguousarray(array, np.float64)
-    if dtype == np.float32 and count_outside(array.reshape(-1), -LARGEST_FLOAT, LARGEST_FLOAT):
+    array = np.asarray(array, np.float64)
+    if dtype == np.float32 and count_outside(np.ravel(array), -LARGEST_FLOAT, LARGEST_FLOAT):
         raise _not_finite(name, array[~(np.abs(array) <= LARGEST_FLOAT)][0])
     return array.astype(dtype)
 
