@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from hotloop.api import train as train
     from hotloop.parts import Replay as Replay
     from hotloop.parts import Rollout as Rollout
+    from hotloop.parts import final_obs as final_obs
     from hotloop.parts import gae as gae
     from hotloop.parts import vector as vector
 
 __all__ = ["DQNSettings", "HotloopError", "PPOSettings", "evaluate", "load", "preset", "report_page", "resume", "train"]
-PARTS = ["Replay", "Rollout", "gae", "vector"]
+PARTS = ["Replay", "Rollout", "final_obs", "gae", "vector"]
 __all__ += PARTS
 
 

@@ -10,6 +10,7 @@ Files:
                        names the argument
     values_kernels.py  One look at every number that is handed in: in numpy it costs several times the storing of a
                        small row
+    vector_env.py      Envs for anybody's loop: any env, several at once, as a Gymnasium VectorEnv
 """
 
 from hotloop.parts.advantage import gae as gae
@@ -17,5 +18,7 @@ from hotloop.parts.batch import Batch as Batch
 from hotloop.parts.replay import Replay as Replay
 from hotloop.parts.rollout import Note as Note
 from hotloop.parts.rollout import Rollout as Rollout
+from hotloop.parts.vector_env import final_obs as final_obs
+from hotloop.parts.vector_env import vector as vector
 
-__all__ = ["Batch", "Note", "Replay", "Rollout", "gae"]
+__all__ = ["Batch", "Note", "Replay", "Rollout", "final_obs", "gae", "vector"]
