@@ -28,8 +28,6 @@ def test_by_eye():
     assert returns.tolist() == [advantage[0] + 10, second + 20, last + 30]
 
 
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(0, 4), st.floats(0, 1), st.floats(0, 1))
 def test_numpy_and_torch_agree_with_a_plain_loop(seed, steps, num_envs, gamma, lam):
     """With 0 envs the arrays are [T]."""

@@ -39,9 +39,7 @@ events = st.sampled_from(["", "", "", "terminated", "truncated", "both", "reset"
 )
 def test_rows_are_those_of_the_definition(history, num_envs, n_step, capacity, prioritised):
     """Termination, time-outs, both at once, rows that are not valid, and more rows than there is room for."""
-    replay = hotloop.Replay(
-        capacity, obs=(1,), num_envs=num_envs, n_step=n_step, gamma=0.5, prioritised=prioritised
-    )
+    replay = hotloop.Replay(capacity, obs=(1,), num_envs=num_envs, n_step=n_step, gamma=0.5, prioritised=prioritised)
     plain = PlainReplay(capacity, num_envs, n_step, 0.5)
     for t, what in enumerate(history):
         what = what[:num_envs]
@@ -132,7 +130,9 @@ def test_lists_arrays_and_tensors_are_taken(kind):
 
 
 def test_dicts_images_and_several_choices():
-    space = spaces.Dict({"image": spaces.Box(0, 255, (4, 4, 1), np.uint8), "speed": spaces.Box(-1, 1, (2,), np.float64)})
+    space = spaces.Dict(
+        {"image": spaces.Box(0, 255, (4, 4, 1), np.uint8), "speed": spaces.Box(-1, 1, (2,), np.float64)}
+    )
     replay = hotloop.Replay(10, obs=space, action=spaces.MultiDiscrete([3, 2]))
     obs = {"image": np.full((4, 4, 1), 200, np.uint8), "speed": np.array([0.1, 0.2])}
     replay.add(obs, [2, 1], 0.0, obs, False, False)

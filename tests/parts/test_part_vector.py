@@ -1,4 +1,4 @@
-"""`hotloop.vector`: what Gymnasium's own vector env does, step by step, and the same in workers, of classes and of ours."""
+"""`hotloop.vector`: what Gymnasium's own vector env does, step by step; also in workers, of classes and of ours."""
 
 from __future__ import annotations
 
@@ -137,7 +137,9 @@ def test_ours_play_what_they_play_through_gymnasium(name, module, options):
     expected, expected_info = other.reset(seed=11)
     ends = 0
     for t in range(300):
-        parts = zip(*((seen if isinstance(seen, dict) else {"": seen}).values() for seen in (obs, expected)), strict=True)
+        parts = zip(
+            *((seen if isinstance(seen, dict) else {"": seen}).values() for seen in (obs, expected)), strict=True
+        )
         assert all(np.array_equal(mine, their) for mine, their in parts)
         rows = info.pop("final_obs", ()), expected_info.pop("final_obs", ())
         assert [row is None for row in rows[0]] == [row is None for row in rows[1]]
@@ -178,6 +180,9 @@ class Corridor(gymnasium.Env):
 
     def _seen(self):
         return {"at": np.array([self.at], np.float64), "way": self.at % 2}
+
+
+ONLY_ONE = Corridor()
 
 
 @pytest.mark.parametrize("env", [Corridor, lambda width: Corridor(width)], ids=["class", "factory"])
@@ -238,8 +243,8 @@ def test_equal_seeds_play_alike_and_a_second_reset_goes_on():
         ({"env": SyncVectorEnv}, "which is a vector env"),
         ({"env": Corridor, "workers": 1}, "`workers` is given, but `env` has no name"),
         ({"env": Corridor, "height": 1}, "`Corridor` could not be made"),
-        ({"env": lambda: 3}, "makes a int; expected a gymnasium.Env"),
-        ({"env": lambda one=Corridor(): one, "num_envs": 2}, "returned the same env twice"),
+        ({"env": lambda: 3}, "made a int; expected a gymnasium.Env"),
+        ({"env": lambda: ONLY_ONE, "num_envs": 2}, "returned the same env twice"),
         ({"env": "durotaxis"}, "graphs of changing size"),
         ({"num_envs": 0}, "`num_envs` is 0"),
         ({"seed": -1}, "`seed` is -1"),

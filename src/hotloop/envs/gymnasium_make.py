@@ -54,14 +54,14 @@ def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv
     return _adapt_single(settings, num_envs, seeds, lambda: wrap(kind(**options)))
 
 
-def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factory: Callable[..., Any]) -> VecEnv:
-    """Envs of a class or a function of the user's, called with the options of `settings`; `settings.id` names it."""
+def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factory: Callable[[], Any]) -> VecEnv:
+    """Envs that a function of the user's makes, one at each call; `settings.id` names it in errors."""
     made: list[gymnasium.Env] = []
 
     def make() -> gymnasium.Env:
-        env = factory(**settings.options)
+        env = factory()
         if not isinstance(env, gymnasium.Env):
-            raise EnvError(f"`{settings.id}` makes a {type(env).__name__}; expected a gymnasium.Env", "mend the factory")
+            raise EnvError(f"`{settings.id}` made a {type(env).__name__}; expected a gymnasium.Env", "mend the factory")
         if any(env is other for other in made):
             raise EnvError(f"`{settings.id}` returned the same env twice", "make a new one at every call")
         made.append(env)

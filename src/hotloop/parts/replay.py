@@ -131,13 +131,15 @@ class Replay:
 
     def _read_mask(self, given: Any, terminated: Array) -> Array:
         if self._num_actions is None:
-            raise ArgumentError("`next_action_mask` is given, but the replay keeps none", "build it with `num_actions=`")
+            raise ArgumentError(
+                "`next_action_mask` is given, but the replay keeps none", "build it with `num_actions=`"
+            )
         if given is None:
             raise ArgumentError(
                 "`next_action_mask` is missing, and the replay was built with `num_actions=`", "give it with every add"
             )
         mask = self._mask(given)
-        allows = mask.any(axis=1)
+        allows: Any = mask.any(axis=1)
         if not (allows | terminated).all():
             raise ArgumentError("`next_action_mask` allows no action", "at least one entry must be True")
         return mask if allows.all() else mask | ~allows[:, None]  # nothing follows a terminated episode

@@ -68,12 +68,11 @@ class Rollout:
         self.log_prob, self.value, self.reward, self.weight = np.zeros((4, *shape), np.float32)
         self.terminated, self.truncated = np.zeros((2, *shape), np.bool_)
         self.action_mask: Array | None = None  # [T, N, A], where masks are given
-        self._readers = {name: read_obs(name, obs_spec, self.num_envs) for name in ("obs", "final_obs")}
+        self._obs, self._final_obs = (read_obs(name, obs_spec, self.num_envs) for name in ("obs", "final_obs"))
         self._action = Values("action", kept, self.num_envs, self.action_spec.bounds)
-        for name in ("log_prob", "value", "reward"):
-            self._readers[name] = Values(name, NUMBER, self.num_envs)
-        for name in ("terminated", "truncated", "valid"):
-            self._readers[name] = Values(name, FLAG, self.num_envs)
+        self._columns = {name: Values(name, NUMBER, self.num_envs) for name in ("log_prob", "value", "reward")}
+        self._columns |= {name: Values(name, FLAG, self.num_envs) for name in ("terminated", "truncated", "valid")}
+        self._mask = Values("action_mask", ArraySpec((self.action_spec.mask_width or 0,), FLAG.dtype), self.num_envs)
         self.clear()
 
     def clear(self) -> None:
@@ -115,8 +114,8 @@ class Rollout:
         if self.full:
             raise ArgumentError(f"the rollout is full, with {self._at} steps", "learn from it, then `clear()` it")
         log_prob, value = self._thoughts(note)
-        read, at = self._readers, self._at
-        seen, done, after = read["obs"](obs), self._action(action), read["final_obs"](final_obs)
+        read, at = self._columns, self._at
+        seen, done, after = self._obs(obs), self._action(action), self._final_obs(final_obs)
         came = (read["reward"](reward), read["terminated"](terminated), read["truncated"](truncated))
         counts = ALL if valid is None else read["valid"](valid)
         self._keep_mask(action_mask)
@@ -134,7 +133,7 @@ class Rollout:
                 f"`note` is of type {type(note).__name__}; expected log-probability and value",
                 "give what `policy.act` returned beside the action, or a `hotloop.parts.Note`",
             ) from None
-        return self._readers["log_prob"](log_prob), self._readers["value"](value)
+        return self._columns["log_prob"](log_prob), self._columns["value"](value)
 
     def _keep_mask(self, given: Any) -> None:
         if self._at == 0:
@@ -143,8 +142,8 @@ class Rollout:
             raise ArgumentError("`action_mask` is given at some steps only", "give it at every step, or at none")
         if self.action_mask is None:
             return
-        mask: Any = self._readers["action_mask"](given)
-        if not mask.any(axis=1).all():
+        mask = self._mask(given)
+        if not np.all(mask.any(axis=1)):
             raise ArgumentError("`action_mask` allows no action", "at least one entry must be True")
         self.action_mask[self._at] = mask
 
@@ -152,7 +151,6 @@ class Rollout:
         width = self.action_spec.mask_width
         if width is None:
             raise ArgumentError("`action_mask` is given, but actions are numbers", "masks are of choices")
-        self._readers["action_mask"] = Values("action_mask", ArraySpec((width,), FLAG.dtype), self.num_envs)
         return np.zeros((self.num_steps, self.num_envs, width), np.bool_)
 
     def timeouts(self) -> tuple[Array, Array, Obs] | None:
@@ -169,7 +167,7 @@ class Rollout:
             raise ArgumentError(f"the rollout has {self._at} of {self.num_steps} steps", "add the others first")
         following = np.empty_like(self.value)
         following[:-1] = self.value[1:]
-        following[-1] = _values(value_of(self._readers["obs"](last_obs)), self.num_envs)
+        following[-1] = _values(value_of(self._obs(last_obs)), self.num_envs)
         timeouts = self.timeouts()
         if timeouts is not None:
             steps, envs, final_obs = timeouts

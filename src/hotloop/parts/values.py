@@ -42,7 +42,8 @@ class Values:
         if bounds is None and spec.dtype.kind == "f":
             bounds = (-LARGEST_FLOAT, LARGEST_FLOAT)
         self._bounds = bounds
-        self._low, self._high = (0, 1) if bounds is None else bounds
+        limits: Bounds = (0, 1) if bounds is None else bounds
+        self._low, self._high = limits
         self._each = isinstance(self._high, np.ndarray)
         self._scalars = SCALARS.get(spec.dtype.kind, frozenset()) if self._one_row == () else frozenset()
         self._own = np.zeros(self._shape if num_envs == 1 else 0, spec.dtype)

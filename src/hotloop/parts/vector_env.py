@@ -98,7 +98,8 @@ class Vector(VectorEnv[Any, Any, Any]):
         self, env: Any, num_envs: int, workers: int, seed: int, max_episode_steps: int, options: dict[str, Any]
     ) -> None:
         self.num_envs = require_count("num_envs", num_envs)
-        self._env, self._options = OURS.get(env, env) if isinstance(env, str) else env, options
+        self._env: Any = OURS.get(env, env) if isinstance(env, str) else env
+        self._options = options
         self._settings = self._read(workers, max_episode_steps)
         self._seeds = self._seeds_from(seed)
         self._envs = self._make()
@@ -141,14 +142,12 @@ class Vector(VectorEnv[Any, Any, Any]):
         info: dict[str, Any] = {}
         done = step.terminated | step.truncated
         finals = getattr(self._envs, "final_infos", None)
-        for index in np.flatnonzero(done):
-            ended = map_obs(lambda part, index=index: part[index], step.final_obs)
-            said = (
-                {name: values[index] for name, values in step.episode_stats.items()} if finals is None else finals[index]
-            )
+        for index in np.flatnonzero(done).tolist():
+            said = _row(step.episode_stats, index) if finals is None else finals[index]
             if step.final_action_mask is not None:
                 said = said | {"action_mask": step.final_action_mask[index]}
-            info = self._add_info(info, {"final_obs": ended, "final_info": said}, int(index))
+            ended = _row(step.final_obs, index)
+            info = self._add_info(info, {"final_obs": ended, "final_info": said}, index)
         for index, said in enumerate(getattr(self._envs, "infos", ())):
             info = self._add_info(info, said, index)
         return self._with_masks(info, step.action_mask)
@@ -187,9 +186,7 @@ class Vector(VectorEnv[Any, Any, Any]):
         else:
             from hotloop.envs.gymnasium_make import make_from_factory
 
-            envs = make_from_factory(
-                self._settings, self.num_envs, self._seeds, lambda **_: self._env(**self._options)
-            )
+            envs = make_from_factory(self._settings, self.num_envs, self._seeds, lambda: self._env(**self._options))
         if not isinstance(envs.obs_spec, ArraySpec | dict):
             raise EnvError(
                 f"`{self._settings.id}` hands out graphs of changing size, which a VectorEnv cannot",
@@ -224,6 +221,10 @@ class Vector(VectorEnv[Any, Any, Any]):
             raise EnvError(f"`{self._settings.id}` was closed", "make the envs anew")
 
 
+def _row(of: Any, index: int) -> Any:
+    return map_obs(lambda part: part[index], of)
+
+
 def _obs_space(spec: ObsSpec, source: Any = None) -> Space[Any]:
     """Of what is handed out; bounds are those of the env's own space, where it tells them."""
     if isinstance(spec, dict):
@@ -235,15 +236,15 @@ def _obs_space(spec: ObsSpec, source: Any = None) -> Space[Any]:
         return spaces.Box(low, high, spec.shape, spec.dtype.type)
     if isinstance(source, spaces.Discrete):
         return spaces.Box(0.0, 1.0, spec.shape, np.float32)
-    low, high = (0, 255) if spec.dtype == np.uint8 else (-np.inf, np.inf)
-    return spaces.Box(low, high, spec.shape, spec.dtype.type)
+    bounds = (0, 255) if spec.dtype == np.uint8 else (-np.inf, np.inf)
+    return spaces.Box(*bounds, spec.shape, spec.dtype.type)
 
 
 def _action_space(env_id: str, actions: ActionSpec) -> Space[Any]:
     if isinstance(actions, DiscreteActions):
         return spaces.Discrete(actions.count)
     if isinstance(actions, MultiDiscreteActions):
-        return spaces.MultiDiscrete(actions.counts)
+        return spaces.MultiDiscrete(list(actions.counts))
     if isinstance(actions, BoxActions):
         low, high = (np.array(bound, np.float32).reshape(actions.shape) for bound in (actions.low, actions.high))
         return spaces.Box(low, high, actions.shape, np.float32)

@@ -131,7 +131,8 @@ class Replay:
         if not self._ring.num_added:
             raise ValueError("sample from an empty replay")
         arrays = self._arrays.get((k, batch_size)) or self._new_arrays(k, batch_size)
-        self.sample_into(arrays, self._settings.beta(env_steps), repeat)
+        beta = self._settings.beta(env_steps) if self._settings.prioritised else 1.0
+        self.sample_into(arrays, beta, repeat)
         return arrays.batch
 
     def sample_into(self, arrays: BatchArrays, beta: float, repeat: int = 1) -> None:
