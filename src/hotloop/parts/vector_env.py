@@ -121,10 +121,7 @@ class Vector(VectorEnv[Any, Any, Any]):
             self._reseed(self._seeds_from(seed))
         obs, mask = self._envs.reset()
         self._is_new, self._is_started = False, True
-        info: dict[str, Any] = {}
-        for index, said in enumerate(getattr(self._envs, "infos", ())):
-            info = self._add_info(info, said, index)
-        return obs, self._with_masks(info, mask)
+        return obs, self._with_now({}, mask)
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """One action of each env, [N, ...]: obs, reward, terminated, truncated, info."""
@@ -140,19 +137,21 @@ class Vector(VectorEnv[Any, Any, Any]):
     def _info(self, step: EnvStep) -> dict[str, Any]:
         """As Gymnasium's own vector envs give it: each entry with a mask of the envs that have it."""
         info: dict[str, Any] = {}
-        done = step.terminated | step.truncated
-        finals = getattr(self._envs, "final_infos", None)
-        for index in np.flatnonzero(done).tolist():
-            said = _row(step.episode_stats, index) if finals is None else finals[index]
-            if step.final_action_mask is not None:
-                said = said | {"action_mask": step.final_action_mask[index]}
-            ended = _row(step.final_obs, index)
-            info = self._add_info(info, {"final_obs": ended, "final_info": said}, index)
-        for index, said in enumerate(getattr(self._envs, "infos", ())):
-            info = self._add_info(info, said, index)
-        return self._with_masks(info, step.action_mask)
+        if step.final_obs is not step.obs:  # as where nothing ended
+            finals = getattr(self._envs, "final_infos", None)
+            for index in np.flatnonzero(step.terminated | step.truncated).tolist():
+                said = _row(step.episode_stats, index) if finals is None else finals[index]
+                if step.final_action_mask is not None:
+                    said = said | {"action_mask": step.final_action_mask[index]}
+                ended = _row(step.final_obs, index)
+                info = self._add_info(info, {"final_obs": ended, "final_info": said}, index)
+        return self._with_now(info, step.action_mask)
 
-    def _with_masks(self, info: dict[str, Any], mask: Array | None) -> dict[str, Any]:
+    def _with_now(self, info: dict[str, Any], mask: Array | None) -> dict[str, Any]:
+        """With what envs say beside `obs`."""
+        for index, said in enumerate(getattr(self._envs, "infos", ())):
+            if said:
+                info = self._add_info(info, said, index)
         return info if mask is None else info | {"action_mask": mask, "_action_mask": self._all.copy()}
 
     def _read(self, workers: int, max_episode_steps: int) -> EnvSettings:
