@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from hotloop.core.errors import HotloopError as HotloopError
     from hotloop.diagnosis.diagnose import diagnose as diagnose
     from hotloop.export.agent_files import export_agent as export_agent
+    from hotloop.parts.advantage import gae as gae
+    from hotloop.parts.replay import Replay as Replay
+    from hotloop.parts.rollout import Rollout as Rollout
+    from hotloop.parts.vector_env import final_obs as final_obs
+    from hotloop.parts.vector_env import vector as vector
     from hotloop.proof.run import prove as prove
     from hotloop.reporting.make import report as report
     from hotloop.tuning.search import tune as tune
@@ -38,10 +43,14 @@ _HOMES = {
     "DQNSettings": "algos.dqn_settings",
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",
+    "Replay": "parts.replay",
+    "Rollout": "parts.rollout",
     "compare": "comparison.compare",
     "diagnose": "diagnosis.diagnose",
     "evaluate": "api",
     "export_agent": "export.agent_files",
+    "final_obs": "parts.vector_env",
+    "gae": "parts.advantage",
     "iterate": "api",
     "load": "api",
     "preset": "algos.registry",
@@ -52,6 +61,7 @@ _HOMES = {
     "show": "viewing.watch",
     "train": "api",
     "tune": "tuning.search",
+    "vector": "parts.vector_env",
     "watch": "viewing.watch",
 }
 """Public name -> the module it is defined in, which is imported when the name is first asked for: `import hotloop` and
