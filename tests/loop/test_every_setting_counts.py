@@ -14,8 +14,6 @@ from hotloop.core.errors import HotloopError
 from hotloop.core.settings import as_tree, describe, merge
 from hotloop.runs.events import read_events
 
-pytestmark = pytest.mark.xdist_group("every setting counts")  # runs to compare with are made once
-
 # Bases on which every part is in use: schedules move, replay is prioritised, the network has atoms and noise,
 # clipping clips.
 DQN: dict[str, Any] = {

@@ -1,17 +1,13 @@
-"""Whole actor-critic runs: they learn, what the result says, kills, loaded agents, observations of every kind."""
+"""Whole actor-critic runs: they learn, what the result says, loaded agents, observations of every kind."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.loop.small_runs import EVERYTHING, GRAPHS, PER_NODE, PPO, Interrupt, WholeRuns, rows
+from tests.loop.small_runs import GRAPHS, PER_NODE, Interrupt, WholeRuns, rows
 from tests.loop.small_runs import small as small_run
 
 import hotloop
@@ -99,30 +95,6 @@ def test_an_agent_on_graphs_is_loaded_and_acts_as_it_was_judged(whole_run: Whole
     with pytest.raises(EnvError, match="trained on graphs"):
         agent.act(np.zeros(4))
     assert hotloop.evaluate(result["run"], episodes=3)["episodes"] == 3
-
-
-def test_a_killed_run_resumes_bit_identical(tmp_path: Path) -> None:
-    """SIGKILL at three moments that nobody chose; each resume is killed again until the last."""
-    settings = {**EVERYTHING, "total_env_steps": 12_800, "checkpoint": {"every": 500}}
-    whole = hotloop.train(small(tmp_path, "whole", **settings))
-    run_dir = tmp_path / "killed"
-    program = (
-        "import hotloop, json, sys\n"
-        "tree = json.loads(sys.argv[1])\n"
-        "if sys.argv[2] == 'train': hotloop.train(hotloop.preset('cartpole-ppo', **tree))\n"
-        "else: hotloop.resume(tree['run_dir'])\n"
-    )
-    tree = json.dumps({**PPO, **settings, "run_dir": str(run_dir)})
-    for verb, events in (("train", 20), ("resume", 45), ("resume", 80)):
-        process = subprocess.Popen([sys.executable, "-c", program, tree, verb])
-        path = run_dir / "events.jsonl"
-        while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < events):
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
-    assert not (run_dir / "result.json").exists(), "the run was finished before it could be killed"
-    assert hotloop.resume(run_dir)["digest"] == whole["digest"]
-    assert rows(run_dir) == rows(whole["run"])
 
 
 def test_a_loaded_agent_answers_as_its_env_counts(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ import hotloop
 from hotloop.core.errors import NonFiniteError, RunError, SettingsError
 from hotloop.loop.running import RunStopped
 
-pytestmark = pytest.mark.xdist_group("whole runs")
 ALL_VARIANTS = [(family, variant) for family in VARIANTS for variant in VARIANTS[family]]
 
 
