@@ -23,13 +23,13 @@ demo: $(VENV)/.base
 	@echo "watch it play: $(RUN)/hotloop watch $$(ls -dt runs/demo-* | head -n 1)"
 
 test: $(VENV)/.test
-	@$(RUN)/python -m pytest -n 2 --dist loadgroup
+	@$(RUN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.check
 	@$(RUN)/ruff check .
 	@$(RUN)/ruff format --check .
 	@$(RUN)/mypy
-	@$(RUN)/python -m pytest -n 2 --dist loadgroup
+	@$(RUN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 slow: $(VENV)/.test
 	@$(RUN)/python -m pytest -m slow --timeout 7200 -v

@@ -9,9 +9,13 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 TUTORIAL = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text()
 BLOCKS = re.findall(r"^```(\w*) ?([\w.]*)\n(.*?)^```", TUTORIAL, flags=re.DOTALL | re.MULTILINE)
 NEEDS = {"export": "onnxruntime"}
+THINNED = {"--seconds 5": "--seconds 1", "--seeds 5": "--seeds 2"}
+"""Counts that make a command long, on every `make test`; `make slow` runs every word as it stands."""
 
 
 def test_the_tutorial_has_files_commands_and_one_that_installs() -> None:
@@ -19,7 +23,11 @@ def test_the_tutorial_has_files_commands_and_one_that_installs() -> None:
     assert [text for kind, _, text in BLOCKS if not kind] == ["make demo\n"]
 
 
-def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "thinned", [THINNED, pytest.param({}, marks=pytest.mark.slow)], ids=["thinned", "as it stands"]
+)
+def test_every_command_of_the_tutorial_runs(tmp_path: Path, thinned: dict[str, str]) -> None:
+    assert all(TUTORIAL.count(long) == 1 for long in thinned)
     words = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
     said = {}
     for kind, name, text in BLOCKS:
@@ -28,6 +36,8 @@ def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
         for command in text.splitlines() if kind == "sh" else ():
             if not _can_run(command):
                 continue
+            for long, short in thinned.items():
+                command = command.replace(long, short)
             answer = subprocess.run(
                 command, shell=True, cwd=tmp_path, env={**os.environ, **words}, capture_output=True, text=True
             )

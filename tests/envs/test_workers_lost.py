@@ -22,6 +22,7 @@ from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seed
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
+from hotloop.envs.workers import supervisor
 
 FILE = Path(planted_worker_envs.__file__)
 SEEDS = np.array([5, 6, 7, 8], np.uint64)
@@ -169,7 +170,8 @@ def test_a_stopped_worker_counts_as_one_that_hangs():
 
 
 @pytest.mark.parametrize("trouble", ["stopped", "closing", "dead"])
-def test_closing_does_not_wait_for_workers_that_cannot_answer(trouble):
+def test_closing_does_not_wait_for_workers_that_cannot_answer(trouble, monkeypatch):
+    monkeypatch.setattr(supervisor, "LEAVE_SECONDS", 0.3)
     envs = make("HangsClosing" if trouble == "closing" else "Steady", workers=1)
     envs.reset()
     for pid in envs.worker_pids:
@@ -199,15 +201,19 @@ def is_running(pid: int) -> bool:
     return False
 
 
-def kill_often(times: int, signals: list[int]) -> None:
-    """Kill one worker after the other in the middle of play; every env's count must fit its broken episodes."""
+SIGNALS: list[int] = [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS]
+
+
+def kill_often(times: int) -> None:
+    """Kill one worker after the other in the middle of play, by each signal in turn; every env's count must fit its
+    broken episodes."""
     generator = np.random.default_rng(times)
     envs = make("Steady", worker_restarts=times)
     obs, _ = envs.reset()
     envs.step(ACTIONS)
     handles, restarts = psutil.Process().num_fds(), [0, 0]
-    for _ in range(times):
-        worker, number = int(generator.integers(2)), int(generator.choice(signals))
+    for count in range(times):
+        worker, number = int(generator.integers(2)), SIGNALS[count % len(SIGNALS)]
         before = [envs.step(ACTIONS) for _ in range(int(generator.integers(1, 20)))][-1]
         os.kill(envs.worker_pids[worker], number)
         steps = [envs.step(ACTIONS)]
@@ -223,16 +229,13 @@ def kill_often(times: int, signals: list[int]) -> None:
     envs.close()
 
 
-SIGNALS: list[int] = [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS]
-
-
-def test_ten_kills_leave_nothing_behind():
-    kill_often(10, SIGNALS)
+def test_a_kill_by_each_signal_leaves_nothing_behind():
+    kill_often(len(SIGNALS))
 
 
 @pytest.mark.slow
 def test_a_hundred_kills_leave_nothing_behind():
-    kill_often(100, SIGNALS)
+    kill_often(100)
 
 
 OWNER = """

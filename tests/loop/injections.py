@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.loop import test_off_policy, test_on_policy
+from tests.loop.small_runs import GRAPHS, small
 
 LANE_STATE = {"parameter": "online", "target parameter": "target"}
 BATCH = ("obs", "reward", "next_obs", "weight", "discount")
@@ -89,12 +89,8 @@ class Injection:
         setattr(thing, name, changed)
 
 
-SETTINGS: dict[str, Callable[..., Any]] = {
-    "dqn": test_off_policy.small,
-    "ppo": test_on_policy.small,
-    "graphs": lambda folder, name, **more: test_on_policy.small(folder, name, **test_on_policy.GRAPHS, **more),
-}
-
-
 def settings_for(family: str, lane: str, folder: Path, name: str = "run", **more: Any) -> Any:
-    return SETTINGS[family](folder, name, learner={"lane": lane}, **more)
+    """Of DQN, PPO or, as a family of its own, PPO on graphs."""
+    if family == "graphs":
+        family, more = "ppo", {**GRAPHS, **more}
+    return small(family, folder, name, learner={"lane": lane}, **more)

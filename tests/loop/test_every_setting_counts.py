@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -11,11 +12,12 @@ import torch
 import hotloop
 from hotloop.core.describe import describe
 from hotloop.core.errors import HotloopError
-from hotloop.core.settings import as_tree, flatten, merge
+from hotloop.core.settings import as_tree, merge
 from hotloop.runs.events import read_events
 
-# A base on which every part is in use: schedules move, replay is prioritised, the network has atoms and noise.
-BASE: dict[str, Any] = {
+# Bases on which every part is in use: schedules move, replay is prioritised, the network has atoms and noise,
+# clipping clips.
+DQN: dict[str, Any] = {
     "total_env_steps": 300,
     "warmup_env_steps": 60,
     "batch_size": 8,
@@ -31,9 +33,29 @@ BASE: dict[str, Any] = {
     "checkpoint": {"every": 200},
     "optimiser": {"max_gradient_norm": 0.05},
 }
+PPO: dict[str, Any] = {
+    "total_env_steps": 256,
+    "rollout_steps": 16,
+    "batch_size": 16,
+    "epochs": 2,
+    "log_every": 64,
+    "clip": 0.02,
+    "value_clip": 0.1,
+    "entropy_weight": 0.01,
+    "kl_target": 0.001,
+    "env": {"id": "cartpole", "num_envs": 4, "max_episode_steps": 200},
+    "network": {"hidden": [8]},
+    "normalise": {"obs": True, "reward": True, "limit": 1.5},
+    "evaluation": {"every": 64, "episodes": 3, "final_episodes": 4},
+    "checkpoint": {"every": 128},
+    "optimiser": {"lr": 3e-3, "max_gradient_norm": 0.05, "lr_schedule": {"kind": "constant", "start": 1.0}},
+}
+LINEAR = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 256, "unit": "env_steps"}
 DECAY = {"kind": "decay", "start": 0.9, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
-GRAPH = {"network": {"torso": "topology", "noisy": False, "topology": {"hidden": 8, "ring_degree": 4, "rewiring": 0.5}}}
 BOARD = {"env": {"id": "snake", "options": {"observation": "grid", "board_size": 5}}}
+TOPOLOGY = {
+    "network": {"torso": "topology", "noisy": False, "topology": {"hidden": 8, "ring_degree": 4, "rewiring": 0.5}}
+}
 BRANCHES = {
     "env": {"id": "sfc", "num_envs": 4, "dict_obs": "keep", "max_episode_steps": 30},
     "network": {
@@ -41,33 +63,73 @@ BRANCHES = {
         "branches": {"vector_hidden": [8], "row_width": 4, "width": 8, "attention": 8},
     },
 }
+NUMBERS = {"env": {"id": "Pendulum-v1"}}
+GRAPHS = {
+    "env": {"id": "durotaxis", "max_episode_steps": 20, "options": {"max_nodes": 20}},
+    "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
+    "normalise": {"obs": False},
+}
+WEIGHTED = merge(GRAPHS, {"reward_parts": {"advantage": "weighted"}})
 
 # A value unlike the default, and what must stand beside it for the setting to have a say.
-CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
+Changes = dict[str, tuple[Any, dict[str, Any]]]
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    return value
+
+
+def schedule_changes(table: str) -> Changes:
+    """Of a schedule's every field; `table` may lie in another one."""
+    return {
+        f"{table}.kind": ("linear", nested(table, {"over": 200})),
+        f"{table}.start": (0.5, {}),
+        f"{table}.end": (0.5, nested(table, LINEAR)),
+        f"{table}.over": (100, nested(table, LINEAR)),
+        f"{table}.factor": (0.5, nested(table, DECAY)),
+        f"{table}.every": (20, nested(table, DECAY)),
+        f"{table}.unit": ("updates", nested(table, DECAY)),
+    }
+
+
+CHANGES: Changes = {
     "algorithm": ("ppo2", {}),
     "seed": (5, {}),
     "total_env_steps": (400, {}),
-    "total_episodes": (7, {}),
-    "updates_per_env_step": (0.25, {}),
-    "train_every": (40, {}),
-    "updates_per_batch": (2, {}),
-    "warmup_env_steps": (100, {}),
-    "batch_size": (9, {}),
+    "total_episodes": (4, {}),
     "gamma": (0.9, {}),
-    "n_step": (3, {}),
-    "double": (False, {}),
-    "loss": ("mse", {"network": {"atoms": 1}}),
-    "timeouts_are_terminal": (True, {}),
-    "log_every": (50, {}),
+    "batch_size": (32, {}),
     "device": ("nowhere", {}),
     "env.id": ("CartPole-v1", {}),
-    "env.num_envs": (3, {}),
+    "env.num_envs": (2, {}),
     "env.max_episode_steps": (20, {}),
     "env.batched": (True, {}),
     "env.options": ({"sutton_barto_reward": True}, {}),
     "network.torso": ("cnn", {}),
     "network.image_layout": ("channels-first", BOARD),
     "network.hidden": ([9], {}),
+    "optimiser.lr": (1e-2, {}),
+    **schedule_changes("optimiser.lr_schedule"),
+    "optimiser.beta1": (0.5, {}),
+    "optimiser.beta2": (0.9, {}),
+    "optimiser.epsilon": (1e-3, {}),
+    "optimiser.max_gradient_norm": (0.01, {}),
+    "evaluation.episodes": (2, {}),
+    "evaluation.final_episodes": (3, {}),
+    "evaluation.max_episode_steps": (5, {}),
+}
+DQN_CHANGES: Changes = {
+    "updates_per_env_step": (0.25, {}),
+    "train_every": (40, {}),
+    "updates_per_batch": (2, {"train_every": 40}),
+    "warmup_env_steps": (100, {}),
+    "n_step": (3, {}),
+    "double": (False, {}),
+    "loss": ("mse", {"network": {"atoms": 1}}),
+    "timeouts_are_terminal": (True, {}),
+    "log_every": (50, {}),
     "network.activation": ("tanh", {}),
     "network.dueling": (True, {}),
     "network.noisy": (False, {}),
@@ -75,14 +137,14 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "network.atoms": (7, {}),
     "network.v_min": (-2.0, {}),
     "network.v_max": (20.0, {}),
-    "network.topology.generator": ("dense", GRAPH),
-    "network.topology.hidden": (9, GRAPH),
-    "network.topology.ring_degree": (6, GRAPH),
-    "network.topology.rewiring": (0.8, GRAPH),
-    "network.topology.graph_seed": (3, GRAPH),
-    "network.topology.activation": ("tanh", GRAPH),
-    "network.topology.activate_outputs": (False, GRAPH),
-    "network.topology.learn_biases": (False, GRAPH),
+    "network.topology.generator": ("dense", TOPOLOGY),
+    "network.topology.hidden": (9, TOPOLOGY),
+    "network.topology.ring_degree": (6, TOPOLOGY),
+    "network.topology.rewiring": (0.8, TOPOLOGY),
+    "network.topology.graph_seed": (3, TOPOLOGY),
+    "network.topology.activation": ("tanh", TOPOLOGY),
+    "network.topology.activate_outputs": (False, TOPOLOGY),
+    "network.topology.learn_biases": (False, TOPOLOGY),
     "network.branches.vector_hidden": ([9], BRANCHES),
     "network.branches.row_width": (5, BRANCHES),
     "network.branches.width": (9, BRANCHES),
@@ -103,116 +165,171 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "exploration.factor": (0.5, {"exploration": DECAY}),
     "exploration.every": (20, {"exploration": DECAY}),
     "exploration.unit": ("updates", {}),
-    "optimiser.lr": (1e-2, {}),
-    "optimiser.lr_schedule.kind": ("linear", {}),
-    "optimiser.lr_schedule.start": (0.5, {}),
-    "optimiser.lr_schedule.end": (0.5, {"optimiser": {"lr_schedule": {"kind": "linear", "over": 300}}}),
-    "optimiser.lr_schedule.over": (100, {"optimiser": {"lr_schedule": {"kind": "linear", "over": 300}}}),
-    "optimiser.lr_schedule.factor": (0.5, {"optimiser": {"lr_schedule": DECAY}}),
-    "optimiser.lr_schedule.every": (20, {"optimiser": {"lr_schedule": DECAY}}),
-    "optimiser.lr_schedule.unit": ("updates", {"optimiser": {"lr_schedule": DECAY}}),
-    "optimiser.beta1": (0.5, {}),
-    "optimiser.beta2": (0.9, {}),
-    "optimiser.epsilon": (1e-3, {}),
-    "optimiser.max_gradient_norm": (0.01, {}),
     "optimiser.accumulate": (2, {}),
     "target.tau": (1.0, {}),
     "target.every": (10, {}),
     "target.unit": ("env_steps", {}),
     "evaluation.every": (200, {}),
-    "evaluation.episodes": (2, {}),
-    "evaluation.final_episodes": (3, {}),
-    "evaluation.max_episode_steps": (5, {}),
+}
+PPO_CHANGES: Changes = {
+    "rollout_steps": (8, {}),
+    "epochs": (3, {}),
+    "gae_lambda": (0.5, {}),
+    "policy_loss": ("plain", {"epochs": 1}),
+    "clip": (0.3, {}),
+    **schedule_changes("clip_schedule"),
+    "value_clip": (0.0, {}),
+    "value_weight": (0.1, {}),
+    "entropy_weight": (0.1, {}),
+    "normalise_advantage": ("rollout", {}),
+    "kl_stop": (1e-6, {}),
+    "kl_target": (1e-6, {}),
+    "log_every": (128, {}),
+    "network.image_layout": ("channels-first", merge(BOARD, {"normalise": {"obs": False}})),
+    "network.activation": ("relu", {}),
+    "network.shared": (True, {}),
+    "network.squashed": (True, NUMBERS),
+    "network.log_std": (-1.0, NUMBERS),
+    "network.graph.width": (16, GRAPHS),
+    "network.graph.heads": (1, GRAPHS),
+    "network.graph.layers": (2, GRAPHS),
+    "network.graph.feed_forward": (4, GRAPHS),
+    "network.graph.groups": (4, GRAPHS),
+    "reward_parts.value_weights": ([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], GRAPHS),
+    "reward_parts.advantage": ("weighted", GRAPHS),
+    "reward_parts.advantage_weights": ([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], WEIGHTED),
+    "normalise.obs": (False, {}),
+    "normalise.reward": (False, {}),
+    "normalise.limit": (1.0, {}),
+    "evaluation.every": (128, {}),
 }
 
 # Settings that decide how or where, not what; each has a test elsewhere, named here.
 NOT_IN_THE_RESULT = {
-    "run_dir": "test_off_policy: every run there names one",
-    "trust": "test_cli: a TOML file's own env",
-    "on_nan": "test_numbers_guard: a run that goes back once",
+    "run_dir": "tests/loop/test_whole_runs.py: every run there names one",
+    "extended_from": "tests/loop/test_iterate.py: intervals of an extended run, and a new one that names it",
+    "start_from": "tests/loop/test_iterate.py: a run starts from the best weights of another",
+    "trust": "tests/cli/test_cli.py: a TOML file's own env",
+    "on_nan": "tests/loop/test_numbers_guard.py: a run that goes back once",
     "checkpoint.every": "below",
     "checkpoint.keep": "below",
     "learner.lane": "tests/lanes",
-    "learner.precision": "below",
+    "learner.precision": "below; tests/lanes/test_policy_eager.py",
     "threads": "below",
     "env.dict_obs": "tests/envs/test_env_spaces.py",
     "env.workers": "tests/envs/test_workers.py",
     "env.worker_timeout_seconds": "tests/envs/test_workers_lost.py",
     "env.worker_restarts": "tests/envs/test_workers_lost.py",
+}
+DQN_NOT_IN_THE_RESULT = {
     "learner.updates_per_call": "below",
     "replay.memory": "tests/replay/test_disk_replay.py, and below",
     "replay.folder": "tests/replay/test_disk_replay.py",
 }
 
 
+class Family(NamedTuple):
+    preset: str
+    base: dict[str, Any]
+    changes: Changes
+    not_in_the_result: dict[str, str]
+    refused: set[str]
+    """Values above that are not valid; all others must be, so that a change is what is seen."""
+
+
+FAMILIES = {
+    "dqn": Family("cartpole-dqn", DQN, CHANGES | DQN_CHANGES, NOT_IN_THE_RESULT | DQN_NOT_IN_THE_RESULT, {"algorithm"}),
+    "ppo": Family("cartpole-ppo", PPO, CHANGES | PPO_CHANGES, NOT_IN_THE_RESULT, {"algorithm"}),
+}
+EACH_CHANGE = [(name, path) for name, family in FAMILIES.items() for path in family.changes]
+
+
+class Outcomes:
+    """What a run ended with; one that was trained before is not trained again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def __call__(self, family: str, tree: dict[str, Any]) -> dict[str, Any]:
+        key = json.dumps([family, tree], sort_keys=True)
+        if key not in self._known:
+            self._known[key] = outcome(family, tree, self._folder / f"base{len(self._known)}")
+        return self._known[key]
+
+
 @pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return {}
+def base_outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    return Outcomes(tmp_path_factory.mktemp("bases"))
 
 
-def outcome(folder: Path, tree: dict[str, Any]) -> dict[str, Any]:
-    result = hotloop.train(hotloop.preset("cartpole-dqn", **merge(tree, {"run_dir": str(folder)})))
+def outcome(family: str, tree: dict[str, Any], folder: Path) -> dict[str, Any]:
+    result = hotloop.train(hotloop.preset(FAMILIES[family].preset, **merge(tree, {"run_dir": str(folder)})))
     events = [row["event"] for row in read_events(folder / "events.jsonl")]
     return {key: result[key] for key in ("digest", "evaluation", "final_evaluation")} | {"events": events}
 
 
-def test_every_setting_is_listed_here() -> None:
-    paths = {row.path for row in describe(hotloop.DQNSettings)}
-    assert paths == CHANGES.keys() | NOT_IN_THE_RESULT.keys()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_setting_is_listed_here(family: str) -> None:
+    settings = hotloop.preset(FAMILIES[family].preset)
+    paths = {row.path for row in describe(type(settings))}
+    assert paths == FAMILIES[family].changes.keys() | FAMILIES[family].not_in_the_result.keys()
 
 
-@pytest.mark.parametrize("path", CHANGES)
-def test_changing_a_setting_changes_something_or_raises(path: str, tmp_path: Path, unchanged: dict[str, Any]) -> None:
-    value, beside = CHANGES[path]
-    base = merge(BASE, beside)
-    key = repr(sorted(flatten(beside).items()))
-    if key not in unchanged:
-        unchanged[key] = outcome(tmp_path / "base", base)
-    *folders, last = path.split(".")
-    change: dict[str, Any] = {last: value}
-    for folder in reversed(folders):
-        change = {folder: change}
+@pytest.mark.parametrize(("family", "path"), EACH_CHANGE)
+def test_changing_a_setting_changes_something_or_raises(
+    family: str, path: str, tmp_path: Path, base_outcome: Outcomes
+) -> None:
+    value, beside = FAMILIES[family].changes[path]
+    base = merge(FAMILIES[family].base, beside)
+    unchanged = base_outcome(family, base)
     try:
-        changed = outcome(tmp_path / "changed", merge(base, change))
+        changed = outcome(family, merge(base, nested(path, value)), tmp_path / "changed")
     except HotloopError:
         return
-    assert changed != unchanged[key]
+    assert changed != unchanged
+
+
+@pytest.mark.parametrize(("family", "path"), EACH_CHANGE)
+def test_only_what_should_be_refused_is_refused(family: str, path: str) -> None:
+    preset, base, changes, _, refused = FAMILIES[family]
+    value, beside = changes[path]
+    if path not in refused:
+        hotloop.preset(preset, **merge(merge(base, beside), nested(path, value)))
 
 
 def test_checkpoints_come_as_often_and_are_kept_as_many_as_asked(tmp_path: Path) -> None:
     checkpoints = {"every": 50, "keep": 3}
-    outcome(tmp_path / "run", merge(BASE, {"checkpoint": checkpoints, "total_env_steps": 400}))
+    outcome("dqn", merge(DQN, {"checkpoint": checkpoints, "total_env_steps": 400}), tmp_path / "run")
     names = sorted(folder.name for folder in (tmp_path / "run" / "checkpoints").iterdir())
     assert [int(name) for name in names] == [300, 352, 400]  # four envs: the first multiple of 4 past 300 and 350
 
 
 def test_updates_per_call_changes_how_many_are_made_at_once_and_nothing_else(tmp_path: Path) -> None:
-    base = merge(BASE, {"train_every": 40, "replay": {"prioritised": False}, "network": {"noisy": False}})
-    one = outcome(tmp_path / "one", merge(base, {"learner": {"updates_per_call": 1}}))
-    many = outcome(tmp_path / "many", merge(base, {"learner": {"updates_per_call": 20}}))
+    base = merge(DQN, {"train_every": 40, "replay": {"prioritised": False}, "network": {"noisy": False}})
+    one = outcome("dqn", merge(base, {"learner": {"updates_per_call": 1}}), tmp_path / "one")
+    many = outcome("dqn", merge(base, {"learner": {"updates_per_call": 20}}), tmp_path / "many")
     assert one == many
 
 
-def test_half_precision_is_another_result_and_says_so(tmp_path: Path) -> None:
-    exact = outcome(tmp_path / "exact", BASE)
-    half = outcome(tmp_path / "half", merge(BASE, {"learner": {"precision": "bfloat16"}}))
-    assert half["digest"] != exact["digest"]
+def test_half_precision_is_another_result_and_says_so(tmp_path: Path, base_outcome: Outcomes) -> None:
+    half = outcome("dqn", merge(DQN, {"learner": {"precision": "bfloat16"}}), tmp_path / "half")
+    assert half["digest"] != base_outcome("dqn", DQN)["digest"]
     assert "not exact" in (tmp_path / "half" / "lane.json").read_text()
 
 
-def test_a_replay_on_disk_learns_the_same(tmp_path: Path) -> None:
-    ram = outcome(tmp_path / "ram", BASE)
-    disk = outcome(tmp_path / "disk", merge(BASE, {"replay": {"memory": "disk"}}))
-    assert ram == disk
+def test_a_replay_on_disk_learns_the_same(tmp_path: Path, base_outcome: Outcomes) -> None:
+    disk = outcome("dqn", merge(DQN, {"replay": {"memory": "disk"}}), tmp_path / "disk")
+    assert disk == base_outcome("dqn", DQN)
 
 
 def test_threads_are_set_as_asked(tmp_path: Path) -> None:
     before = torch.get_num_threads()
-    outcome(tmp_path / "run", merge(BASE, {"threads": 2}))
+    outcome("dqn", merge(DQN, {"threads": 2}), tmp_path / "run")
     start = next(iter(read_events(tmp_path / "run" / "events.jsonl")))
     assert start["machine"]["torch_threads"] == 2
     assert torch.get_num_threads() == before
 
 
 def test_the_base_is_built_from_valid_settings() -> None:
-    assert as_tree(hotloop.preset("cartpole-dqn", **BASE))["n_step"] == 2
+    assert as_tree(hotloop.preset("cartpole-dqn", **DQN))["n_step"] == 2

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.loop.injections import BATCH, ROLLOUT, Injection, settings_for
-from tests.loop.test_off_policy import Interrupt, rows
-from tests.loop.test_off_policy import small as small_dqn
+from tests.loop.small_runs import Interrupt, rows, small
 
 import hotloop
 from hotloop.cli.main import main
@@ -90,7 +89,7 @@ def test_a_number_spoiled_anywhere_stops_the_run_is_named_and_can_be_repeated(tm
 
 def test_an_observation_that_an_env_spoils_is_named_with_its_env(tmp_path: Path) -> None:
     with pytest.raises(NonFiniteError, match=r"`obs` of env 7 is NaN or infinite after 480 env steps"):
-        hotloop.train(small_dqn(tmp_path), progress=Injection("env", 60, seed=7))
+        hotloop.train(small("dqn", tmp_path), progress=Injection("env", 60, seed=7))
     assert repeat_failure(Run.open(tmp_path / "run"))["update"] == 0
 
 
@@ -129,7 +128,7 @@ def test_no_checkpoint_is_made_of_a_learner_that_is_not_finite(tmp_path: Path, p
             session.learner.lane.load_state(state)
 
     with pytest.raises(NonFiniteError, match=f"`{part}` became NaN"):
-        hotloop.train(small_dqn(tmp_path), progress=AtTheEnd("", 150))
+        hotloop.train(small("dqn", tmp_path), progress=AtTheEnd("", 150))
 
 
 ROLLBACKS = [("dqn", "native", "reward", 60), ("dqn", "eager", "parameter", 20), ("ppo", "native", "obs", 7)]
@@ -199,7 +198,7 @@ def test_going_back_counts_after_a_resume(tmp_path: Path) -> None:
 
 def test_envs_that_save_no_state_are_made_anew_when_a_run_goes_back(tmp_path: Path) -> None:
     env = {"id": "CartPole-v1", "num_envs": 2}
-    settings = small_dqn(tmp_path, env=env, on_nan="rollback", n_step=2)
+    settings = small("dqn", tmp_path, env=env, on_nan="rollback", n_step=2)
     assert hotloop.train(settings, progress=Injection("reward", 300))["env_steps"] == 1_200
 
 
@@ -212,13 +211,13 @@ def test_what_cannot_be_kept_does_not_hide_what_happened(tmp_path: Path, monkeyp
     said: list[str] = []
     progress.say = said.append  # type: ignore[method-assign]
     with pytest.raises(NonFiniteTensorError, match="first of all: reward"):
-        hotloop.train(small_dqn(tmp_path), progress=progress)
+        hotloop.train(small("dqn", tmp_path), progress=progress)
     assert any("disk is full" in text for text in said)
 
 
 def test_the_verb_prints_what_became_not_finite_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(NonFiniteTensorError) as caught:
-        hotloop.train(small_dqn(tmp_path), progress=Injection("reward"))
+        hotloop.train(small("dqn", tmp_path), progress=Injection("reward"))
     assert f"hotloop debug-nan '{tmp_path / 'run'}'" in caught.value.hint
     assert main(["debug-nan", str(tmp_path / "run")]) == 0
     assert "first  reward" in capsys.readouterr().out
@@ -232,7 +231,7 @@ def test_the_verb_prints_what_became_not_finite_first(tmp_path: Path, capsys: py
 
 
 def test_the_verb_says_so_where_nothing_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    hotloop.train(small_dqn(tmp_path))
+    hotloop.train(small("dqn", tmp_path))
     assert main(["debug-nan", str(tmp_path / "run")]) == 2
     assert "is finished and has no failed update" in capsys.readouterr().err
     assert main(["debug-nan", str(tmp_path / "nowhere")]) == 2
@@ -240,7 +239,7 @@ def test_the_verb_says_so_where_nothing_failed(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_damaged_bundle_is_told(tmp_path: Path) -> None:
     with pytest.raises(NonFiniteTensorError):
-        hotloop.train(small_dqn(tmp_path), progress=Injection("reward"))
+        hotloop.train(small("dqn", tmp_path), progress=Injection("reward"))
     folder = tmp_path / "run" / "failure"
     state, meta = checkpoint.load(folder)
     file = folder / "batch.safetensors"

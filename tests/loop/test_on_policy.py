@@ -1,48 +1,24 @@
-"""Whole actor-critic runs: they learn, same seed same digest, resumed from anywhere same digest."""
+"""Whole actor-critic runs: they learn, what the result says, loaded agents, observations of every kind."""
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.loop.test_off_policy import Interrupt, rows
+from tests.loop.small_runs import GRAPHS, PER_NODE, Interrupt, WholeRuns, rows
+from tests.loop.small_runs import small as small_run
 
 import hotloop
-from hotloop.core.errors import EnvError, NonFiniteError
+from hotloop.core.errors import EnvError
 from hotloop.envs.registry import make_envs
-from hotloop.loop.running import RunStopped
 
 IDENTITY = Path(__file__).parent / "identity_envs.py"
-SMALL: dict[str, Any] = {
-    "total_env_steps": 1_280,
-    "rollout_steps": 16,
-    "batch_size": 32,
-    "epochs": 2,
-    "log_every": 100,
-    "network": {"hidden": [16]},
-    "env": {"id": "cartpole", "num_envs": 4},
-    "checkpoint": {"every": 300},
-    "evaluation": {"every": 400, "episodes": 4, "final_episodes": 5},
-}
-EVERYTHING = {
-    "normalise": {"obs": True, "reward": True},
-    "kl_target": 0.01,
-    "kl_stop": 0.02,
-    "entropy_weight": 0.01,
-    "optimiser": {"lr_schedule": {"kind": "linear", "start": 1.0, "end": 0.0, "over": 1_280}},
-}
 
 
 def small(tmp_path: Path, name: str = "run", **overrides: Any) -> hotloop.PPOSettings:
-    tree = {**SMALL, "run_dir": str(tmp_path / name), **overrides}
-    return hotloop.preset("cartpole-ppo", **tree)
+    return small_run("ppo", tmp_path, name, **overrides)
 
 
 def identity(tmp_path: Path, name: str, **overrides: Any) -> hotloop.PPOSettings:
@@ -90,17 +66,8 @@ def test_a2c_learns_the_right_answer_too(tmp_path: Path) -> None:
     assert hotloop.train(settings)["evaluation"]["mean_return"] > 9.0
 
 
-@pytest.mark.parametrize("more", [{}, EVERYTHING], ids=["plain", "everything"])
-def test_the_same_seed_gives_the_same_digest_and_another_seed_another(tmp_path: Path, more: dict[str, Any]) -> None:
-    first = hotloop.train(small(tmp_path, "a", seed=3, **more))
-    again = hotloop.train(small(tmp_path, "b", seed=3, **more))
-    other = hotloop.train(small(tmp_path, "c", seed=4, **more))
-    assert first["digest"] == again["digest"] != other["digest"]
-    assert rows(first["run"]) == rows(again["run"])
-
-
-def test_the_result_says_what_was_done(tmp_path: Path) -> None:
-    result = hotloop.train(small(tmp_path))
+def test_the_result_says_what_was_done(whole_run: WholeRuns) -> None:
+    result = whole_run("ppo")
     assert result["env_steps"] == 1_280
     assert result["updates"] == 1_280 // 64 * 2 * 2  # rollouts x minibatches x epochs
     assert {"act", "env", "store", "advantage", "update", "log", "evaluate", "checkpoint"} <= set(result["phases"])
@@ -113,39 +80,9 @@ def test_a_run_ends_with_the_rollout_that_reaches_its_env_steps_or_episodes(tmp_
     assert hotloop.train(small(tmp_path, "episodes", total_episodes=9))["env_steps"] < 1_280
 
 
-GRAPHS: dict[str, Any] = {
-    "env": {"id": "durotaxis", "num_envs": 4, "max_episode_steps": 12, "options": {"max_nodes": 20}},
-    "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
-    "normalise": {"reward": True},
-}
-PER_NODE = {**GRAPHS, "env": {**GRAPHS["env"], "options": {"max_nodes": 20, "action": "per_node"}}}
-CURRICULUM = {**GRAPHS, "env": {**GRAPHS["env"], "options": {"max_nodes": 20, "curriculum_steps": 150}}}
-VARIANTS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "everything": EVERYTHING,
-    "gymnasium": {"env": {"id": "CartPole-v1", "num_envs": 4}, **EVERYTHING},
-    "numbers": {"env": {"id": "Pendulum-v1", "num_envs": 4}, "network": {"hidden": [16], "squashed": True}},
-    "eager": {"learner": {"lane": "eager"}},
-    "graphs": GRAPHS,
-    "graphs with a choice per node": PER_NODE,
-    "graphs and a curriculum": CURRICULUM,
-}
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_run_that_broke_off_and_was_resumed_ends_bit_identical(tmp_path: Path, variant: str) -> None:
-    whole = hotloop.train(small(tmp_path, "whole", **VARIANTS[variant]))
-    broken = small(tmp_path, "broken", **VARIANTS[variant])
-    with pytest.raises(ZeroDivisionError):
-        hotloop.train(broken, progress=Interrupt(13))
-    resumed = hotloop.resume(broken.run_dir)
-    assert resumed["digest"] == whole["digest"]
-    assert rows(broken.run_dir) == rows(whole["run"])
-
-
 @pytest.mark.parametrize("more", [GRAPHS, PER_NODE], ids=["numbers", "per node"])
-def test_an_agent_on_graphs_is_loaded_and_acts_as_it_was_judged(tmp_path: Path, more: dict[str, Any]) -> None:
-    result = hotloop.train(small(tmp_path, **more))
+def test_an_agent_on_graphs_is_loaded_and_acts_as_it_was_judged(whole_run: WholeRuns, more: dict[str, Any]) -> None:
+    result = whole_run("ppo", **more)
     assert {"success_rate", "final_centroid", "mean_colony_size"} <= set(result["evaluation"])
     agent: Any = hotloop.load(result["run"])
     envs = make_envs(agent.settings.env, 3, np.arange(3, dtype=np.uint64))
@@ -158,60 +95,6 @@ def test_an_agent_on_graphs_is_loaded_and_acts_as_it_was_judged(tmp_path: Path, 
     with pytest.raises(EnvError, match="trained on graphs"):
         agent.act(np.zeros(4))
     assert hotloop.evaluate(result["run"], episodes=3)["episodes"] == 3
-
-
-@pytest.mark.parametrize("env_id", ["cartpole", "CartPole-v1"])
-def test_a_run_killed_after_its_last_checkpoint_only_judges_again(tmp_path: Path, env_id: str) -> None:
-    whole = hotloop.train(small(tmp_path, "run", env={"id": env_id, "num_envs": 4}, **EVERYTHING))
-    (tmp_path / "run" / "result.json").unlink()
-    again = hotloop.resume(tmp_path / "run")
-    assert again["digest"] == whole["digest"]
-    assert again["evaluation"] == whole["evaluation"]
-
-
-def test_a_signal_saves_at_once_and_the_run_resumes_exactly(tmp_path: Path) -> None:
-    whole = hotloop.train(small(tmp_path, "whole"))
-    stopped = small(tmp_path, "stopped")
-    with pytest.raises(RunStopped) as caught:
-        hotloop.train(stopped, progress=Interrupt(7, signal.SIGTERM))
-    assert caught.value.env_steps == 7 * 64
-    assert hotloop.resume(stopped.run_dir)["digest"] == whole["digest"]
-    assert rows(stopped.run_dir) == rows(whole["run"])
-
-
-def test_a_killed_run_resumes_bit_identical(tmp_path: Path) -> None:
-    """SIGKILL at three moments that nobody chose; each resume is killed again until the last."""
-    settings = {**EVERYTHING, "total_env_steps": 12_800, "checkpoint": {"every": 500}}
-    whole = hotloop.train(small(tmp_path, "whole", **settings))
-    run_dir = tmp_path / "killed"
-    program = (
-        "import hotloop, json, sys\n"
-        "tree = json.loads(sys.argv[1])\n"
-        "if sys.argv[2] == 'train': hotloop.train(hotloop.preset('cartpole-ppo', **tree))\n"
-        "else: hotloop.resume(tree['run_dir'])\n"
-    )
-    tree = json.dumps({**SMALL, **settings, "run_dir": str(run_dir)})
-    for verb, events in (("train", 20), ("resume", 45), ("resume", 80)):
-        process = subprocess.Popen([sys.executable, "-c", program, tree, verb])
-        path = run_dir / "events.jsonl"
-        while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < events):
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
-    assert not (run_dir / "result.json").exists(), "the run was finished before it could be killed"
-    assert hotloop.resume(run_dir)["digest"] == whole["digest"]
-    assert rows(run_dir) == rows(whole["run"])
-
-
-def test_the_loaded_agent_is_the_best_one_and_normalises_as_it_did(tmp_path: Path) -> None:
-    result = hotloop.train(small(tmp_path, normalise={"obs": True}))
-    agent = hotloop.load(result["run"])
-    obs = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    many = agent.act(obs)
-    assert many.shape == (6,)
-    assert [agent.act(row) for row in obs] == many.tolist()
-    assert isinstance(agent.act([0.0, 0.1, 0.0, 0.1]), int)
-    assert hotloop.evaluate(result["run"], episodes=5) == hotloop.evaluate(result["run"], episodes=5)
 
 
 def test_a_loaded_agent_answers_as_its_env_counts(tmp_path: Path) -> None:
@@ -227,11 +110,6 @@ def test_a_loaded_agent_of_numbers_stays_within_their_bounds(tmp_path: Path) -> 
     action = agent.act(np.full((5, 3), 100.0, np.float32))
     assert action.shape == (5, 1)
     assert (np.abs(action) <= 2.0).all()
-
-
-def test_numbers_that_are_not_finite_stop_the_run(tmp_path: Path) -> None:
-    with pytest.raises(NonFiniteError):
-        hotloop.train(small(tmp_path, optimiser={"lr": 1e30, "max_gradient_norm": 0.0}))
 
 
 def test_dqn_still_refuses_what_ppo_takes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from rich.console import Console
 
 from hotloop.proof import speed
@@ -11,6 +12,13 @@ from hotloop.proof.run import draw, prove_case
 from hotloop.proof.speed import Speed
 
 KEYS = ["case", "kind", "equal", "max_error", "tolerance", "speedup", "low", "high", "seconds", "peak_bytes"]
+
+
+@pytest.fixture(autouse=True)
+def _few_samples(monkeypatch):
+    """What is timed here is no matter; how, is `test_paired_speed.py`'s."""
+    monkeypatch.setattr(speed, "SAMPLE_SECONDS", 1e-4)
+    monkeypatch.setattr(speed, "WARM_UP_SECONDS", 1e-3)
 
 
 def make_case(error: float, kind="exact", growth=None) -> Case:

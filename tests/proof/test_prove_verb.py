@@ -8,10 +8,17 @@ import pytest
 from hotloop.cli import prove as verb
 from hotloop.core.errors import SettingsError
 from hotloop.core.program import ONE_THREAD
-from hotloop.proof import registry
+from hotloop.proof import registry, speed
 from hotloop.proof.case import Built, Case
 from hotloop.proof.equivalence import Equality
 from hotloop.proof.registry import Registry
+
+
+@pytest.fixture(autouse=True)
+def _few_samples(monkeypatch):
+    """What is timed here is no matter; how, is `test_paired_speed.py`'s."""
+    monkeypatch.setattr(speed, "SAMPLE_SECONDS", 1e-4)
+    monkeypatch.setattr(speed, "WARM_UP_SECONDS", 1e-3)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from tests.loop.test_off_policy import Interrupt
+from tests.loop.small_runs import Interrupt
 from tests.reliability.killing import FAMILIES, outcome, rows
 
 import hotloop

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 PROGRAM = Path(__file__).with_name("fuzzed_verbs.py")
-QUICK, MANY = 150, 10_000
+QUICK, MANY = 100, 10_000
 
 
 def fuzzed(folder: Path, first: int, count: int, timeout: float) -> dict[str, Any]:

@@ -16,17 +16,19 @@ def play_both(seed, calls, choose, num_envs=2, **options):
     seeds = derive_seeds(seed, num_envs, "env")
     ours, slow = Sfc(num_envs, seeds, **options), [SfcOracle(splitmix_tape(int(one)), **options) for one in seeds]
     obs, mask = ours.reset()
-    compare(obs, mask, slow)
+    seen = [look(one) for one in slow]
+    compare(obs, mask, seen)
     ended = []
     for _ in range(calls):
-        action = np.array([choose(one.action_mask()) for one in slow])
+        action = np.array([choose(allowed) for allowed, _ in seen])
         step = ours.step(action)
         answers = [one.step(int(act)) for one, act in zip(slow, action, strict=True)]
         reward, terminated, truncated = (np.array(values) for values in zip(*answers, strict=True))
         np.testing.assert_array_equal(step.reward, reward.astype(np.float32))
         np.testing.assert_array_equal(step.terminated, terminated)
         np.testing.assert_array_equal(step.truncated, truncated)
-        compare(step.final_obs, step.final_action_mask, slow)
+        seen = [look(one) for one in slow]
+        compare(step.final_obs, step.final_action_mask, seen)
         for index in np.flatnonzero(terminated | truncated):
             ended.append({name: values[index] for name, values in step.episode_stats.items()})
             expected = slow[index].stats()
@@ -34,15 +36,21 @@ def play_both(seed, calls, choose, num_envs=2, **options):
             for name, value in expected.items():
                 np.testing.assert_allclose(ended[-1][name], value, rtol=1e-12, err_msg=name)
             slow[index].restart()
-        compare(step.obs, step.action_mask, slow)
+            seen[index] = look(slow[index])
+        compare(step.obs, step.action_mask, seen)
     return ended, slow
 
 
-def compare(obs, mask, slow):
-    np.testing.assert_array_equal(mask, [one.action_mask() for one in slow])
-    seen = [one.observe() for one in slow]
+def look(one):
+    """The mask and the observation by the slow rules, which take their time: once for each state."""
+    return one.action_mask(), one.observe()
+
+
+def compare(obs, mask, seen):
+    np.testing.assert_array_equal(mask, [allowed for allowed, _ in seen])
     for name, part in obs.items():
-        np.testing.assert_allclose(part, np.stack([one[name] for one in seen]), rtol=2e-7, atol=0, err_msg=name)
+        expected = np.stack([parts[name] for _, parts in seen])
+        np.testing.assert_allclose(part, expected, rtol=2e-7, atol=0, err_msg=name)
 
 
 def choosing(seed, wrong=0.05, uninstall=0.15, wait=0.05):
