@@ -19,6 +19,7 @@ from hotloop.loop.contract import State, load_state_of, state_of
 from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
+from hotloop.loop.rehearsal import finish_rehearsal
 from hotloop.loop.rollout import RolloutBuffer
 from hotloop.loop.sizes import require_memory
 
@@ -81,6 +82,8 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
     build = build_graph_parts if isinstance(envs.obs_spec, GraphSpec) else build_parts
     parts = build(settings, envs, counters)
     metrics = Metrics(parts["learner"].measures, terms=getattr(envs, "reward_terms", ()))
+    with timer.phase("compile"):
+        finish_rehearsal()
     return OnPolicySession(
         settings=settings,
         counters=counters,
