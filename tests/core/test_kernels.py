@@ -1,10 +1,12 @@
-"""The generator inside kernels."""
+"""The generator inside kernels, and who may call which of them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hotloop.core.kernels import next_below, next_uint64, next_uniform
+from hotloop.loop import collector_kernels
 
 
 def splitmix64(seed: int, count: int) -> list[int]:
@@ -42,3 +44,13 @@ def test_bounded_draws_are_even():
     state = np.array([3], np.uint64)
     counts = np.bincount([next_below(state, 0, 5) for _ in range(20_000)], minlength=5)
     assert np.abs(counts - 4_000).max() < 4 * np.sqrt(20_000 * 0.2 * 0.8)
+
+
+def test_a_kernel_that_only_kernels_call_refuses_python_whether_it_is_compiled_or_not():
+    rows, vector, flags = np.ones((2, 3), np.float32), np.ones(2, np.float32), np.zeros(2, bool)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="`_all_finite` is a part of other kernels"):
+            collector_kernels._all_finite(rows)
+        counts = np.zeros(2, np.int64)
+        account = collector_kernels.account
+        assert account(rows, rows, vector, flags, flags, vector.copy(), counts, vector.copy(), counts.copy()) == 0

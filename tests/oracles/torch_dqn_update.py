@@ -13,7 +13,6 @@ ACTIVATIONS = {
     "tanh": nn.Tanh,
     "selu": nn.SELU,
     "leaky_relu": nn.LeakyReLU,
-    "gelu": nn.GELU,
 }
 
 

@@ -20,6 +20,8 @@ Files:
     on_policy.py          The actor-critic family's training loop (PPO, A2C): all of it, on one screen
     on_policy_session.py  Everything one on-policy run consists of, built once; and its whole state, for checkpoints
                           and the digest
+    rehearsal.py          The first run of its kind compiles side by side: the learner's kernels here, those of envs
+                          and replay in a process
     rerun_failure.py      An update that failed, repeated in plain PyTorch from what its run kept; no code of the
                           run's is executed
     resuming.py           What a run's newest checkpoint says of itself: looked at before anything is built for it,

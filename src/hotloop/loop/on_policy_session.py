@@ -21,6 +21,7 @@ from hotloop.loop.contract import State, load_state_of, state_of
 from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
+from hotloop.loop.rehearsal import finish_rehearsal
 from hotloop.loop.rollout import GraphRolloutBuffer, RolloutBuffer
 from hotloop.loop.sizes import require_memory
 
@@ -97,6 +98,8 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
     acting = acts_on_graphs if isinstance(envs.obs_spec, GraphSpec) else acts_on_arrays
     rollout, policy, greedy = acting(settings, envs, learner)
     metrics = Metrics(learner.measures, terms=getattr(envs, "reward_terms", ()))
+    with timer.phase("compile"):
+        finish_rehearsal()
     return OnPolicySession(
         settings=settings,
         counters=counters,

@@ -17,6 +17,7 @@ from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import Overdue, StopSignals, compile_phase, machine_for
+from hotloop.loop.rehearsal import rehearsing
 from hotloop.loop.watchdog import Watchdog
 from hotloop.nets.build import observation_words
 from hotloop.runs.directory import Run
@@ -66,6 +67,7 @@ def rows_with(
         if settings.env.id not in NATIVE:  # ours come back
             cleanup.enter_context(Watchdog(settings.env.id))
         cleanup.enter_context(machine_for(settings.threads))
+        cleanup.enter_context(rehearsing(settings, progress.say))
         with timer.phase("start-up"):
             session = build(settings, timer)
             cleanup.callback(session.close)

@@ -23,6 +23,7 @@ from hotloop.loop.contract import State, load_state_of, state_of
 from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
+from hotloop.loop.rehearsal import finish_rehearsal
 from hotloop.loop.sizes import require_memory
 from hotloop.replay.buffer import Replay, Returns
 from hotloop.replay.storage import placed
@@ -116,6 +117,7 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
         masked_actions = num_actions if envs.has_action_mask else None
         example = example_batch(envs.obs_spec, learner.rows_per_update, masked_actions)
         learner.prepare(example, plan.max_per_call)
+        finish_rehearsal()
     return Session(
         settings=settings,
         counters=counters,

@@ -46,7 +46,7 @@ def _best_choice(outputs, mask, row, start, count):
     return best
 
 
-@inline_kernel
+@kernel
 def next_normal(state):
     """Box and Muller's; the second number is not kept, so that the state stays one counter."""
     radius = math.sqrt(-2.0 * math.log(1.0 - next_uniform(state, 0)))

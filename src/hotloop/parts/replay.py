@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hotloop.core.errors import ArgumentError, CheckpointError
-from hotloop.core.types import Array, ArraySpec, EnvStep
+from hotloop.core.types import Array, ArraySpec, EnvStep, Obs
 from hotloop.parts.batch import Batch, show
 from hotloop.parts.specs import read_action_spec, read_obs_spec
 from hotloop.parts.values import Values, as_array, read_obs, require_count, require_share
@@ -91,7 +91,7 @@ class Replay:
         self._valid = Values("valid", FLAG, count)
         self._mask = Values("next_action_mask", ArraySpec((self._num_actions or 0,), FLAG.dtype), count)
         nothing = np.zeros(0)
-        self._step = EnvStep(nothing, nothing, nothing, nothing, nothing)  # filled anew by every `add`
+        self._step: EnvStep[Obs] = EnvStep(nothing, nothing, nothing, nothing, nothing)  # filled anew by every `add`
 
     def __len__(self) -> int:
         """Transitions that can be drawn; steps that wait for their n-step window are not among them."""

@@ -25,7 +25,7 @@ def sum_children(nodes: Any, first: int) -> float:
     return left + right
 
 
-@kernel
+@inline_kernel
 def refresh_parents(nodes: Any, levels: Any, index: Any) -> None:
     """Recompute every ancestor of the leaves `index` [M], level by level.
 
@@ -91,12 +91,19 @@ def find_leaf(nodes: Any, levels: Any, target: float) -> int:
     return node
 
 
+@inline_kernel
+def repeat_row(rows: Any, batch: int) -> None:
+    """rows[batch] = rows[batch - 1], for which numba would spend two seconds on compiling an error message."""
+    for row in range(rows.shape[1]):
+        rows[batch, row] = rows[batch - 1, row]
+
+
 @kernel
 def draw_uniform(generator: Any, index: Any, repeat: int, size: int, newest: int) -> None:
     """Rows 0 .. size-1 with replacement."""
     for batch in range(index.shape[0]):
         if batch % repeat != 0:
-            index[batch] = index[batch - 1]
+            repeat_row(index, batch)
             continue
         for row in range(index.shape[1]):
             index[batch, row] = next_below(generator, 0, size)
@@ -113,8 +120,8 @@ def draw_prioritised(
     total = nodes[levels[-1]]
     for batch in range(index.shape[0]):
         if batch % repeat != 0:
-            index[batch] = index[batch - 1]
-            weight[batch] = weight[batch - 1]
+            repeat_row(index, batch)
+            repeat_row(weight, batch)
             continue
         for row in range(rows):
             target = (row + next_uniform(generator, 0)) / rows * total

@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special
 from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 from torch.testing import assert_close
 
@@ -21,7 +20,7 @@ from hotloop.lanes.native.unit_kernels import prepare_units
 from hotloop.lanes.native.vector_kernels import float_mode
 
 multiply, transpose = matrix_kernels.multiply, matrix_kernels.transpose
-functions = {"exp": activation_kernels.exp, "tanh": activation_kernels.tanh, "erf": activation_kernels.erf}
+functions = {"exp": activation_kernels.exp, "tanh": activation_kernels.tanh}
 SMALL = NativeLayout(obs_size=2, hidden=(3,), num_actions=2)
 
 
@@ -49,7 +48,7 @@ def current_mode():
     seed=st.integers(0, 99),
 )
 def test_product_of_any_size_equals_numpys_and_writes_nothing_else(sizes, transposed, add, seed):
-    prepare_units()
+    prepare_units(run_multiply)
     rng = np.random.default_rng(seed)
     rows, columns, depth = sizes
     a, b, bias = rng.standard_normal((rows, depth)), rng.standard_normal((depth, columns)), rng.standard_normal(rows)
@@ -63,7 +62,7 @@ def test_product_of_any_size_equals_numpys_and_writes_nothing_else(sizes, transp
 
 
 def test_floor_of_a_product_holds_negatives_and_lets_nan_pass():
-    prepare_units()
+    prepare_units(run_multiply)
     c, one = np.zeros(3, np.float32), np.ones(1, np.float32)
     row = np.array([-2.0, 3.0, np.nan], np.float32)
     run_multiply(c, one, row, np.zeros(1, np.float32), (1, 3, 1), (1, 1), np.float32(0.0), 0)
@@ -73,7 +72,7 @@ def test_floor_of_a_product_holds_negatives_and_lets_nan_pass():
 @settings(max_examples=30, deadline=None)
 @given(rows=st.integers(1, 40), columns=st.integers(1, 40))
 def test_transpose_of_any_size_equals_numpys(rows, columns):
-    prepare_units()
+    prepare_units(run_transpose)
     source = np.arange(rows * columns, dtype=np.float32)
     target = np.zeros(rows * columns + 16, np.float32)
     run_transpose(target, source, rows, columns)
@@ -81,9 +80,7 @@ def test_transpose_of_any_size_equals_numpys(rows, columns):
     assert (target[source.size :] == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "exact", "error"), [("exp", np.exp, 2e-7), ("tanh", np.tanh, 3.4e-7), ("erf", special.erf, 2e-7)]
-)
+@pytest.mark.parametrize(("name", "exact", "error"), [("exp", np.exp, 2e-7), ("tanh", np.tanh, 3.4e-7)])
 def test_polynomials_stay_within_their_stated_error(name, exact, error):
     function = functions[name]
 
@@ -116,7 +113,7 @@ def network_and_parameters(layout: NativeLayout) -> tuple[TorchDQN, np.ndarray]:
     return TorchDQN(network, UpdateConstants(), layout.v_min, layout.v_max), parameters
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "selu"])
 @pytest.mark.parametrize("head", [{}, {"dueling": True}, {"atoms": 7, "v_min": -1.0, "v_max": 2.0, "dueling": True}])
 @pytest.mark.parametrize("hidden", [(), (33,), (16, 40)])
 @pytest.mark.parametrize("rows", [1, 3, 4, 37])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +16,7 @@ from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.lane import NativeBatch, NativeUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
 
-ACTIVATIONS = ("relu", "tanh", "selu", "leaky_relu", "gelu")
+ACTIVATIONS = ("relu", "tanh", "selu", "leaky_relu")
 HEADS = {
     "linear": {"dueling": False, "atoms": 1},
     "dueling": {"dueling": True, "atoms": 1},
@@ -122,7 +126,7 @@ def test_fifty_updates_stay_with_pytorch(head, double, huber, masked):
 @pytest.mark.parametrize("hidden", [(), (3,), (20, 16)])
 @pytest.mark.parametrize("head", HEADS)
 def test_result_does_not_depend_on_what_the_workspace_held(head, hidden):
-    sizes = layout(hidden=hidden, activation="gelu", **HEADS[head])
+    sizes = layout(hidden=hidden, activation="selu", **HEADS[head])
     clean, dirty = (Pair(sizes, UpdateConstants(double=True), rows=7) for _ in range(2))
     numbers, _, workspace = dirty.updater._plan
     kept = {place: workspace[place] for place in range(numbers[plan.ZEROS], numbers[plan.INPUT])}  # zeros and ones
@@ -133,3 +137,33 @@ def test_result_does_not_depend_on_what_the_workspace_held(head, hidden):
         pair.updater.update(pair.parameters, pair.target, pair.moments, batches, np.full(3, 0.01), 0)
     np.testing.assert_array_equal(clean.parameters, dirty.parameters)
     assert np.isfinite(clean.parameters).all()
+
+
+PREPARED = """
+import json, numpy as np
+from hotloop.lanes.native import unit_kernels
+from hotloop.lanes.native.lane import NativeActor, NativeUpdater
+from hotloop.lanes.native.layout import Branches, NativeLayout, UpdateConstants
+
+branches = Branches(shapes=((3,), (2, 2)), vector_hidden=(4,), row_width=2, width=3, attention=2)
+for changes in ({}, {"dueling": True}, {"atoms": 3, "v_max": 1.0}, {"branches": branches}):
+    layout = NativeLayout(obs_size=7, hidden=(4,), num_actions=2, **changes)
+    updater, actor = NativeUpdater(layout, UpdateConstants(double=True), 5), NativeActor(layout, 5)
+    row = np.ones((1, 5), np.float32)
+    vectors, obs = np.ones((4, layout.num_parameters), np.float32), np.ones((1, 5, 7), np.float32)
+    batch = (obs, np.zeros((1, 5), np.int64), row, row, obs, row, None)
+    made, _, stats = updater.update(vectors[0], vectors[1], (vectors[2], vectors[3]), batch, np.full(1, 0.1), 0)
+    actions = [actor.greedy(vectors[0], obs[0, :rows]).tolist() for rows in (1, 5)]
+    assert made == 1 and np.isfinite(stats).all() and sum(map(len, actions)) == 6
+    print(json.dumps([unit.function.__name__ for unit in unit_kernels._units.values() if unit._code is not None]))
+"""
+
+
+def test_a_network_prepares_what_it_calls_and_nothing_else():
+    """In a process of its own, where no other network was before; each has one part more than those before it."""
+    done = subprocess.run([sys.executable, "-c", PREPARED], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    plain, dueling, atoms, branches = (set(json.loads(line)) for line in done.stdout.splitlines())
+    assert {"forward", "backward", "loss_and_head_gradient"} < plain == dueling
+    assert atoms - plain == {"categorical_rows", "expected_values", "softmax"}
+    assert branches - atoms == {"forward_branches", "backward_branches"}

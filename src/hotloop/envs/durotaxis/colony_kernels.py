@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from hotloop.core.kernels import lean_kernel, next_uniform
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel, next_uniform
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import (
     AGE,
@@ -35,7 +35,7 @@ from hotloop.envs.durotaxis.selection_kernels import RANKED, fill_block, rank_of
 GAPS = (701, 301, 132, 57, 23, 10, 4, 1)  # of a shell sort (Ciura 2001)
 
 
-@lean_kernel
+@lean_inline_kernel
 def find_hull(colony: Colony, rules: Rules, scratch: Scratch) -> None:
     """Where all nodes lie on a line, or there are fewer than three, everybody is a corner and the area is 0."""
     record, x, y, is_corner = colony.record, colony.places[X], colony.places[Y], colony.counts[HULL]
@@ -81,7 +81,7 @@ def push(x: Array, y: Array, node: int, flat: float, stack: Array, size: int, le
     return size + 1
 
 
-@lean_kernel
+@lean_inline_kernel
 def is_before(x: Array, y: Array, one: int, other: int) -> bool:
     if x[one] != x[other]:
         return x[one] < x[other]
@@ -105,7 +105,7 @@ def sort_by_place(x: Array, y: Array, num_nodes: int, order: Array) -> None:
         insert_all(x, y, num_nodes, order, gap)
 
 
-@lean_kernel
+@lean_inline_kernel
 def insert_all(x: Array, y: Array, num_nodes: int, order: Array, gap: int) -> None:
     """Put every `gap`-th in order."""
     for start in range(gap, num_nodes):
@@ -116,7 +116,7 @@ def insert_all(x: Array, y: Array, num_nodes: int, order: Array, gap: int) -> No
         order[at] = node
 
 
-@lean_kernel
+@lean_inline_kernel
 def drop_equal(x: Array, y: Array, num_nodes: int, order: Array) -> int:
     """Of nodes at the same place keep the oldest; returns how many places there are."""
     places = 0
@@ -150,7 +150,7 @@ def start(colony: Colony, rules: Rules, scratch: Scratch) -> None:
     link_and_measure(colony, rules, scratch)
 
 
-@lean_kernel
+@lean_inline_kernel
 def draw_substrate(record, rules: Rules) -> None:
     record.substrate, record.m, record.b = rules.substrate, rules.m, rules.b
     if rules.substrate == RANDOM:
@@ -162,7 +162,7 @@ def draw_substrate(record, rules: Rules) -> None:
             record.substrate, record.m, record.b = EXPONENTIAL, 0.002 + 0.008 * slope, 0.5 + height
 
 
-@lean_kernel
+@lean_inline_kernel
 def respawn(colony: Colony, rules: Rules, scratch: Scratch) -> None:
     """An empty colony starts again on a circle round its last centroid.
 
@@ -180,19 +180,19 @@ def respawn(colony: Colony, rules: Rules, scratch: Scratch) -> None:
     link_and_measure(colony, rules, scratch)
 
 
-@lean_kernel
+@lean_inline_kernel
 def on_grid(value: float) -> float:
     return math.floor(value * GRID + 0.5) / GRID
 
 
-@lean_kernel
+@lean_inline_kernel
 def link_and_measure(colony: Colony, rules: Rules, scratch: Scratch) -> None:
     sort_by_x(colony.places[X], colony.record.num_nodes, scratch.order)
     link_chain(colony.links, scratch.order, colony.record.num_nodes)
     measure(colony, rules, scratch)
 
 
-@lean_kernel
+@lean_inline_kernel
 def into_field(value: float, margin: float, size: float) -> float:
     return min(max(value, margin), size - margin)
 
@@ -207,7 +207,7 @@ def settle(colony: Colony, node: int, x: float, y: float) -> None:
     colony.counts[AGE, node] = 0
 
 
-@lean_kernel
+@lean_inline_kernel
 def plan_moves(num_nodes: int, chosen: Array, moved: Array) -> int:
     """Where each survivor goes when the chosen ones leave no gaps; returns how many survive."""
     kept = 0
@@ -217,7 +217,7 @@ def plan_moves(num_nodes: int, chosen: Array, moved: Array) -> int:
     return kept
 
 
-@lean_kernel
+@lean_inline_kernel
 def keep_survivors(colony: Colony, scratch: Scratch, kept: int) -> None:
     """Close the gaps among the nodes; those who stay are a step older."""
     places, ages = colony.places, colony.counts[AGE]

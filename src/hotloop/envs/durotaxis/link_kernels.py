@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import INS, OUTS, WORD, Colony, Scratch, X
 
@@ -17,35 +17,35 @@ for _place in range(64):
     PLACE[((int(SPREAD) << _place) & (2**64 - 1)) >> 58] = _place
 
 
-@lean_kernel
+@lean_inline_kernel
 def lowest_bit(word: np.uint64) -> np.uint64:
     return word & (~word + ONE)
 
 
-@lean_kernel
+@lean_inline_kernel
 def place_of(bit: np.uint64) -> int:
     """0 to 63, of a word with one bit."""
     return PLACE[np.int64((bit * SPREAD) >> TOP_SIX)]
 
 
-@lean_kernel
+@lean_inline_kernel
 def words_of(num_nodes: int) -> int:
     return (num_nodes + WORD - 1) // WORD
 
 
-@lean_kernel
+@lean_inline_kernel
 def bit_of(node: int) -> np.uint64:
     return ONE << np.uint64(node % WORD)
 
 
-@lean_kernel
+@lean_inline_kernel
 def clear_rows(links: Array, first: int, end: int, words: int) -> None:
     for row in range(first, end):
         for word in range(words):
             links[row, word] = ZERO
 
 
-@lean_kernel
+@lean_inline_kernel
 def link_chain(links: Array, order: Array, num_nodes: int) -> None:
     """Edges from each node of `order` to the next, and no others."""
     clear_rows(links, 0, num_nodes, words_of(num_nodes))
@@ -53,7 +53,7 @@ def link_chain(links: Array, order: Array, num_nodes: int) -> None:
         links[order[at], order[at + 1] // WORD] |= bit_of(order[at + 1])
 
 
-@lean_kernel
+@lean_inline_kernel
 def bypass_chosen(colony: Colony, scratch: Scratch) -> None:
     """Survivors are linked to whatever they reach through chosen nodes alone, and not to those any more.
 
@@ -78,7 +78,7 @@ def bypass_chosen(colony: Colony, scratch: Scratch) -> None:
             links[node, node // WORD] &= ~bit_of(node)
 
 
-@lean_kernel
+@lean_inline_kernel
 def follow_chosen(links: Array, node: int, words: int, chosen: Array, done: Array) -> None:
     row = links[node]
     for word in range(words):
@@ -100,7 +100,7 @@ def follow_chosen(links: Array, node: int, words: int, chosen: Array, done: Arra
         row[word] &= ~chosen[word]
 
 
-@lean_kernel
+@lean_inline_kernel
 def move_links(links: Array, scratch: Scratch, num_nodes: int, kept: int) -> None:
     """Close the gaps that chosen nodes leave in rows and bits, and give each of the `kept` an edge to its child."""
     words, new_words, moved, fresh = words_of(num_nodes), words_of(2 * kept), scratch.moved, scratch.words[2]
@@ -123,7 +123,7 @@ def move_links(links: Array, scratch: Scratch, num_nodes: int, kept: int) -> Non
     clear_rows(links, kept, 2 * kept, new_words)
 
 
-@lean_kernel
+@lean_inline_kernel
 def count_edges(colony: Colony) -> tuple[int, int]:
     """Degrees and the number of edges; returns how many edges lead right, and how many left."""
     record, links, x = colony.record, colony.links, colony.places[X]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import (
     AGE,
@@ -53,7 +53,7 @@ def observe_all(
             observe_graph(colony, rules, graph[env])
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_nodes(colony: Colony, rules: Rules, sums: Array, out: Array) -> None:
     record, places, counts = colony.record, colony.places, colony.counts
     num_nodes, x, y = record.num_nodes, places[X], places[Y]
@@ -71,7 +71,7 @@ def observe_nodes(colony: Colony, rules: Rules, sums: Array, out: Array) -> None
         out[node, 9], out[node, 10] = age / 100.0, max(age - 1, 0) / 50.0
 
 
-@lean_kernel
+@lean_inline_kernel
 def sum_distances(x: Array, y: Array, num_nodes: int, sums: Array) -> None:
     """Of each node to all others.
 
@@ -88,7 +88,7 @@ def sum_distances(x: Array, y: Array, num_nodes: int, sums: Array) -> None:
             sums[other] += np.sqrt(np.float32(aside * aside + along * along))
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_edges(colony: Colony, rules: Rules, edges: Array, features: Array) -> None:
     """Sorted by where they lead from, then where to."""
     num_nodes, links, x, y = colony.record.num_nodes, colony.links, colony.places[X], colony.places[Y]
@@ -108,7 +108,7 @@ def observe_edges(colony: Colony, rules: Rules, edges: Array, features: Array) -
                 at += 1
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_graph(colony: Colony, rules: Rules, out: Array) -> None:
     record, counts = colony.record, colony.counts
     num_nodes, num_edges = record.num_nodes, record.num_edges
@@ -132,7 +132,7 @@ def observe_graph(colony: Colony, rules: Rules, out: Array) -> None:
     out[16], out[17], out[18] = scaled(stiffness / num_nodes), stiffest, scaled(stiffness)
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_box(colony: Colony, rules: Rules, out: Array) -> None:
     x, y = colony.places[X], colony.places[Y]
     left, right, bottom, top = x[0], x[0], y[0], y[0]
@@ -145,12 +145,12 @@ def observe_box(colony: Colony, rules: Rules, out: Array) -> None:
     out[11] = (right - left) * (top - bottom) / (rules.width * rules.height)
 
 
-@lean_kernel
+@lean_inline_kernel
 def scaled(value: float) -> float:
     return math.log1p(value) / 6.0
 
 
-@lean_kernel
+@lean_inline_kernel
 def scaled_count(count: int) -> float:
     return SCALED[count] if count < len(SCALED) else scaled(count)
 
@@ -169,7 +169,7 @@ def copy_others(
             copy_rows(graph, env, env + 1, to_graph, env)
 
 
-@lean_kernel
+@lean_inline_kernel
 def copy_rows(values: Array, first: int, end: int, out: Array, at: int) -> None:
     for row in range(end - first):
         for column in range(values.shape[1]):

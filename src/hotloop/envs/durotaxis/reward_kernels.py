@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import (
     AGE,
@@ -40,7 +40,7 @@ TERMINATION_REWARDS = np.array([0.0, -15.0, -100.0, -100.0, -50.0, 500.0])  # by
 RECOVERY_PENALTY = -50.0
 
 
-@lean_kernel
+@lean_inline_kernel
 def judge_deletion(colony: Colony, scratch: Scratch, rewards: Array) -> None:
     """Of the colony as it was: were those deleted that are old enough and on softer ground than the mean?"""
     num_nodes, intensity, ages = colony.record.num_nodes, colony.places[INTENSITY], colony.counts[AGE]
@@ -60,13 +60,13 @@ def judge_deletion(colony: Colony, scratch: Scratch, rewards: Array) -> None:
     rewards[DELETE], rewards[EFFICIENCY] = 2.0 * (right - wrong), efficiency
 
 
-@lean_kernel
+@lean_inline_kernel
 def judge_growth(parents: int, steeper: int, right: int, left: int, rewards: Array) -> None:
     rewards[SPAWN] = 2.5 * steeper - (parents - steeper)
     rewards[EDGE] = 0.5 * right - 0.05 * left
 
 
-@lean_kernel
+@lean_inline_kernel
 def judge_nodes(colony: Colony, rules: Rules, rewards: Array) -> None:
     x, y, intensity = colony.places[X], colony.places[Y], colony.places[INTENSITY]
     each, total = colony.places[NODE_REWARD], 0.0
@@ -93,7 +93,7 @@ def population_reward(num_nodes: int) -> float:
     return -3.0 * (1.0 + (num_nodes - CROWD) / CROWD) if num_nodes > CROWD else 0.1
 
 
-@lean_kernel
+@lean_inline_kernel
 def judge_progress(colony: Colony, rules: Rules, x_before: float, rewards: Array) -> None:
     """Movement of the centroid, survival, and milestones that the right-most node passes for the first time."""
     record = colony.record
@@ -109,7 +109,7 @@ def judge_progress(colony: Colony, rules: Rules, x_before: float, rewards: Array
         record.milestones += 1
 
 
-@lean_kernel
+@lean_inline_kernel
 def sum_up(rules: Rules, steps: int, rewards: Array) -> None:
     """`graph` and `total` from the other entries."""
     population = population_reward(int(rewards[NUM_NODES]))

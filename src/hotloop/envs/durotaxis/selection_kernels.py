@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.layout_kernels import BLOCK
 
 RANKED = 128  # nodes
 
 
-@lean_kernel
+@lean_inline_kernel
 def whole_blocks(num_nodes: int) -> int:
     """`num_nodes` or a little more."""
     return (num_nodes + BLOCK - 1) & ~(BLOCK - 1)
@@ -23,7 +23,7 @@ def fill_block(x: Array, num_nodes: int) -> None:
         x[node] = math.inf
 
 
-@lean_kernel
+@lean_inline_kernel
 def rank_of(x: Array, node: int, end: int) -> int:
     """How many of all up to a whole block lie left of it: by x, of equal ones the older.
 
@@ -51,13 +51,13 @@ def mark_leftmost(x: Array, num_nodes: int, count: int, order: Array, chosen: Ar
         chosen[order[at]] = 1
 
 
-@lean_kernel
+@lean_inline_kernel
 def is_left(x: Array, one: int, other: int) -> bool:
     """Whether `one` comes first: by x, of equal ones the older."""
     return x[one] < x[other] or (x[one] == x[other] and one < other)
 
 
-@lean_kernel
+@lean_inline_kernel
 def middle_of(x: Array, one: int, two: int, three: int) -> int:
     if is_left(x, two, one):
         one, two = two, one
@@ -97,7 +97,7 @@ def select_leftmost(x: Array, num_nodes: int, count: int, order: Array) -> None:
             return
 
 
-@lean_kernel
+@lean_inline_kernel
 def sort_by_x(x: Array, num_nodes: int, order: Array) -> None:
     """All nodes from left to right, of equal ones the older first; for the few of a new colony."""
     for node in range(num_nodes):

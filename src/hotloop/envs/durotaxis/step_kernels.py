@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.durotaxis.colony_kernels import keep_survivors, measure, plan_moves, respawn, spawn, start
 from hotloop.envs.durotaxis.layout_kernels import (
@@ -101,7 +101,7 @@ def restart_all(
     count_all(records, offsets)
 
 
-@lean_kernel
+@lean_inline_kernel
 def count_all(records: Array, offsets: Array) -> None:
     offsets[0, 0] = offsets[1, 0] = 0
     for env in range(records.shape[0]):
@@ -109,7 +109,7 @@ def count_all(records: Array, offsets: Array) -> None:
         offsets[1, env + 1] = offsets[1, env] + records[env].num_edges
 
 
-@lean_kernel
+@lean_inline_kernel
 def find_fault(records: Array, rules: Rules, numbers: Array, choices: Array) -> int:
     """Before anything has changed: is every number one, and is there a choice for every node?"""
     for env in range(numbers.shape[0]):
@@ -190,7 +190,7 @@ def end(colony: Colony, rules: Rules, scratch: Scratch, x_before: float, rewards
     record.over = (record.outcome != RUNS) + 2 * (record.steps >= rules.max_steps)
 
 
-@lean_kernel
+@lean_inline_kernel
 def outcome_of(colony: Colony, rules: Rules) -> int:
     record, x, y = colony.record, colony.places[X], colony.places[Y]
     if record.num_nodes > rules.max_nodes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.sfc.choice_kernels import can_run
 from hotloop.envs.sfc.layout_kernels import WAITS, World
@@ -41,7 +41,7 @@ def choose(world: World, along_path: bool) -> int:
     return WAIT
 
 
-@lean_kernel
+@lean_inline_kernel
 def choose_of_bundle(world: World, bundle: int, along_path: bool) -> int:
     """What the oldest of its requests that wants the visited centre needs; equal requests are asked once."""
     first, asked = first_slot(bundle), -1
@@ -63,14 +63,14 @@ def choose_of_bundle(world: World, bundle: int, along_path: bool) -> int:
     return WAIT
 
 
-@lean_kernel
+@lean_inline_kernel
 def is_feasible(world: World, bundle: int, slot: int, vnf: int, place: int) -> bool:
     """Whether the VNF can run there and the request's data can get there."""
     start = previous_centre(world, bundle, slot)
     return can_run(world, place, vnf) and free_bandwidth(world, start, place) >= world.rate[bundle]
 
 
-@lean_kernel
+@lean_inline_kernel
 def best_on_path(world: World, bundle: int, slot: int, vnf: int) -> int:
     """On the way from source to destination: 100 where the request runs already, plus the share of CPU that is free."""
     place, goal = int(world.source[bundle]), int(world.destination[bundle])

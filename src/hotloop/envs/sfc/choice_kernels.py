@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.sfc.layout_kernels import WAITS, World
 from hotloop.envs.sfc.network_kernels import free_bandwidth
@@ -23,7 +23,7 @@ NOBODY = -1
 LOWEST = -1e300
 
 
-@lean_kernel
+@lean_inline_kernel
 def next_centre(world: World) -> None:
     """Go on to the next centre of the cycle, or begin a new one."""
     world.turn += 1
@@ -52,7 +52,7 @@ def begin_cycle(world: World) -> None:
             filled += 1
 
 
-@lean_kernel
+@lean_inline_kernel
 def most_urgent(world: World) -> int:
     """The oldest bundle among those whose pending requests have the least time left."""
     best, least = NOBODY, 0
@@ -63,7 +63,7 @@ def most_urgent(world: World) -> int:
     return best
 
 
-@lean_kernel
+@lean_inline_kernel
 def find_candidates(world: World, best: Array) -> None:
     """Who has the highest priority for each VNF at the visited centre; `best` [V] float64 is scratch."""
     for vnf in range(NUM_VNFS):
@@ -74,7 +74,7 @@ def find_candidates(world: World, best: Array) -> None:
             offer_bundle(world, bundle, best)
 
 
-@lean_kernel
+@lean_inline_kernel
 def offer_bundle(world: World, bundle: int, best: Array) -> None:
     """Requests of a bundle differ in how far they are only: one scan at most, for the stages that can still win."""
     service, place = bundle % NUM_SERVICES, world.visited
@@ -97,14 +97,14 @@ def offer_bundle(world: World, bundle: int, best: Array) -> None:
             world.candidate[vnf] = slot
 
 
-@lean_kernel
+@lean_inline_kernel
 def urgency(left: int) -> float:
     """P1 + P3 of a request with `left` units to its limit."""
     milliseconds = left / UNITS_PER_MS
     return -milliseconds + (100.0 / (milliseconds + 1e-6) if milliseconds < 10.0 else 0.0)
 
 
-@lean_kernel
+@lean_inline_kernel
 def nearness(world: World, slot: int, place: int) -> float:
     """P2: whether an earlier VNF of the request is at `place`."""
     for stage in range(world.placed[slot]):
@@ -113,7 +113,7 @@ def nearness(world: World, slot: int, place: int) -> float:
     return -10.0 if world.placed[slot] else 0.0
 
 
-@lean_kernel
+@lean_inline_kernel
 def reachable_from(world: World, place: int, rate: int) -> int:
     """Bit i: the path from centre i to `place` has `rate` kbps free."""
     bits = 0
@@ -123,7 +123,7 @@ def reachable_from(world: World, place: int, rate: int) -> int:
     return bits
 
 
-@lean_kernel
+@lean_inline_kernel
 def can_run(world: World, place: int, vnf: int) -> bool:
     """An instance is idle, or one more fits."""
     return world.idle[place, vnf] > 0 or (
@@ -133,7 +133,7 @@ def can_run(world: World, place: int, vnf: int) -> bool:
     )
 
 
-@lean_kernel
+@lean_inline_kernel
 def write_mask(world: World, env: int, mask: Array) -> None:
     place = world.visited
     for vnf in range(NUM_VNFS):

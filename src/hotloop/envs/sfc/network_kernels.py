@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.core.kernels import lean_kernel, next_below
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel, next_below
 from hotloop.core.types import Array
 from hotloop.envs.sfc.layout_kernels import BANDWIDTH_USE, World
 from hotloop.envs.sfc.tables_kernels import (
@@ -17,7 +17,7 @@ from hotloop.envs.sfc.tables_kernels import (
 HOPS_BITS = 6
 
 
-@lean_kernel
+@lean_inline_kernel
 def draw_network(world: World) -> None:
     """The CPU of every centre, then the length of every pair's link."""
     count = world.num_centres
@@ -42,7 +42,7 @@ def find_all_paths(worlds: Array) -> None:
         find_paths(worlds[env])
 
 
-@lean_kernel
+@lean_inline_kernel
 def find_paths(world: World) -> None:
     """Once an episode: of equally short paths the one with fewest hops, of those the first by the centres' numbers.
 
@@ -67,7 +67,7 @@ def find_paths(world: World) -> None:
             shortest[one, other] >>= HOPS_BITS
 
 
-@lean_kernel
+@lean_inline_kernel
 def first_hop(world: World, one: int, other: int) -> int:
     for near in range(world.num_centres):
         edge = (world.length[one, near] << HOPS_BITS) + 1
@@ -76,7 +76,7 @@ def first_hop(world: World, one: int, other: int) -> int:
     return one
 
 
-@lean_kernel
+@lean_inline_kernel
 def free_bandwidth(world: World, start: int, end: int) -> int:
     """What every link of the path has left, kbps."""
     least, place = LINK_CAPACITY, start
@@ -87,7 +87,7 @@ def free_bandwidth(world: World, start: int, end: int) -> int:
     return least
 
 
-@lean_kernel
+@lean_inline_kernel
 def reserve(world: World, start: int, end: int, rate: int) -> None:
     """Take `rate` kbps on every link of the path; a negative one gives it back."""
     place = start

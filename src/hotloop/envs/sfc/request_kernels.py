@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.core.kernels import lean_kernel, next_below
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel, next_below
 from hotloop.envs.sfc.layout_kernels import DROPPED, RUNS, SATISFIED, WAITS, World
 from hotloop.envs.sfc.network_kernels import reserve
 from hotloop.envs.sfc.tables_kernels import (
@@ -23,12 +23,12 @@ from hotloop.envs.sfc.tables_kernels import (
 )
 
 
-@lean_kernel
+@lean_inline_kernel
 def first_slot(bundle: int) -> int:
     return bundle // NUM_SERVICES * SLOTS_PER_ROUND + FIRST_SLOT[bundle % NUM_SERVICES]
 
 
-@lean_kernel
+@lean_inline_kernel
 def bundle_of(slot: int) -> int:
     within, service = slot % SLOTS_PER_ROUND, NUM_SERVICES - 1
     while FIRST_SLOT[service] > within:
@@ -36,7 +36,7 @@ def bundle_of(slot: int) -> int:
     return slot // SLOTS_PER_ROUND * NUM_SERVICES + service
 
 
-@lean_kernel
+@lean_inline_kernel
 def time_left(world: World, bundle: int) -> int:
     """Units until the requests of a bundle are too old; negative afterwards."""
     return bundle // NUM_SERVICES * ROUND_EVERY + LIMIT[bundle % NUM_SERVICES] - world.now
@@ -51,7 +51,7 @@ def arrive(world: World) -> None:
         draw_bundle(world, first + service, service)
 
 
-@lean_kernel
+@lean_inline_kernel
 def draw_bundle(world: World, bundle: int, service: int) -> None:
     generator = world.generator
     size = FEWEST[service] + next_below(generator, 0, MOST[service] - FEWEST[service] + 1)
@@ -73,7 +73,7 @@ def draw_bundle(world: World, bundle: int, service: int) -> None:
         world.to_go[service, CHAIN[service, stage]] += size
 
 
-@lean_kernel
+@lean_inline_kernel
 def previous_centre(world: World, bundle: int, slot: int) -> int:
     """Where the request's data is now: the centre of its last VNF, at first its source."""
     placed = world.placed[slot]
@@ -115,7 +115,7 @@ def advance(world: World, slot: int) -> int:
     return 1
 
 
-@lean_kernel
+@lean_inline_kernel
 def travelled(world: World, bundle: int, slot: int) -> int:
     """Kilometres from the source over every VNF's centre to the destination."""
     place, length = int(world.source[bundle]), 0
@@ -149,7 +149,7 @@ def end(world: World, bundle: int, slot: int, satisfied: bool) -> None:
     world.dropped[service] += not satisfied
 
 
-@lean_kernel
+@lean_inline_kernel
 def drop_late(world: World, everyone: bool) -> int:
     """Drop every request that is older than its limit, or all that are pending; how many."""
     count = 0

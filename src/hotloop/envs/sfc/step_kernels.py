@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hotloop.core.kernels import lean_kernel, next_below
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel, next_below
 from hotloop.core.types import Array
 from hotloop.envs.sfc.choice_kernels import NOBODY, begin_cycle, can_run, find_candidates, next_centre, write_mask
 from hotloop.envs.sfc.layout_kernels import (
@@ -56,7 +56,7 @@ def observe(world: World, env: int, obs: Array) -> None:
         observe_requests(world, env, service, obs)
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_placed(world: World, env: int, service: int, obs: Array) -> None:
     at, anything = PLACED_AT + service * NUM_PLACED_FEATURES, False
     for vnf in range(NUM_VNFS):
@@ -67,7 +67,7 @@ def observe_placed(world: World, env: int, service: int, obs: Array) -> None:
     obs[env, at] = anything
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_requests(world: World, env: int, service: int, obs: Array) -> None:
     at, pending = REQUESTS_AT + service * NUM_REQUEST_FEATURES, world.all_pending[service]
     obs[env, at] = pending > 0
@@ -199,7 +199,7 @@ def install(world: World, place: int, vnf: int, count: int) -> None:
     world.use[STORAGE_USE] += count * STORAGE[vnf]
 
 
-@lean_kernel
+@lean_inline_kernel
 def pass_time(world: World, rules: Rules) -> float:
     """One unit: VNFs finish, late requests are dropped, a new round arrives; the reward of what ended."""
     for resource in range(NUM_USES):
@@ -252,7 +252,7 @@ def note(world: World, env: int, sums: Array) -> None:
         sums[env, at + 3 + resource] = world.used[resource]
 
 
-@lean_kernel
+@lean_inline_kernel
 def copy_running(obs: Array, mask: Array, flags: Array, final_obs: Array, final_mask: Array) -> None:
     """What is final of the episodes that go on is what they show now."""
     for env in range(obs.shape[0]):

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 
 LARGEST_PACKED = 10  # 10 rows of 11 bits fit into 128; 11 rows of 12 do not
 
 
-@lean_kernel
+@lean_inline_kernel
 def count_bits(word: np.uint64) -> np.int64:
     """How many bits are set (LLVM makes one instruction of this)."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -30,13 +30,13 @@ def count_bits(word: np.uint64) -> np.int64:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@lean_kernel
+@lean_inline_kernel
 def has_bit(words: Array, row: int, bit: int) -> bool:
     """Whether `bit` of words[row] is set."""
     return (words[row, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) != np.uint64(0)
 
 
-@lean_kernel
+@lean_inline_kernel
 def flip_bit(words: Array, row: int, bit: int) -> None:
     words[row, bit >> 6] ^= np.uint64(1) << np.uint64(bit & 63)
 
@@ -69,7 +69,7 @@ def fill(board: Array, occupied: Array, row: int, stride: int, start: int, reach
     return fill_rows(board, occupied, row, start, reached, into)
 
 
-@lean_kernel
+@lean_inline_kernel
 def fill_packed(board: Array, occupied: Array, row: int, stride: int, start: int, reached: Array, into: int) -> int:
     one, down, rest, top = np.uint64(1), np.uint64(stride), np.uint64(64 - stride), np.uint64(63)
     at = one << np.uint64(start & 63)
@@ -88,7 +88,7 @@ def fill_packed(board: Array, occupied: Array, row: int, stride: int, start: int
     return count_bits(low) + count_bits(high)
 
 
-@lean_kernel
+@lean_inline_kernel
 def fill_rows(board: Array, occupied: Array, row: int, start: int, reached: Array, into: int) -> int:
     size, first = board.shape[0], start >> 6
     for y in range(size):
@@ -112,14 +112,14 @@ def fill_rows(board: Array, occupied: Array, row: int, start: int, reached: Arra
     return count
 
 
-@lean_kernel
+@lean_inline_kernel
 def gain(free: np.uint64, reached: np.uint64, beside: np.uint64) -> np.uint64:
     """What of a row is reached, given the row beside it."""
     gained = beside & free & ~reached
     return reached if gained == np.uint64(0) else reached | whole_runs(gained, free)
 
 
-@lean_kernel
+@lean_inline_kernel
 def whole_runs(seed: np.uint64, free: np.uint64) -> np.uint64:
     """The runs of `free` bits that hold a bit of `seed` (which must be free).
 
@@ -141,7 +141,7 @@ def whole_runs(seed: np.uint64, free: np.uint64) -> np.uint64:
     return run | (way & (run >> np.uint64(32)))
 
 
-@lean_kernel
+@lean_inline_kernel
 def widen(board: Array, occupied: Array, row: int, stride: int, reached: Array, into: int) -> bool:
     """Grow what is marked in reached[into] by one cell to each of four sides; False where nothing was gained."""
     one, down, top = np.uint64(1), np.uint64(stride & 63), np.uint64(63)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.snake.fill_kernels import fill, flip_bit, has_bit, widen
 from hotloop.envs.snake.layout_kernels import (
@@ -30,7 +30,7 @@ TAIL_AFTER, FOOD_WAY, HUNGER = 24, 27, 30  # where these features begin
 SCRATCH = 3  # the row of `reached` that keeps no region beside the head
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_foresight(
     body: Array, occupied: Array, game: Array, board: Array, reached: Array, env: int, rules: Rules, obs: Array
 ) -> None:
@@ -50,14 +50,14 @@ def observe_foresight(
         flip_bit(occupied, env, bit_of(rules, tail))
 
 
-@lean_kernel
+@lean_inline_kernel
 def cell_towards(body: Array, game: Array, env: int, side: int) -> tuple[int, int]:
     """The cell straight, right or left of the head."""
     head, way = np.int64(body[env, game[env, HEAD]]), (game[env, DIRECTION] + (side == 1) - (side == 2)) & 3
     return (head & 63) + step_right(way), (head >> 6) + step_down(way)
 
 
-@lean_kernel
+@lean_inline_kernel
 def bit_of(rules: Rules, cell: int) -> int:
     return (cell >> 6) * rules.stride + (cell & 63)
 
@@ -86,14 +86,14 @@ def tail_follows(
     return follows
 
 
-@lean_kernel
+@lean_inline_kernel
 def second_last(body: Array, game: Array, env: int) -> np.int64:
     """The cell of the body before the tail's."""
     slot = game[env, HEAD] - game[env, LENGTH] + 2
     return np.int64(body[env, slot if slot >= 0 else slot + body.shape[1]])
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_food_way(
     body: Array,
     occupied: Array,
@@ -150,7 +150,7 @@ def observe(
         observe_foresight(body, occupied, game, board, reached, env, rules, obs)
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_basic(occupied: Array, game: Array, env: int, rules: Rules, head: int, open_to: int, obs: Array) -> int:
     """Danger straight, left, right, back; food up, right, down, left; heading up, right, down. The next index."""
     x, y, direction, food = head & 63, head >> 6, game[env, DIRECTION], game[env, FOOD]
@@ -167,12 +167,12 @@ def observe_basic(occupied: Array, game: Array, env: int, rules: Rules, head: in
     return at + 7
 
 
-@lean_kernel
+@lean_inline_kernel
 def danger(occupied: Array, env: int, rules: Rules, open_to: int, x: int, y: int, direction: int) -> bool:
     return not is_safe(occupied, env, rules, open_to, x + step_right(direction), y + step_down(direction))
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_side(obs: Array, env: int, at: int, x: int, y: int, cell: int) -> None:
     """Whether `cell` lies up, right, down, left of (x, y)."""
     obs[env, at] = (cell >> 6) < y
@@ -181,7 +181,7 @@ def observe_side(obs: Array, env: int, at: int, x: int, y: int, cell: int) -> No
     obs[env, at + 3] = (cell & 63) < x
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_room(
     occupied: Array,
     board: Array,
@@ -208,7 +208,7 @@ def observe_room(
             obs[env, at + 3 + side] = free_neighbours(occupied, env, rules, x, y) / 4.0 if safe else 0.0
 
 
-@lean_kernel
+@lean_inline_kernel
 def room_towards(
     occupied: Array,
     board: Array,
@@ -234,7 +234,7 @@ def room_towards(
     return cells
 
 
-@lean_kernel
+@lean_inline_kernel
 def free_neighbours(occupied: Array, env: int, rules: Rules, x: int, y: int) -> int:
     count = 0
     for way in range(4):
@@ -242,7 +242,7 @@ def free_neighbours(occupied: Array, env: int, rules: Rules, x: int, y: int) -> 
     return count
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_tail(
     reached: Array, room: Array, env: int, rules: Rules, head: int, tail: int, length: int, obs: Array
 ) -> None:
@@ -257,7 +257,7 @@ def observe_tail(
         obs[env, at + 6] = length / (rules.size * rules.size)
 
 
-@lean_kernel
+@lean_inline_kernel
 def tail_touched(reached: Array, room: Array, rules: Rules, tail: int) -> bool:
     """Whether a region beside the head reaches a cell beside the tail: a way from head to tail, without a fill."""
     touched = False
@@ -269,7 +269,7 @@ def tail_touched(reached: Array, room: Array, rules: Rules, tail: int) -> bool:
     return touched
 
 
-@lean_kernel
+@lean_inline_kernel
 def observe_grid(body: Array, game: Array, env: int, rules: Rules, obs: Array) -> None:
     """A row of [size * size * 3]: for each cell head, rest of the body, food."""
     for index in range(obs.shape[1]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hotloop.core.kernels import lean_kernel, next_below
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel, next_below
 from hotloop.core.types import Array
 from hotloop.envs.snake.fill_kernels import flip_bit, has_bit, nth_free_bit
 from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, HUNGRY, LENGTH, NO_CELL, STEPS, Rules
@@ -12,40 +12,40 @@ from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, HUNGRY, LEN
 ALIVE, WON, HIT_WALL, HIT_BODY = range(4)
 
 
-@lean_kernel
+@lean_inline_kernel
 def step_right(direction: int) -> int:
     """The change of x: directions are 0 up, 1 right, 2 down, 3 left."""
     return (2 - direction) * (direction & 1)
 
 
-@lean_kernel
+@lean_inline_kernel
 def step_down(direction: int) -> int:
     return (direction - 1) * (1 - (direction & 1))
 
 
-@lean_kernel
+@lean_inline_kernel
 def tail_cell(body: Array, game: Array, env: int) -> np.int64:
     slot = game[env, HEAD] - game[env, LENGTH] + 1
     return np.int64(body[env, slot if slot >= 0 else slot + body.shape[1]])
 
 
-@lean_kernel
+@lean_inline_kernel
 def open_cell(body: Array, game: Array, env: int, rules: Rules) -> int:
     """The cell of the body that the head may enter: the tail's, where the rules free it, or none."""
     return tail_cell(body, game, env) if rules.free_tail else NO_CELL
 
 
-@lean_kernel
+@lean_inline_kernel
 def on_board(rules: Rules, x: int, y: int) -> bool:
     return (x >= 0) & (x < rules.size) & (y >= 0) & (y < rules.size)
 
 
-@lean_kernel
+@lean_inline_kernel
 def is_free(occupied: Array, env: int, rules: Rules, x: int, y: int) -> bool:
     return on_board(rules, x, y) and not has_bit(occupied, env, y * rules.stride + x)
 
 
-@lean_kernel
+@lean_inline_kernel
 def is_safe(occupied: Array, env: int, rules: Rules, open_to: int, x: int, y: int) -> bool:
     """Whether the head may move to (x, y)."""
     if not on_board(rules, x, y):
@@ -65,7 +65,7 @@ def place_food(occupied: Array, game: Array, generator: Array, board: Array, env
     game[env, FOOD] = (y << 6) + bit - y * rules.stride
 
 
-@lean_kernel
+@lean_inline_kernel
 def start_game(
     body: Array, occupied: Array, game: Array, generator: Array, board: Array, env: int, rules: Rules
 ) -> None:
@@ -82,7 +82,7 @@ def start_game(
     place_food(occupied, game, generator, board, env, rules)
 
 
-@lean_kernel
+@lean_inline_kernel
 def turned(rules: Rules, direction: int, action: int) -> int:
     if rules.absolute:
         return direction if action == (direction + 2) & 3 else action & 3
@@ -115,7 +115,7 @@ def move(
     return ALIVE, rules.nearer_reward if beyond >= 0 else rules.farther_reward
 
 
-@lean_kernel
+@lean_inline_kernel
 def put_head(body: Array, occupied: Array, game: Array, env: int, rules: Rules, x: int, y: int) -> None:
     slot = game[env, HEAD] + 1
     slot = slot if slot < body.shape[1] else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hotloop.core.kernels import lean_kernel
+from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
 from hotloop.envs.snake.layout_kernels import HUNGRY, LENGTH, STEPS, Rules
 from hotloop.envs.snake.observation_kernels import observe
@@ -70,7 +70,7 @@ def note(
     return outcome != ALIVE or late
 
 
-@lean_kernel
+@lean_inline_kernel
 def copy_running(obs: Array, flags: Array, final_obs: Array) -> None:
     """`final_obs` of the games that go on is their `obs`."""
     for env in range(obs.shape[0]):

@@ -1,7 +1,7 @@
 """Activations and their slopes over flat float32 arrays, in loops that vectorise.
 
-The library's `exp`, `tanh` and `erf` are called element by element, so they are polynomials here (our own minimax
-fits). Largest relative errors measured: exp 8.1e-8 (between -87 and 88), tanh 3.4e-7, erf 1.8e-7. NaN stays NaN.
+The library's `exp` and `tanh` are called element by element, so they are polynomials here (our own minimax fits).
+Largest relative errors measured: exp 8.1e-8 (between -87 and 88), tanh 3.4e-7. NaN stays NaN.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from hotloop.core.types import Array
 from hotloop.lanes.native.unit_kernels import index, intrinsic, unit, vector
 
 Float: Any = np.float32
-NONE, RELU, TANH, SELU, LEAKY_RELU, GELU = range(6)
-CODES = {"relu": RELU, "tanh": TANH, "selu": SELU, "leaky_relu": LEAKY_RELU, "gelu": GELU}
+RELU, TANH, SELU, LEAKY_RELU = range(4)
+CODES = {"relu": RELU, "tanh": TANH, "selu": SELU, "leaky_relu": LEAKY_RELU}
 LEAK = Float(0.01)
 SELU_SCALE = Float(1.0507009873554804934193349852946)
 SELU_ALPHA = Float(1.6732632423543772848170429916717)
 _SELU_FLOOR = Float(1.0507009873554804934193349852946 * 1.6732632423543772848170429916717)
-_ROOT_HALF = Float(0.7071067811865476)
-_ROOT_HALF_PI = Float(0.3989422804014327)
 
 
 @intrinsic
@@ -78,29 +76,6 @@ def tanh(x: float) -> float:
 
 
 @inline_kernel
-def erf(x: float) -> float:
-    size = -x if x < Float(0.0) else x
-    s = x * x
-    p = Float(-0.00080101925) + s * Float(7.8538577e-05)
-    p = Float(0.0051883276) + s * p
-    p = Float(-0.026853812) + s * p
-    p = Float(0.11283585) + s * p
-    p = Float(-0.37612626) + s * p
-    small = x * (Float(1.1283792) + s * p)
-    u = Float(1.0) / (Float(1.0) + Float(0.5) * size)
-    q = Float(-0.41552759) + u * Float(0.10270236)
-    q = Float(0.48440715) + u * q
-    q = Float(-0.042291825) + u * q
-    q = Float(0.31954028) + u * q
-    q = Float(0.26740882) + u * q
-    q = Float(0.28375474) + u * q
-    q = Float(-8.0658181e-05) + u * q
-    large = Float(1.0) - q * exp(-s)
-    signed = -large if x < Float(0.0) else large
-    return small if size < Float(1.0) else signed
-
-
-@inline_kernel
 def _apply_tanh(x: Array) -> None:
     for i in range(x.size):
         x[i] = tanh(x[i])
@@ -125,18 +100,9 @@ def _apply_relu(x: Array) -> None:
         x[i] = Float(0.0) if x[i] < Float(0.0) else x[i]
 
 
-@inline_kernel
-def _apply_gelu(x: Array, slope: Array) -> None:
-    for i in range(x.size):
-        value = x[i]
-        share = Float(0.5) * (Float(1.0) + erf(value * _ROOT_HALF))
-        slope[i] = share + value * _ROOT_HALF_PI * exp(Float(-0.5) * value * value)
-        x[i] = value * share
-
-
-@unit(index, vector, vector)
-def activate(code: int, x: Array, slope: Array) -> None:
-    """x = f(x) in place; GELU, whose slope its value does not tell, also writes `slope` (elsewhere untouched)."""
+@unit(index, vector)
+def activate(code: int, x: Array) -> None:
+    """x = f(x) in place."""
     if code == RELU:
         _apply_relu(x)
     elif code == TANH:
@@ -145,8 +111,6 @@ def activate(code: int, x: Array, slope: Array) -> None:
         _apply_selu(x)
     elif code == LEAKY_RELU:
         _apply_leaky_relu(x)
-    elif code == GELU:
-        _apply_gelu(x, slope)
 
 
 @inline_kernel
@@ -173,15 +137,9 @@ def _slope_leaky_relu(gradient: Array, y: Array) -> None:
         gradient[i] *= Float(1.0) if y[i] > Float(0.0) else LEAK
 
 
-@inline_kernel
-def _slope_given(gradient: Array, slope: Array) -> None:
-    for i in range(gradient.size):
-        gradient[i] *= slope[i]
-
-
 @unit(index, vector, vector)
 def multiply_by_slope(code: int, gradient: Array, y: Array) -> None:
-    """gradient *= f'(x), from the activation's value y (for GELU: from the stored slope)."""
+    """gradient *= f'(x), from the activation's value y."""
     if code == RELU:
         _slope_relu(gradient, y)
     elif code == TANH:
@@ -190,5 +148,3 @@ def multiply_by_slope(code: int, gradient: Array, y: Array) -> None:
         _slope_selu(gradient, y)
     elif code == LEAKY_RELU:
         _slope_leaky_relu(gradient, y)
-    elif code == GELU:
-        _slope_given(gradient, y)

@@ -4,16 +4,14 @@ A second implementation of what `lanes/q_objective.py` says; tests hold it equal
 networks and branches with attention only. The parameters are the same memory as the module's, so it saves, evaluates
 and exports as usual.
 
-The kernels stand behind two small classes, one that updates and one that acts, and for branches behind two more with
-the same faces. Each is for one thread at a time (its workspace is shared by its calls) and wants C-contiguous arrays of
-exactly the stated types: anything else is a TypeError, never a conversion or a second compilation.
+The kernels stand behind two small classes, one that updates and one that acts. Each is for one thread at a time (its
+workspace is shared by its calls) and wants C-contiguous arrays of exactly the stated types: anything else is a
+TypeError, never a conversion or a second compilation.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +19,14 @@ from numba import types
 from torch import nn
 
 from hotloop.core.types import Array, Batch, Obs, UpdateStats
-from hotloop.lanes.native.branch_kernels import branch_greedy, run_branch_updates
-from hotloop.lanes.native.layout import BranchPlan, MemoryPlan, NativeBranches, NativeLayout, UpdateConstants
-from hotloop.lanes.native.unit_kernels import prepare_units, real_vector, whole
+from hotloop.lanes.native import plan_kernels as plan
+from hotloop.lanes.native.branch_kernels import backward_branches, forward_branches
+from hotloop.lanes.native.layout import Branches, MemoryPlan, NativeLayout, UpdateConstants
+from hotloop.lanes.native.loss_kernels import categorical_rows
+from hotloop.lanes.native.network_kernels import expected_values
+from hotloop.lanes.native.unit_kernels import prepare_kernel, prepare_units, real_vector, whole
 from hotloop.lanes.native.unit_kernels import vector as float_vector
-from hotloop.lanes.native.update_kernels import greedy, run_updates, values
+from hotloop.lanes.native.update_kernels import greedy, run_updates
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.q_objective import QObjective, QSpec
@@ -35,20 +36,17 @@ from hotloop.nets.settings import MLPLayout
 _matrix, _cube = types.float32[:, ::1], types.float32[:, :, ::1]
 _plan = (whole, real_vector, float_vector)
 _batch = (_cube, types.int64[:, ::1], _matrix, _matrix, _cube, _matrix, types.boolean[:, :, ::1])
-_SIGNATURES: list[tuple[Any, tuple[Any, ...]]] = [
-    (run_updates, (*_plan, *[float_vector] * 5, *_batch, real_vector, types.int64, _matrix, _matrix)),
-    (values, (*_plan, float_vector, _matrix)),
-    (greedy, (*_plan, float_vector, _matrix, types.boolean[:, ::1])),
-]
+_UPDATE = (*_plan, *[float_vector] * 5, *_batch, real_vector, types.int64, _matrix, _matrix)
+_GREEDY = (*_plan, float_vector, _matrix, types.boolean[:, ::1])
 
 
-def prepare() -> None:
-    """Compile every kernel of the lane (some 14 s of processor time), or load them from the cache (0.3 s)."""
-    prepare_units()
-    for function, signature in _SIGNATURES:
-        if not function.overloads:
-            function.compile(signature)
-            function.disable_compile()
+def prepare(layout: NativeLayout) -> None:
+    """Compile the kernels that this network needs (some 8 s of processor time), or load them from the cache (0.2 s)."""
+    without = [] if layout.branches else [forward_branches, backward_branches]
+    without += [] if layout.atoms > 1 else [categorical_rows, expected_values]
+    prepare_units(run_updates, greedy, without=without)
+    prepare_kernel(run_updates, *_UPDATE)
+    prepare_kernel(greedy, *_GREEDY)
 
 
 class NativeBatch(NamedTuple):
@@ -67,7 +65,7 @@ class NativeUpdater:
     """Updates flat float32 vectors in place, by batches of `rows` rows."""
 
     def __init__(self, layout: NativeLayout, constants: UpdateConstants, rows: int) -> None:
-        prepare()
+        prepare(layout)
         memory = MemoryPlan(layout, constants, rows)
         self.rows = rows
         self.gradient = np.zeros(layout.num_parameters, np.float32)
@@ -105,81 +103,21 @@ class NativeActor:
     """Values and best actions of up to `rows` observations at a time, under the parameters given with each call."""
 
     def __init__(self, layout: NativeLayout, rows: int) -> None:
-        prepare()
+        prepare(layout)
         memory = MemoryPlan(layout, UpdateConstants(), rows, training=False)
         self._no_mask = np.zeros((0, 0), np.bool_)
         self._plan = (memory.numbers, memory.constants, memory.workspace)
-
-    def values(self, parameters: Array, obs: Array) -> Array:
-        """Q [N, A] of obs [N, F]."""
-        return values(*self._plan, parameters, obs)
 
     def greedy(self, parameters: Array, obs: Array, mask: Array | None = None) -> Array:
         """The best action [N], among those the mask [N, A] allows."""
         return greedy(*self._plan, parameters, obs, self._no_mask if mask is None else mask)
 
-
-_branch_plan = (whole, real_vector, whole, float_vector)
-_BRANCH_SIGNATURES: list[tuple[Any, tuple[Any, ...]]] = [
-    (run_branch_updates, (*_branch_plan, *[float_vector] * 5, *_batch, real_vector, types.int64, _matrix, _matrix)),
-    (branch_greedy, (*_branch_plan, float_vector, _matrix, types.boolean[:, ::1])),
-]
-
-
-def prepare_branches() -> None:
-    """Compile every kernel for branches, or load them from the cache."""
-    prepare_units()
-    for function, signature in _BRANCH_SIGNATURES:
-        if not function.overloads:
-            function.compile(signature)
-            function.disable_compile()
-
-
-def _passed(plan: BranchPlan) -> tuple[Array, ...]:
-    return plan.trunk, plan.constants, plan.numbers, plan.workspace
-
-
-class BranchUpdater:
-    """Updates flat float32 vectors in place, by batches of `rows` rows."""
-
-    def __init__(self, layout: NativeBranches, constants: UpdateConstants, rows: int) -> None:
-        prepare_branches()
-        self.rows = rows
-        self.gradient = np.zeros(layout.num_parameters, np.float32)
-        self._no_mask = np.zeros((0, 0, 0), np.bool_)
-        self._plan = _passed(BranchPlan(layout, constants, rows))
-
-    def update(
-        self,
-        parameters: Array,
-        target: Array,
-        moments: tuple[Array, Array],
-        batch: tuple[Array | None, ...],
-        lr: Array,
-        first_update: int,
-    ) -> tuple[int, Array, Array]:
-        """As `NativeUpdater.update`; observations [k, B, F] have all parts side by side."""
-        obs, action, reward, discount, next_obs, weight, mask = batch
-        td_error = np.empty((len(lr), self.rows), np.float32)
-        stats = np.empty((3, len(lr)), np.float32)
-        made = run_branch_updates(
-            *self._plan, parameters, target, self.gradient, *moments,
-            obs, action, reward, discount, next_obs, weight, self._no_mask if mask is None else mask,
-            lr, first_update, td_error, stats,
-        )  # fmt: skip
-        return made, td_error, stats
-
-
-class BranchActor:
-    """Best actions of up to `rows` observations at a time."""
-
-    def __init__(self, layout: NativeBranches, rows: int) -> None:
-        prepare_branches()
-        self._no_mask = np.zeros((0, 0), np.bool_)
-        self._plan = _passed(BranchPlan(layout, UpdateConstants(), rows, training=False))
-
-    def greedy(self, parameters: Array, obs: Array, mask: Array | None = None) -> Array:
-        return branch_greedy(*self._plan, parameters, obs, self._no_mask if mask is None else mask)
+    def values(self, parameters: Array, obs: Array) -> Array:
+        """Q [N, A] of obs [N, F]."""
+        self.greedy(parameters, obs)
+        numbers, _, workspace = self._plan
+        first, actions = int(numbers[plan.Q_ROWS]), int(numbers[plan.ACTIONS])
+        return workspace[first : first + len(obs) * actions].reshape(len(obs), actions).copy()
 
 
 class NativeLane:
@@ -189,17 +127,10 @@ class NativeLane:
         self.objective, self.network, spec = objective, network, objective.spec
         self._online = FlatParameters(network)
         self._target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
-        constants = update_constants(spec)
         self._names = layout.names if isinstance(layout, BranchLayout) else ()
-        self._updater: NativeUpdater | BranchUpdater
-        self._make_actor: Callable[[int], NativeActor | BranchActor]
-        if isinstance(layout, BranchLayout):
-            branches = native_branches(spec, layout)
-            self._updater, self._make_actor = BranchUpdater(branches, constants, rows), partial(BranchActor, branches)
-        else:
-            layers = native_layout(spec, layout)
-            self._updater, self._make_actor = NativeUpdater(layers, constants, rows), partial(NativeActor, layers)
-        self._actors: dict[int, NativeActor | BranchActor] = {}
+        self._layout = native_layout(spec, layout)
+        self._updater = NativeUpdater(self._layout, update_constants(spec), rows)
+        self._actors: dict[int, NativeActor] = {}
         self.online: Array = self._online.values.numpy()  # [P], shared with the module
         self.target: Array = self._target.values.numpy()
         self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
@@ -230,7 +161,7 @@ class NativeLane:
         num_envs = len(vectors)
         actor = self._actors.get(num_envs)
         if actor is None:
-            actor = self._actors[num_envs] = self._make_actor(num_envs)
+            actor = self._actors[num_envs] = NativeActor(self._layout, num_envs)
         return (actor.greedy(self.online, vectors, action_mask),)
 
     def _as_vectors(self, obs: Obs, leading: int) -> Array:
@@ -264,28 +195,28 @@ class NativeLane:
             vector[:] = state[name]
 
 
-def native_layout(spec: QSpec, layout: MLPLayout) -> NativeLayout:
+def native_layout(spec: QSpec, layout: MLPLayout | BranchLayout) -> NativeLayout:
+    branches, layers = None, layout
+    if isinstance(layout, BranchLayout):
+        settings, layers = layout.settings, layout.trunk
+        branches = Branches(
+            shapes=layout.shapes,
+            vector_hidden=settings.vector_hidden,
+            row_width=settings.row_width,
+            width=settings.width,
+            attention=settings.attention,
+        )
+    assert isinstance(layers, MLPLayout)
     return NativeLayout(
-        obs_size=layout.obs_size,
-        hidden=layout.hidden,
-        num_actions=layout.num_actions,
-        activation=layout.activation,
-        dueling=layout.dueling,
-        atoms=layout.atoms,
+        obs_size=branches.obs_size if branches else layers.obs_size,
+        hidden=layers.hidden,
+        num_actions=layers.num_actions,
+        activation=layers.activation,
+        dueling=layers.dueling,
+        atoms=layers.atoms,
         v_min=spec.v_min,
         v_max=spec.v_max,
-    )
-
-
-def native_branches(spec: QSpec, layout: BranchLayout) -> NativeBranches:
-    settings = layout.settings
-    return NativeBranches(
-        shapes=layout.shapes,
-        vector_hidden=settings.vector_hidden,
-        row_width=settings.row_width,
-        width=settings.width,
-        attention=settings.attention,
-        trunk=native_layout(spec, layout.trunk),
+        branches=branches,
     )
 
 

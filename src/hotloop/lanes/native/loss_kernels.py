@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.matrix_kernels import transpose
 from hotloop.lanes.native.network_kernels import best_action, combine_streams, expected_values, softmax, split_gradient
-from hotloop.lanes.native.unit_kernels import index, real_vector, rows_of_batch, unit, vector, whole
+from hotloop.lanes.native.unit_kernels import index, mask_vector, real_vector, unit, vector, whole
 
 Float: Any = np.float32
-Rows = tuple[Array, Array, Array, Array, Array]
-"""Action, reward, discount, weight and mask of all k batches, flat."""
-Sums = tuple[float, float]
-"""Of the weighted loss and of the q of the actions taken."""
 
 
-@unit(whole, real_vector, vector, rows_of_batch, index, vector, real_vector)
+class Rows(NamedTuple):
+    """Of all k batches, flat."""
+
+    action: Array
+    reward: Array
+    discount: Array
+    weight: Array
+    mask: Array  # of the next actions, or empty
+
+
+rows_type = types.NamedTuple((whole, vector, vector, vector, mask_vector), Rows)
+
+
+@unit(whole, real_vector, vector, rows_type, index, vector, real_vector)
 def loss_and_head_gradient(
     numbers: Array, constants: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array
 ) -> None:
@@ -32,16 +42,15 @@ def loss_and_head_gradient(
     gradient = numbers[plan.HEAD_GRADIENT]
     work[gradient : gradient + outputs * stride] = Float(0.0)
     if numbers[plan.ATOMS] == 1:
-        loss, q = _scalar_rows(numbers, work, batch, start, td_error)
+        _scalar_rows(numbers, work, batch, start, td_error, means)
     else:
-        loss, q = _categorical_rows(numbers, constants, work, batch, start, td_error)
+        categorical_rows(numbers, constants, work, batch, start, td_error, means)
     split_gradient(numbers, work, gradient, stride, rows)
     transpose((work, numbers[plan.HEAD_ROWS], numbers[plan.HEAD_STRIDE]), (work, gradient, stride), outputs, rows)
-    means[0], means[1] = loss / rows, q / rows
 
 
 @inline_kernel
-def _scalar_rows(numbers: Array, work: Array, batch: Rows, start: int, td_error: Array) -> Sums:
+def _scalar_rows(numbers: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array) -> None:
     action, reward, discount, weight, masks = batch
     rows, stride, actions = numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE], numbers[plan.ACTIONS]
     first = numbers[plan.COMBINED] * stride
@@ -58,7 +67,7 @@ def _scalar_rows(numbers: Array, work: Array, batch: Rows, start: int, td_error:
         loss_sum += weight[row] * row_loss
         q_sum += work[online + taken]
         work[numbers[plan.HEAD_GRADIENT] + first + taken] = weight[row] / Float(rows) * slope
-    return loss_sum, q_sum
+    means[0], means[1] = loss_sum / rows, q_sum / rows
 
 
 @inline_kernel
@@ -73,8 +82,10 @@ def _row_loss(error: float, huber: int) -> tuple[float, float]:
     return Float(0.5) * error * error, error
 
 
-@inline_kernel
-def _categorical_rows(numbers: Array, constants: Array, work: Array, batch: Rows, start: int, td_error: Array) -> Sums:
+@unit(whole, real_vector, vector, rows_type, index, vector, real_vector)
+def categorical_rows(
+    numbers: Array, constants: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array
+) -> None:
     rows, stride, atoms = numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE], numbers[plan.ATOMS]
     first = numbers[plan.COMBINED] * stride
     online, target = numbers[plan.HEAD_ONLINE] + first, numbers[plan.HEAD_TARGET] + first
@@ -85,16 +96,16 @@ def _categorical_rows(numbers: Array, constants: Array, work: Array, batch: Rows
     expected_values(numbers, constants, work, select, stride, rows, q, next_p)
     best = np.empty(rows, np.int64)
     for b in range(rows):
-        best[b] = best_action(work, q + b, stride, numbers[plan.ACTIONS], batch[4], start + b)
+        best[b] = best_action(work, q + b, stride, numbers[plan.ACTIONS], batch.mask, start + b)
     _take_atoms(numbers, work, target, best, 0, next_p)
     softmax(work, next_p, stride, atoms, rows, next_p, top, total)
     work[projected : projected + atoms * stride] = Float(0.0)
     for b in range(rows):
-        move = (batch[1][start + b], batch[2][start + b])
+        move = (batch.reward[start + b], batch.discount[start + b])
         _project_row(numbers, constants, work, move, next_p + b, projected + b, work[total + b])
-    _take_atoms(numbers, work, online, batch[0], start, p)
+    _take_atoms(numbers, work, online, batch.action, start, p)
     softmax(work, p, stride, atoms, rows, p, top, total)
-    return _cross_entropy(numbers, constants, work, batch, start, td_error, (p, projected, top, total))
+    _cross_entropy(numbers, constants, work, batch, start, td_error, (p, projected, top, total), means)
 
 
 @inline_kernel
@@ -135,7 +146,8 @@ def _cross_entropy(
     start: int,
     td_error: Array,
     offsets: tuple[int, int, int, int],
-) -> Sums:
+    means: Array,
+) -> None:
     """Rows -sum_i m_i log p_i, and the gradient p - m by the logits of the action taken."""
     rows, stride, atoms = numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE], numbers[plan.ATOMS]
     online, gradient = numbers[plan.HEAD_ONLINE], numbers[plan.HEAD_GRADIENT]
@@ -143,8 +155,8 @@ def _cross_entropy(
     p, projected, top, total = offsets
     loss_sum, q_sum = 0.0, 0.0
     for b in range(rows):
-        taken = (numbers[plan.COMBINED] + batch[0][start + b] * atoms) * stride + b
-        weight, log_total = batch[3][start + b], work[top + b] + Float(math.log(work[total + b]))
+        taken = (numbers[plan.COMBINED] + batch.action[start + b] * atoms) * stride + b
+        weight, log_total = batch.weight[start + b], work[top + b] + Float(math.log(work[total + b]))
         row_loss, scale, per_total = Float(0.0), weight / Float(rows), Float(1.0) / work[total + b]
         for z in range(atoms):
             mass, share = work[projected + z * stride + b], work[p + z * stride + b] * per_total
@@ -153,4 +165,4 @@ def _cross_entropy(
             work[gradient + taken + z * stride] = (share - mass) * scale
         td_error[start + b] = row_loss
         loss_sum += weight * row_loss
-    return loss_sum, q_sum
+    means[0], means[1] = loss_sum / rows, q_sum / rows

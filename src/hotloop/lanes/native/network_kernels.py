@@ -17,7 +17,7 @@ import numpy as np
 from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
-from hotloop.lanes.native.activation_kernels import GELU, RELU, activate, exp, multiply_by_slope
+from hotloop.lanes.native.activation_kernels import RELU, activate, exp, multiply_by_slope
 from hotloop.lanes.native.matrix_kernels import Matrix, multiply, padded_columns, transpose
 from hotloop.lanes.native.unit_kernels import index, real_vector, unit, vector, whole
 from hotloop.lanes.native.vector_kernels import LANES
@@ -30,18 +30,20 @@ NARROW = LANES // 2
 
 @unit(whole, vector, vector, index, index, index)
 def forward(numbers: Array, parameters: Array, work: Array, columns: int, head: int, keep: int) -> None:
-    """Head outputs [outputs, columns] at `head`, from the inputs [F, columns]; `keep` activations for `backward`."""
+    """Head outputs [outputs, columns] at `head`, from the torso's inputs; `keep` activations for `backward`."""
     torso, stride, code = numbers[plan.TORSO], numbers[plan.COLUMN_STRIDE], numbers[plan.ACTIVATION]
-    source = numbers[plan.INPUT]
+    source = numbers[plan.TORSO_INPUT]
     for layer in range(torso):
         row = plan.TABLE + plan.ROW * layer
         target = numbers[plan.VALUES_EVEN] if layer % 2 == 0 else numbers[plan.VALUES_ODD]
         floor = ZERO_FLOOR if code == RELU else NO_FLOOR
         _linear(numbers, row, parameters, (work, source, stride), (work, target, stride), columns, floor)
+        features = numbers[row + plan.FAN_OUT]
         if code != RELU:
-            _activate_layer(numbers, row, work, target)
+            activate(code, work[target : target + features * stride])
         if keep:
-            _keep_layer(numbers, row, work, target)
+            kept = (work, numbers[row + plan.KEPT], numbers[row + plan.STRIDE])
+            transpose(kept, (work, target, stride), features, numbers[plan.ROWS])
         source = target
     for layer in range(torso, torso + numbers[plan.HEADS]):
         row = plan.TABLE + plan.ROW * layer
@@ -60,27 +62,14 @@ def _linear(
     multiply(target, (parameters, weight, fan_in, 1), source, (parameters, bias), sizes, floor, 0)
 
 
-@inline_kernel
-def _activate_layer(numbers: Array, row: int, work: Array, values: int) -> None:
-    length, slopes = numbers[row + plan.FAN_OUT] * numbers[plan.COLUMN_STRIDE], numbers[plan.SLOPES]
-    activate(numbers[plan.ACTIVATION], work[values : values + length], work[slopes : slopes + length])
-
-
-@inline_kernel
-def _keep_layer(numbers: Array, row: int, work: Array, values: int) -> None:
-    features, rows, columns = numbers[row + plan.FAN_OUT], numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE]
-    stride = numbers[row + plan.STRIDE]
-    transpose((work, numbers[row + plan.KEPT], stride), (work, values, columns), features, rows)
-    if numbers[plan.ACTIVATION] == GELU:
-        slopes = (work, numbers[plan.SLOPES], columns)
-        transpose((work, numbers[row + plan.KEPT_SLOPES], stride), slopes, features, rows)
-
-
 @unit(whole, vector, vector, vector, vector, index)
-def backward(numbers: Array, parameters: Array, work: Array, gradient: Array, obs: Array, obs_at: int) -> None:
-    """Parameter gradients from those by the head outputs (`HEAD_ROWS`); `obs` flat, [B, F] at `obs_at`."""
+def backward(numbers: Array, parameters: Array, work: Array, gradient: Array, seen: Array, first: int) -> None:
+    """Parameter gradients from those by the head outputs (`HEAD_ROWS`).
+
+    `seen` is flat and holds, from `first` on, what the torso saw, batch-major.
+    """
     torso, above, below = numbers[plan.TORSO], numbers[plan.GRADIENT_ODD], numbers[plan.GRADIENT_EVEN]
-    inputs = (obs, obs_at, numbers[plan.OBS_SIZE])
+    inputs = (seen, first, numbers[plan.TABLE + plan.FAN_IN])
     for head in range(numbers[plan.HEADS]):
         row = plan.TABLE + plan.ROW * (torso + head)
         upper = (work, numbers[plan.HEAD_ROWS] + numbers[row + plan.FIRST_OUTPUT], numbers[plan.HEAD_STRIDE])
@@ -91,7 +80,8 @@ def backward(numbers: Array, parameters: Array, work: Array, gradient: Array, ob
         row = plan.TABLE + plan.ROW * layer
         below, above = above, below
         upper = (work, above, numbers[row + plan.STRIDE])
-        _multiply_by_slope(numbers, row, work, above)
+        kept, length = numbers[row + plan.KEPT], numbers[plan.ROWS] * numbers[row + plan.STRIDE]
+        multiply_by_slope(numbers[plan.ACTIVATION], work[above : above + length], work[kept : kept + length])
         _layer_gradient(numbers, row, work, gradient, upper, _inputs_of(numbers, layer, work, inputs))
         if layer > 0:
             _input_gradient(numbers, row, parameters, upper, (work, below, _stride_below(numbers, layer)), 0)
@@ -104,7 +94,7 @@ def _stride_below(numbers: Array, layer: int) -> int:
 
 @inline_kernel
 def _inputs_of(numbers: Array, layer: int, work: Array, inputs: Matrix) -> Matrix:
-    """What went into a layer, batch-major: the kept activations of the one below, or the observations."""
+    """What went into a layer, batch-major: the kept activations of the one below, or what the torso saw."""
     if layer == 0:
         return inputs
     return (work, numbers[plan.TABLE + plan.ROW * (layer - 1) + plan.KEPT], _stride_below(numbers, layer))
@@ -135,13 +125,6 @@ def _input_gradient(numbers: Array, row: int, parameters: Array, upper: Matrix, 
     data, at, stride = upper
     weight, zeros = (parameters, numbers[row + plan.WEIGHT], fan_in), (data, numbers[plan.ZEROS])
     multiply(lower, (data, at, stride, 1), weight, zeros, (rows, fan_in, fan_out), NO_FLOOR, add)
-
-
-@inline_kernel
-def _multiply_by_slope(numbers: Array, row: int, work: Array, upper: int) -> None:
-    known = numbers[row + plan.KEPT_SLOPES] if numbers[plan.ACTIVATION] == GELU else numbers[row + plan.KEPT]
-    length = numbers[plan.ROWS] * numbers[row + plan.STRIDE]
-    multiply_by_slope(numbers[plan.ACTIVATION], work[upper : upper + length], work[known : known + length])
 
 
 Float: Any = np.float32

@@ -12,7 +12,8 @@ import numpy as np
 
 from hotloop.core.kernels import inline_kernel, kernel
 from hotloop.core.types import Array
-from hotloop.lanes.native import plan_kernels as network
+from hotloop.lanes.native import plan_kernels as plan
+from hotloop.lanes.native import policy_plan_kernels as policy
 from hotloop.lanes.native.matrix_kernels import sum_of_squares, transpose
 from hotloop.lanes.native.network_kernels import backward, forward
 from hotloop.lanes.native.policy_loss_kernels import (
@@ -37,24 +38,24 @@ Networks = tuple[Array, Array, Array, Array]
 def networks_forward(what: Array, networks: Networks, parameters: Array, obs: Array, rows: int, keep: int) -> None:
     """Head outputs of obs [rows * F] in both workspaces."""
     numbers, work, value_numbers, value_work = networks
-    size, end = numbers[network.OBS_SIZE], what[network.POLICY_POLICY_PARAMETERS]
-    transpose((work, numbers[network.INPUT], numbers[network.COLUMN_STRIDE]), (obs, 0, size), rows, size)
-    forward(numbers, parameters[:end], work, rows, numbers[network.HEAD_ONLINE], keep)
-    if not what[network.POLICY_SHARED]:
-        stride = value_numbers[network.COLUMN_STRIDE]
-        transpose((value_work, value_numbers[network.INPUT], stride), (obs, 0, size), rows, size)
-        own = parameters[end : end + what[network.POLICY_VALUE_PARAMETERS]]
-        forward(value_numbers, own, value_work, rows, value_numbers[network.HEAD_ONLINE], keep)
+    size, end = numbers[plan.OBS_SIZE], what[policy.POLICY_PARAMETERS]
+    transpose((work, numbers[plan.INPUT], numbers[plan.COLUMN_STRIDE]), (obs, 0, size), rows, size)
+    forward(numbers, parameters[:end], work, rows, numbers[plan.HEAD_ONLINE], keep)
+    if not what[policy.SHARED]:
+        stride = value_numbers[plan.COLUMN_STRIDE]
+        transpose((value_work, value_numbers[plan.INPUT], stride), (obs, 0, size), rows, size)
+        own = parameters[end : end + what[policy.VALUE_PARAMETERS]]
+        forward(value_numbers, own, value_work, rows, value_numbers[plan.HEAD_ONLINE], keep)
 
 
 @inline_kernel
 def networks_backward(what: Array, networks: Networks, parameters: Array, gradient: Array, obs: Array) -> None:
     """Gradients of all but the log stds, from those by the head outputs (`HEAD_ROWS`) in both workspaces."""
     numbers, work, value_numbers, value_work = networks
-    end = what[network.POLICY_POLICY_PARAMETERS]
+    end = what[policy.POLICY_PARAMETERS]
     backward(numbers, parameters[:end], work, gradient[:end], obs, 0)
-    if not what[network.POLICY_SHARED]:
-        last = end + what[network.POLICY_VALUE_PARAMETERS]
+    if not what[policy.SHARED]:
+        last = end + what[policy.VALUE_PARAMETERS]
         backward(value_numbers, parameters[end:last], value_work, gradient[end:last], obs, 0)
 
 
@@ -64,16 +65,16 @@ def _compute_rows(
 ) -> None:
     """Every row goes through the tiles, even a single one: a row's numbers then do not depend on how many there are."""
     numbers, work, value_numbers, value_work = networks
-    rows, count, stride = obs.shape[0], what[network.POLICY_OUTPUTS], numbers[network.COLUMN_STRIDE]
-    if rows > numbers[network.ROWS] or obs.shape[1] != numbers[network.OBS_SIZE]:
+    rows, count, stride = obs.shape[0], what[policy.OUTPUTS], numbers[plan.COLUMN_STRIDE]
+    if rows > numbers[plan.ROWS] or obs.shape[1] != numbers[plan.OBS_SIZE]:
         raise ValueError("observations do not fit the native plan: expected at most `rows` rows of obs_size floats")
-    if outputs.shape != (rows, count) or values.size != rows or parameters.size != what[network.POLICY_PARAMETERS]:
+    if outputs.shape != (rows, count) or values.size != rows or parameters.size != what[policy.PARAMETERS]:
         raise ValueError("arrays do not fit the native plan: expected outputs [N, O], values [N] and all parameters")
     networks_forward(what, networks, parameters, flat(obs), rows, 0)
-    head = numbers[network.HEAD_ONLINE] + what[network.POLICY_SHARED] * stride
+    head = numbers[plan.HEAD_ONLINE] + what[policy.SHARED] * stride
     transpose((flat(outputs), 0, count), (work, head, stride), count, rows)
     for b in range(rows):
-        values[b] = value_work[value_numbers[network.HEAD_ONLINE] + b]
+        values[b] = value_work[value_numbers[plan.HEAD_ONLINE] + b]
 
 
 @kernel
@@ -110,7 +111,7 @@ def run_and_draw(
 ) -> None:
     """The same, and actions [N, W] drawn from the outputs."""
     _compute_rows(what, (numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
-    draw_actions(state, outputs, parameters[parameters.size - what[network.POLICY_CONTINUOUS] :], mask, counts, action)
+    draw_actions(state, outputs, parameters[parameters.size - what[policy.CONTINUOUS] :], mask, counts, action)
 
 
 Float: Any = np.float32
@@ -132,12 +133,12 @@ def _loss(
     outputs, action, values, returns, advantage, weight = rollout
     log_p, p, entropies, by_mean, by_log_std, measures, slopes = scratch
     stride, first, last = (
-        numbers[network.COLUMN_STRIDE],
-        what[network.POLICY_SHARED],
-        parameters.size - what[network.POLICY_CONTINUOUS],
+        numbers[plan.COLUMN_STRIDE],
+        what[policy.SHARED],
+        parameters.size - what[policy.CONTINUOUS],
     )
-    head, log_std = numbers[network.HEAD_ONLINE] + first * stride, parameters[last:]
-    to, step = numbers[network.HEAD_ROWS] + first, numbers[network.HEAD_STRIDE]
+    head, log_std = numbers[plan.HEAD_ONLINE] + first * stride, parameters[last:]
+    to, step = numbers[plan.HEAD_ROWS] + first, numbers[plan.HEAD_STRIDE]
     log_softmax_rows(what, work, head, 1, stride, masks, chosen, log_p, p)
     measure_choices(what, action, chosen, log_p, p, old_log_p, old_p, measures, entropies)
     measure_continuous(
@@ -148,8 +149,8 @@ def _loss(
     descend_numbers(
         what, work, head, stride, action, chosen, log_std, slopes, by_mean, by_log_std, to, step, gradient[last:]
     )
-    value_head, value_to = value_numbers[network.HEAD_ONLINE], value_numbers[network.HEAD_ROWS]
-    value_step = value_numbers[network.HEAD_STRIDE]
+    value_head, value_to = value_numbers[plan.HEAD_ONLINE], value_numbers[plan.HEAD_ROWS]
+    value_step = value_numbers[plan.HEAD_STRIDE]
     value_rows(reals, values, returns, weight, chosen, value_work, value_head, value_to, value_step, sums)
 
 
@@ -169,27 +170,25 @@ def _minibatch(
     """Gradient of one minibatch, and its means into `sums`."""
     for i in range(sums.size):
         sums[i] = 0.0
-    _gather(seen, networks[0][network.OBS_SIZE], chosen, gathered)
+    _gather(seen, networks[0][plan.OBS_SIZE], chosen, gathered)
     networks_forward(what, networks, parameters, gathered, chosen.size, 1)
     _loss(what, reals, networks, parameters, gradient, rollout, masks, chosen, old, scratch, sums)
     networks_backward(what, networks, parameters, gradient, gathered)
     value_loss, entropy = (
-        reals[network.POLICY_VALUE_WEIGHT] * sums[network.POLICY_VALUE_LOSS],
-        sums[network.POLICY_ENTROPY],
+        reals[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS],
+        sums[policy.ENTROPY],
     )
-    sums[network.POLICY_LOSS] = (
-        sums[network.POLICY_POLICY_LOSS] + value_loss - reals[network.POLICY_ENTROPY_WEIGHT] * entropy
-    )
+    sums[policy.LOSS] = sums[policy.POLICY_LOSS] + value_loss - reals[policy.ENTROPY_WEIGHT] * entropy
 
 
 @inline_kernel
 def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, order: Array, lr: Array) -> None:
     """Kernels write where the plan says; what does not fit would be somebody else's memory."""
     for each in vectors:
-        if each.size != what[network.POLICY_PARAMETERS]:
+        if each.size != what[policy.PARAMETERS]:
             raise ValueError("vectors do not fit the native plan: expected as many floats as parameters")
-    rows, numbers = what[network.POLICY_ROWS], networks[0]
-    if obs.shape[1] != numbers[network.OBS_SIZE] or rows != numbers[network.ROWS] or rows != networks[2][network.ROWS]:
+    rows, numbers = what[policy.ROWS], networks[0]
+    if obs.shape[1] != numbers[plan.OBS_SIZE] or rows != numbers[plan.ROWS] or rows != networks[2][plan.ROWS]:
         raise ValueError("observations do not fit the native plan")
     if order.shape[1] != obs.shape[0] or obs.shape[0] % rows or lr.size != order.size // rows:
         raise ValueError("the order does not fit the rollout: expected [epochs, M] and a rate for every minibatch")
@@ -202,17 +201,17 @@ def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Arr
 def _check_rollout(what: Array, count: int, rollout: Rollout, masks: Array) -> None:
     outputs, action, values, returns, advantage, weight = rollout
     width, logits = (
-        what[network.POLICY_CHOICES] + what[network.POLICY_CONTINUOUS],
-        what[network.POLICY_OUTPUTS] - what[network.POLICY_CONTINUOUS],
+        what[policy.CHOICES] + what[policy.CONTINUOUS],
+        what[policy.OUTPUTS] - what[policy.CONTINUOUS],
     )
-    fits = outputs.size == count * what[network.POLICY_OUTPUTS] and action.size == count * width
+    fits = outputs.size == count * what[policy.OUTPUTS] and action.size == count * width
     for each in (values, returns, advantage, weight):
         fits = fits and each.size == count
     if not fits or (masks.size > 0 and masks.size != count * logits):
         raise ValueError("the rollout does not fit the native plan: expected M rows of everything")
     for row in range(count):
-        for part in range(what[network.POLICY_CHOICES]):
-            if not 0 <= action[row * width + part] < what[network.POLICY_COUNTS + part]:
+        for part in range(what[policy.CHOICES]):
+            if not 0 <= action[row * width + part] < what[policy.COUNTS + part]:
                 raise ValueError("the rollout holds a choice that does not exist")
 
 
@@ -259,14 +258,14 @@ def run_epochs(
     mode = float_mode()
     set_float_mode(mode | FLUSH)
     rows, count, width, sums = (
-        what[network.POLICY_ROWS],
+        what[policy.ROWS],
         obs.shape[0],
-        what[network.POLICY_OUTPUTS],
-        np.zeros(network.POLICY_GRADIENT_NORM + 1),
+        what[policy.OUTPUTS],
+        np.zeros(policy.GRADIENT_NORM + 1),
     )
-    seen, rest = flat(obs), parameters.size - what[network.POLICY_CONTINUOUS]
+    seen, rest = flat(obs), parameters.size - what[policy.CONTINUOUS]
     every, chosen_rows = old[3], flat(order)
-    for i in range(what[network.POLICY_CONTINUOUS]):
+    for i in range(what[policy.CONTINUOUS]):
         old[2][i] = parameters[rest + i]
     log_softmax_rows(what, outputs, 0, width, 1, masks, every, old[0], old[1])
     made, per_epoch, good = 0, count // rows, True
@@ -279,16 +278,16 @@ def run_epochs(
                 what, reals, networks, parameters, gradient, seen, gathered, rollout, masks, chosen, old, scratch, sums
             )
             norm = math.sqrt(sum_of_squares(gradient))
-            sums[network.POLICY_GRADIENT_NORM] = norm
+            sums[policy.GRADIENT_NORM] = norm
             for i in range(sums.size):
                 stats[i, made] = sums[i]
-            good = math.isfinite(sums[network.POLICY_LOSS]) and math.isfinite(norm)
+            good = math.isfinite(sums[policy.LOSS]) and math.isfinite(norm)
             if not good:
                 break
             optimise(constants, parameters, gradient, (mean, square), norm, lr[made], first_update + made + 1)
             made += 1
-            kl += sums[network.POLICY_KL]
-        if not good or (reals[network.POLICY_KL_STOP] > 0.0 and kl / per_epoch > reals[network.POLICY_KL_STOP]):
+            kl += sums[policy.KL]
+        if not good or (reals[policy.KL_STOP] > 0.0 and kl / per_epoch > reals[policy.KL_STOP]):
             break
     set_float_mode(mode)
     return made, good

@@ -14,11 +14,19 @@ from numba import types
 from torch import nn
 
 from hotloop.core.types import Array, Obs, Rollout, RolloutRow, UpdateStats
-from hotloop.lanes.native import plan_kernels as plan
+from hotloop.lanes.native import policy_plan_kernels as policy
 from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
 from hotloop.lanes.native.policy_kernels import run_and_draw, run_epochs, run_networks
 from hotloop.lanes.native.policy_loss_kernels import MEASURES
-from hotloop.lanes.native.unit_kernels import mask_vector, prepare_units, real_matrix, real_vector, vector, whole
+from hotloop.lanes.native.unit_kernels import (
+    mask_vector,
+    prepare_kernel,
+    prepare_units,
+    real_matrix,
+    real_vector,
+    vector,
+    whole,
+)
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.policy_objective import Minibatches, PolicyObjective, PolicyShared, PolicySpec
@@ -31,25 +39,30 @@ _rollout = (_matrix, *[vector] * 6, mask_vector)
 _old = types.Tuple((real_vector, real_vector, vector, whole))
 _scratch = types.Tuple((*[real_vector] * 5, real_matrix, real_matrix))
 _forward = (whole, *_memory, vector, _matrix, _matrix, vector)
-_SIGNATURES: list[tuple[Any, tuple[Any, ...]]] = [
-    (run_networks, _forward),
-    (run_and_draw, (*_forward, types.uint64[::1], types.boolean[:, ::1], whole, _matrix)),
-    (
-        run_epochs,
-        (whole, real_vector, *_memory, real_vector, *[vector] * 4, *_rollout)
-        + (types.int64[:, ::1], real_vector, types.int64, vector, _old, _scratch, _matrix),
-    ),
-]
+_DRAW = (*_forward, types.uint64[::1], types.boolean[:, ::1], whole, _matrix)
+_orders = (types.int64[:, ::1], real_vector, types.int64)
+_EPOCHS = (
+    whole,
+    real_vector,
+    *_memory,
+    real_vector,
+    *[vector] * 4,
+    *_rollout,
+    *_orders,
+    vector,
+    _old,
+    _scratch,
+    _matrix,
+)
 _UNMASKED = np.zeros(0, np.bool_)
 
 
 def prepare() -> None:
     """Compile every kernel of the lane, or load them from the cache."""
-    prepare_units()
-    for function, signature in _SIGNATURES:
-        if not function.overloads:
-            function.compile(signature)
-            function.disable_compile()
+    prepare_units(run_networks, run_and_draw, run_epochs)
+    prepare_kernel(run_networks, *_forward)
+    prepare_kernel(run_and_draw, *_DRAW)
+    prepare_kernel(run_epochs, *_EPOCHS)
 
 
 class NativePolicyLane:
@@ -169,15 +182,15 @@ def network_layouts(layout: ActorCriticLayout, outputs: int) -> list[NativeLayou
 
 def _whole_numbers(spec: PolicySpec, layout: ActorCriticLayout, layouts: list[NativeLayout]) -> Array:
     sizes = [each.num_parameters for each in layouts] + [0]
-    actions, what = spec.actions, np.zeros(plan.POLICY_COUNTS + len(spec.actions.counts), np.int64)
-    what[plan.POLICY_SHARED] = layout.shared
-    what[plan.POLICY_POLICY_PARAMETERS], what[plan.POLICY_VALUE_PARAMETERS] = sizes[:2]
-    what[plan.POLICY_PARAMETERS] = sum(sizes) + actions.continuous
-    what[plan.POLICY_OUTPUTS], what[plan.POLICY_CONTINUOUS] = actions.num_outputs, actions.continuous
-    what[plan.POLICY_SQUASHED], what[plan.POLICY_PLAIN] = actions.squashed, spec.policy_loss == "plain"
-    what[plan.POLICY_NORMALISE], what[plan.POLICY_ROWS] = spec.normalise_advantage, spec.rows
-    what[plan.POLICY_CHOICES] = len(actions.counts)
-    what[plan.POLICY_COUNTS :] = actions.counts
+    actions, what = spec.actions, np.zeros(policy.COUNTS + len(spec.actions.counts), np.int64)
+    what[policy.SHARED] = layout.shared
+    what[policy.POLICY_PARAMETERS], what[policy.VALUE_PARAMETERS] = sizes[:2]
+    what[policy.PARAMETERS] = sum(sizes) + actions.continuous
+    what[policy.OUTPUTS], what[policy.CONTINUOUS] = actions.num_outputs, actions.continuous
+    what[policy.SQUASHED], what[policy.PLAIN] = actions.squashed, spec.policy_loss == "plain"
+    what[policy.NORMALISE], what[policy.ROWS] = spec.normalise_advantage, spec.rows
+    what[policy.CHOICES] = len(actions.counts)
+    what[policy.COUNTS :] = actions.counts
     return what
 
 

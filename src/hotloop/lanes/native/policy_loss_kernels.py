@@ -13,7 +13,7 @@ import numpy as np
 
 from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
-from hotloop.lanes.native import plan_kernels as plan
+from hotloop.lanes.native import policy_plan_kernels as policy
 from hotloop.lanes.native.unit_kernels import index, mask_vector, real_matrix, real_vector, unit, vector, whole
 
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -33,12 +33,12 @@ def log_softmax_rows(
 
     `masks` is flat, row `chosen[b]` for row b, or empty where all is allowed; forbidden choices get 0 and 0.
     """
-    outputs, choices = what[plan.POLICY_OUTPUTS], what[plan.POLICY_CHOICES]
-    logits, masked = outputs - what[plan.POLICY_CONTINUOUS], masks.size > 0
+    outputs, choices = what[policy.OUTPUTS], what[policy.CHOICES]
+    logits, masked = outputs - what[policy.CONTINUOUS], masks.size > 0
     for b in range(chosen.size):
         start, first, to, mask_at = 0, at + b * row_step, b * outputs, chosen[b] * logits
         for part in range(choices):
-            end, top, total = start + what[plan.POLICY_COUNTS + part], -math.inf, 0.0
+            end, top, total = start + what[policy.COUNTS + part], -math.inf, 0.0
             for a in range(start, end):
                 if not masked or masks[mask_at + a]:
                     top = max(top, float(data[first + a * step]))
@@ -60,13 +60,13 @@ def measure_choices(
     entropies: Array,
 ) -> None:  # fmt: skip
     """Sums over the choices of every row into `measures`, and the entropy of each choice [B * choices]."""
-    outputs, choices = what[plan.POLICY_OUTPUTS], what[plan.POLICY_CHOICES]
-    width = choices + what[plan.POLICY_CONTINUOUS]
+    outputs, choices = what[policy.OUTPUTS], what[policy.CHOICES]
+    width = choices + what[policy.CONTINUOUS]
     for b in range(chosen.size):
         at, old_at, column, start = b * outputs, chosen[b] * outputs, chosen[b] * width, 0
         log_prob, log_ratio, entropy, kl = 0.0, 0.0, 0.0, 0.0
         for part in range(choices):
-            end, taken, own = start + what[plan.POLICY_COUNTS + part], start + int(action[column + part]), 0.0
+            end, taken, own = start + what[policy.COUNTS + part], start + int(action[column + part]), 0.0
             log_prob += log_p[at + taken]
             log_ratio += log_p[at + taken] - old_log_p[old_at + taken]
             for a in range(start, end):
@@ -85,7 +85,7 @@ def measure_continuous(
     old_log_std: Array, log_std: Array, measures: Array, by_mean: Array, by_log_std: Array,
 ) -> None:  # fmt: skip
     """Add the numbers of every row to `measures`; the derivatives of the entropy [B * C] are left beside."""
-    outputs, continuous, choices = what[plan.POLICY_OUTPUTS], what[plan.POLICY_CONTINUOUS], what[plan.POLICY_CHOICES]
+    outputs, continuous, choices = what[policy.OUTPUTS], what[policy.CONTINUOUS], what[policy.CHOICES]
     logits = outputs - continuous
     for i in range(continuous):
         old_spread, spread = float(old_log_std[i]), float(log_std[i])
@@ -104,7 +104,7 @@ def measure_continuous(
             distance = 1.0 / (old_per_std * old_per_std) + (old_mean - mean) * (old_mean - mean)
             measures[KL, b] += spread - old_spread + 0.5 * (distance * per_std * per_std - 1.0)
             by_mean[b * continuous + i], by_log_std[b * continuous + i] = 0.0, 1.0
-            if what[plan.POLICY_SQUASHED]:
+            if what[policy.SQUASHED]:
                 squash_number(u, mean, spread, measures, by_mean, by_log_std, b, b * continuous + i)
 
 
@@ -158,17 +158,17 @@ def policy_rows(
     sums: Array,
 ) -> None:
     """Weighted sums of the policy's terms, and the loss's slopes by each row's log-probability and entropy."""
-    mean, per_deviation, per_weight = scales_of(advantage, weight, chosen, what[plan.POLICY_NORMALISE])
-    clip = reals[plan.POLICY_CLIP]
+    mean, per_deviation, per_weight = scales_of(advantage, weight, chosen, what[policy.NORMALISE])
+    clip = reals[policy.CLIP]
     for b in range(chosen.size):
         share, ratio = weight[chosen[b]] * per_weight, math.exp(measures[LOG_RATIO, b])
         normalised = (advantage[chosen[b]] - mean) * per_deviation
-        row_loss, slope = surrogate(ratio, measures[LOG_PROB, b], normalised, clip, what[plan.POLICY_PLAIN])
-        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -reals[plan.POLICY_ENTROPY_WEIGHT] * share
-        sums[plan.POLICY_POLICY_LOSS] += share * row_loss
-        sums[plan.POLICY_ENTROPY] += share * measures[ENTROPY, b]
-        sums[plan.POLICY_KL] += share * measures[KL, b]
-        sums[plan.POLICY_CLIP_FRACTION] += share if abs(ratio - 1.0) > clip else 0.0
+        row_loss, slope = surrogate(ratio, measures[LOG_PROB, b], normalised, clip, what[policy.PLAIN])
+        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -reals[policy.ENTROPY_WEIGHT] * share
+        sums[policy.POLICY_LOSS] += share * row_loss
+        sums[policy.ENTROPY] += share * measures[ENTROPY, b]
+        sums[policy.KL] += share * measures[KL, b]
+        sums[policy.CLIP_FRACTION] += share if abs(ratio - 1.0) > clip else 0.0
 
 
 @unit(real_vector, *[vector] * 3, whole, vector, index, index, index, real_vector)
@@ -180,7 +180,7 @@ def value_rows(
     total = 0.0
     for row in chosen:
         total += weight[row]
-    clip = reals[plan.POLICY_VALUE_CLIP]
+    clip = reals[policy.VALUE_CLIP]
     for b in range(chosen.size):
         row, value, slope = chosen[b], float(work[head + b]), 0.0
         share, error = weight[row] / max(total, 1.0), value - returns[row]
@@ -189,8 +189,8 @@ def value_rows(
             held = values[row] + min(max(value - values[row], -clip), clip) - returns[row]
             if held * held > row_loss:
                 row_loss, slope = held * held, 0.0
-        sums[plan.POLICY_VALUE_LOSS] += share * row_loss
-        work[to + b * step] = np.float32(reals[plan.POLICY_VALUE_WEIGHT] * share * slope)
+        sums[policy.VALUE_LOSS] += share * row_loss
+        work[to + b * step] = np.float32(reals[policy.VALUE_WEIGHT] * share * slope)
 
 
 @unit(whole, vector, whole, *[real_vector] * 3, real_matrix, vector, index, index)
@@ -199,13 +199,13 @@ def descend_choices(
     to: int, step: int,
 ) -> None:  # fmt: skip
     """Gradient by the logits of every row, batch-major from `to`."""
-    outputs, choices = what[plan.POLICY_OUTPUTS], what[plan.POLICY_CHOICES]
-    width = choices + what[plan.POLICY_CONTINUOUS]
+    outputs, choices = what[policy.OUTPUTS], what[policy.CHOICES]
+    width = choices + what[policy.CONTINUOUS]
     for b in range(chosen.size):
         at, first, start = b * outputs, to + b * step, 0
         by_log_prob, by_entropy = slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b]
         for part in range(choices):
-            end, entropy = start + what[plan.POLICY_COUNTS + part], entropies[b * choices + part]
+            end, entropy = start + what[policy.COUNTS + part], entropies[b * choices + part]
             for a in range(start, end):
                 slope = -p[at + a] * (by_log_prob + by_entropy * (log_p[at + a] + entropy))
                 work[first + a] = np.float32(slope)
@@ -219,7 +219,7 @@ def descend_numbers(
     by_mean: Array, by_log_std: Array, to: int, step: int, gradient: Array,
 ) -> None:  # fmt: skip
     """Gradient by the means of every row, batch-major from `to`, and by the log stds, into `gradient` [C]."""
-    outputs, continuous, choices = what[plan.POLICY_OUTPUTS], what[plan.POLICY_CONTINUOUS], what[plan.POLICY_CHOICES]
+    outputs, continuous, choices = what[policy.OUTPUTS], what[policy.CONTINUOUS], what[policy.CHOICES]
     logits = outputs - continuous
     for i in range(continuous):
         per_std, total = math.exp(-float(log_std[i])), 0.0

@@ -1,12 +1,9 @@
-"""k sequential DQN updates in one call: both forwards, loss, backward, clipping, Adam, target.
-
-Values and best actions of N observations, without PyTorch.
-"""
+"""k sequential DQN updates in one call: both forwards, loss, backward, clipping, Adam, target; and best actions."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,17 +11,33 @@ from hotloop.core.kernels import inline_kernel, kernel
 from hotloop.core.types import Array
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.activation_kernels import activate
-from hotloop.lanes.native.loss_kernels import loss_and_head_gradient
+from hotloop.lanes.native.branch_kernels import backward_branches, forward_branches
+from hotloop.lanes.native.loss_kernels import Rows, loss_and_head_gradient
 from hotloop.lanes.native.matrix_kernels import multiply_vector, sum_of_squares, transpose
 from hotloop.lanes.native.network_kernels import backward, best_action, combine_streams, expected_values, forward
-from hotloop.lanes.native.unit_kernels import flat, index, real_vector, unit, vector, whole
+from hotloop.lanes.native.unit_kernels import flat
 from hotloop.lanes.native.vector_kernels import FLUSH, float_mode, set_float_mode
 
 Float: Any = np.float32
-Vectors = tuple[Array, Array, Array]
-"""Parameters, target, gradient."""
-Batches = tuple[Array, Array, tuple[Array, Array, Array, Array, Array], Array]
-"""Flat: observations, next ones, the loss's `Rows`, and where the TD errors go."""
+
+
+class Vectors(NamedTuple):
+    """As many floats as parameters, each."""
+
+    parameters: Array
+    target: Array
+    gradient: Array
+    mean: Array
+    square: Array
+
+
+class Batches(NamedTuple):
+    """All k batches, flat; `td_error` is written."""
+
+    obs: Array
+    next_obs: Array
+    rows: Rows
+    td_error: Array
 
 
 @inline_kernel
@@ -76,62 +89,46 @@ def move_target(constants: Array, target: Array, parameters: Array) -> None:
 
 
 @inline_kernel
+def _network(numbers: Array, parameters: Array, work: Array, columns: int, head: int, keep: int) -> None:
+    """Head outputs at `head`, from the observations [F, columns] at `INPUT`."""
+    if numbers[plan.BRANCHES] > 0:
+        forward_branches(numbers, parameters, work, columns, keep)
+    forward(numbers, parameters, work, columns, head, keep)
+
+
+@inline_kernel
 def _compute_gradient(
     numbers: Array, constants: Array, work: Array, vectors: Vectors, batch: Batches, start: int, means: Array
 ) -> None:
     """Gradient of one batch, rows from `start` of the flat batches; its mean loss and mean q into `means`."""
-    (parameters, target, gradient), (obs, next_obs, others, td_error) = vectors, batch
+    obs, gradient, branches = batch.obs, vectors.gradient, numbers[plan.BRANCHES]
     rows, size, stride = numbers[plan.ROWS], numbers[plan.OBS_SIZE], numbers[plan.COLUMN_STRIDE]
     inputs, columns, first = numbers[plan.INPUT], rows, start * size
-    transpose((work, inputs, stride), (next_obs, first, size), rows, size)
-    forward(numbers, target, work, rows, numbers[plan.HEAD_TARGET], 0)
+    transpose((work, inputs, stride), (batch.next_obs, first, size), rows, size)
+    _network(numbers, vectors.target, work, rows, numbers[plan.HEAD_TARGET], 0)
     if numbers[plan.DOUBLE]:
         columns = 2 * rows
-        transpose((work, inputs + rows, stride), (next_obs, first, size), rows, size)
+        transpose((work, inputs + rows, stride), (batch.next_obs, first, size), rows, size)
     transpose((work, inputs, stride), (obs, first, size), rows, size)
-    forward(numbers, parameters, work, columns, numbers[plan.HEAD_ONLINE], 1)
-    loss_and_head_gradient(numbers, constants, work, others, start, td_error, means)
-    backward(numbers, parameters, work, gradient, obs, first)
-
-
-@inline_kernel
-def _updates(
-    memory: tuple[Array, Array, Array],
-    vectors: Vectors,
-    moments: tuple[Array, Array],
-    batch: Batches,
-    lr: Array,
-    first_update: int,
-    stats: Array,
-) -> int:
-    (numbers, constants, work), (parameters, target, gradient) = memory, vectors
-    means = np.empty(2)
-    for j in range(lr.size):
-        count = first_update + j + 1
-        _compute_gradient(numbers, constants, work, vectors, batch, j * numbers[plan.ROWS], means)
-        norm = math.sqrt(sum_of_squares(gradient))
-        stats[0, j], stats[1, j], stats[2, j] = means[0], means[1], norm
-        if not (math.isfinite(means[0]) and math.isfinite(norm)):
-            return j
-        optimise(constants, parameters, gradient, moments, norm, lr[j], count)
-        if numbers[plan.TARGET_EVERY] > 0 and count % numbers[plan.TARGET_EVERY] == 0:
-            move_target(constants, target, parameters)
-    return lr.size
-
-
-@inline_kernel
-def _check_sizes(numbers: Array, vectors: tuple[Array, ...]) -> None:
-    for each in vectors:
-        if each.size != numbers[plan.PARAMETERS]:
-            raise ValueError("vectors do not fit the native plan: expected num_parameters floats each")
+    _network(numbers, vectors.parameters, work, columns, numbers[plan.HEAD_ONLINE], 1)
+    loss_and_head_gradient(numbers, constants, work, batch.rows, start, batch.td_error, means)
+    if branches > 0:
+        backward(numbers, vectors.parameters, work, gradient, work, numbers[branches + plan.KEPT_INPUT])
+        backward_branches(numbers, vectors.parameters, work, gradient, obs, first)
+    else:
+        backward(numbers, vectors.parameters, work, gradient, obs, first)
 
 
 @inline_kernel
 def _check_batch(
-    numbers: Array, obs: Array, next_obs: Array, action: Array, others: tuple[Array, ...], masks: Array, k: int
-) -> None:
-    """Kernels write where the plan and the actions say; what does not fit would be somebody else's memory."""
+    numbers: Array, vectors: Vectors, obs: Array, next_obs: Array, action: Array, others: tuple[Array, ...],
+    masks: Array, k: int,
+) -> None:  # fmt: skip
+    """Kernels write where the plan and the actions say: what does not fit would be an out-of-bounds write."""
     rows, size, actions = numbers[plan.ROWS], numbers[plan.OBS_SIZE], numbers[plan.ACTIONS]
+    for each in vectors:
+        if each.size != numbers[plan.PARAMETERS]:
+            raise ValueError("vectors do not fit the native plan: expected num_parameters floats each")
     fits = obs.shape == (k, rows, size) and next_obs.shape == (k, rows, size) and action.shape == (k, rows)
     for other in others:
         fits = fits and other.shape == (k, rows)
@@ -169,19 +166,27 @@ def run_updates(
     Fewer than asked: the loss or the gradient norm of that one (in `stats` [loss, q mean, norm][k]) is not finite, and
     neither parameters nor moments have seen it.
     """
-    _check_sizes(numbers, (parameters, target, gradient, mean, square))
-    _check_batch(numbers, obs, next_obs, action, (reward, discount, weight, td_error), masks, lr.size)
+    vectors = Vectors(parameters, target, gradient, mean, square)
+    _check_batch(numbers, vectors, obs, next_obs, action, (reward, discount, weight, td_error), masks, lr.size)
+    rows = Rows(flat(action), flat(reward), flat(discount), flat(weight), flat(masks))
+    batch, made, means = Batches(flat(obs), flat(next_obs), rows, flat(td_error)), lr.size, np.empty(2)
     mode = float_mode()
     set_float_mode(mode | FLUSH)
-    others = (flat(action), flat(reward), flat(discount), flat(weight), flat(masks))
-    memory, vectors = (numbers, constants, work), (parameters, target, gradient)
-    batch = (flat(obs), flat(next_obs), others, flat(td_error))
-    made = _updates(memory, vectors, (mean, square), batch, lr, first_update, stats)
+    for j in range(lr.size):
+        count = first_update + j + 1
+        _compute_gradient(numbers, constants, work, vectors, batch, j * numbers[plan.ROWS], means)
+        norm = math.sqrt(sum_of_squares(gradient))
+        stats[0, j], stats[1, j], stats[2, j] = means[0], means[1], norm
+        if not (math.isfinite(means[0]) and math.isfinite(norm)):
+            made = j
+            break
+        optimise(constants, parameters, gradient, (mean, square), norm, lr[j], count)
+        if numbers[plan.TARGET_EVERY] > 0 and count % numbers[plan.TARGET_EVERY] == 0:
+            move_target(constants, target, parameters)
     set_float_mode(mode)
     return made
 
 
-NO_MASK = np.zeros((0, 0), np.bool_)
 FEW = 3
 """Up to so many rows go one by one: a matrix product would fill one lane in sixteen."""
 
@@ -202,13 +207,12 @@ def _forward_row(numbers: Array, parameters: Array, work: Array, obs: Array, at:
             target = head + numbers[row + plan.FIRST_OUTPUT]
         multiply_vector((work, target), weight, (work, source), bias, fan_out, fan_in)
         if layer < torso:
-            slopes = numbers[plan.SLOPES]
-            activate(numbers[plan.ACTIVATION], work[target : target + fan_out], work[slopes : slopes + fan_out])
+            activate(numbers[plan.ACTIVATION], work[target : target + fan_out])
             source = target
 
 
 @inline_kernel
-def finish_values(numbers: Array, constants: Array, work: Array, stride: int, columns: int) -> int:
+def _finish_values(numbers: Array, constants: Array, work: Array, stride: int, columns: int) -> int:
     """Offset of the values [A, columns], once the head outputs are there."""
     combine_streams(numbers, work, numbers[plan.HEAD_ONLINE], stride, columns)
     outputs = numbers[plan.HEAD_ONLINE] + numbers[plan.COMBINED] * stride
@@ -219,53 +223,35 @@ def finish_values(numbers: Array, constants: Array, work: Array, stride: int, co
     return q
 
 
-@unit(whole, real_vector, vector, vector, vector, index, vector)
-def compute_values(
-    numbers: Array, constants: Array, work: Array, parameters: Array, obs: Array, rows: int, out: Array
-) -> None:
-    """out [N * A], from obs [N * F]."""
+@inline_kernel
+def _compute_values(numbers: Array, constants: Array, work: Array, parameters: Array, obs: Array, rows: int) -> None:
+    """`Q_ROWS` [N, A], from obs [N * F]."""
     size, actions, stride = numbers[plan.OBS_SIZE], numbers[plan.ACTIONS], numbers[plan.COLUMN_STRIDE]
-    if rows <= FEW:
+    if rows <= FEW and numbers[plan.BRANCHES] == 0:
         for b in range(rows):
             _forward_row(numbers, parameters, work, obs, b * size)
-            q = finish_values(numbers, constants, work, 1, 1)
+            q = _finish_values(numbers, constants, work, 1, 1)
             for a in range(actions):
-                out[b * actions + a] = work[q + a]
+                work[numbers[plan.Q_ROWS] + b * actions + a] = work[q + a]
     else:
         transpose((work, numbers[plan.INPUT], stride), (obs, 0, size), rows, size)
-        forward(numbers, parameters, work, rows, numbers[plan.HEAD_ONLINE], 0)
-        q = finish_values(numbers, constants, work, stride, rows)
-        transpose((out, 0, actions), (work, q, stride), actions, rows)
-
-
-@inline_kernel
-def _check_obs(numbers: Array, parameters: Array, obs: Array, masks: Array) -> None:
-    """Kernels write where the plan says; more rows than planned would be somebody else's memory."""
-    if parameters.size != numbers[plan.PARAMETERS]:
-        raise ValueError("parameters do not fit the native plan: expected a vector of num_parameters")
-    if obs.shape[0] > numbers[plan.ROWS] or obs.shape[1] != numbers[plan.OBS_SIZE]:
-        raise ValueError("observations do not fit the native plan: expected at most `rows` rows of obs_size floats")
-    if masks.size > 0 and masks.shape != (obs.shape[0], numbers[plan.ACTIONS]):
-        raise ValueError("action mask does not fit the observations: expected [N, num_actions]")
-
-
-@kernel
-def values(numbers: Array, constants: Array, work: Array, parameters: Array, obs: Array) -> Array:
-    """Q [N, A] of obs [N, F]."""
-    rows, actions = obs.shape[0], numbers[plan.ACTIONS]
-    _check_obs(numbers, parameters, obs, NO_MASK)
-    out = np.empty((rows, actions), np.float32)
-    compute_values(numbers, constants, work, parameters, flat(obs), rows, flat(out))
-    return out
+        _network(numbers, parameters, work, rows, numbers[plan.HEAD_ONLINE], 0)
+        q = _finish_values(numbers, constants, work, stride, rows)
+        transpose((work, numbers[plan.Q_ROWS], actions), (work, q, stride), actions, rows)
 
 
 @kernel
 def greedy(numbers: Array, constants: Array, work: Array, parameters: Array, obs: Array, masks: Array) -> Array:
-    """The best allowed action [N] of each row; `masks` [N, A] or empty."""
+    """The best allowed action [N] of each row of obs [N, F]; `masks` [N, A] or empty. Leaves the values at `Q_ROWS`."""
     rows, actions = obs.shape[0], numbers[plan.ACTIONS]
-    _check_obs(numbers, parameters, obs, masks)
-    out, best = np.empty(rows * actions, np.float32), np.empty(rows, np.int64)
-    compute_values(numbers, constants, work, parameters, flat(obs), rows, out)
+    if parameters.size != numbers[plan.PARAMETERS]:
+        raise ValueError("parameters do not fit the native plan: expected a vector of num_parameters")
+    if rows > numbers[plan.ROWS] or obs.shape[1] != numbers[plan.OBS_SIZE]:
+        raise ValueError("observations do not fit the native plan: expected at most `rows` rows of obs_size floats")
+    if masks.size > 0 and masks.shape != (rows, actions):
+        raise ValueError("action mask does not fit the observations: expected [N, num_actions]")
+    _compute_values(numbers, constants, work, parameters, flat(obs), rows)
+    best = np.empty(rows, np.int64)
     for b in range(rows):
-        best[b] = best_action(out, b * actions, 1, actions, flat(masks), b)
+        best[b] = best_action(work, numbers[plan.Q_ROWS] + b * actions, 1, actions, flat(masks), b)
     return best

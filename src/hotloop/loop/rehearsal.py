@@ -1,0 +1,134 @@
+"""The first run of its kind compiles side by side: the learner's kernels here, those of envs and replay in a process.
+
+That process calls them once, on a few rows, which leaves their machine code in the cache. It ends with the process that
+started it, whatever ends that one, and does not load PyTorch. Where there is one core, nowhere to keep machine code, or
+nothing new to compile, there is no such process, and nothing is different but the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import binding
+
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.registry import class_of
+from hotloop.core.kernel_cache import PACKAGE, kernels_are_kept, kernels_folder, source_hash
+from hotloop.core.own_folders import NoFolder
+from hotloop.core.settings import as_tree, build
+from hotloop.envs.contract_play import Chooser, seeds_for
+from hotloop.envs.registry import NATIVE, make_envs
+from hotloop.replay.buffer import Replay
+from hotloop.replay.n_step import Returns
+
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from hotloop.loop.rehearsal import main; main()"
+MOST_SECONDS = 120.0
+"""A process that takes longer is not waited for: what it would have compiled is compiled here."""
+NUM_ENVS, ROWS = 2, 4
+
+_under_way: dict[subprocess.Popen[bytes], Callable[[str], None]] = {}
+
+
+@contextlib.contextmanager
+def rehearsing(settings: Any, say: Callable[[str], None]) -> Iterator[None]:
+    """While active, a process compiles for a run of these settings, where that pays; `finish_rehearsal` awaits it."""
+    mark = _mark_of(settings)
+    if mark is None or mark.exists():
+        yield
+        return
+    say("compiling the kernels of envs and replay in a second process, which no run here has needed before")
+    folder = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, json.dumps(sys.path)],
+        env={**os.environ, "NUMBA_CACHE_DIR": folder} if folder else None,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C in the terminal is for the run, which ends this one
+    )
+    _under_way[process] = say
+    try:
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps({"settings": as_tree(settings), "mark": str(mark)}).encode() + b"\n")
+            process.stdin.flush()  # and stays open: its end is the other's sign to leave
+        yield
+    finally:
+        del _under_way[process]
+        process.kill()
+        process.communicate()
+
+
+def finish_rehearsal() -> None:
+    """Wait until what is compiled elsewhere is there."""
+    for process, say in _under_way.items():
+        if process.poll() is None:
+            say("the learner's kernels are there; waiting for those of envs and replay")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(MOST_SECONDS)
+
+
+def _mark_of(settings: Any) -> Path | None:
+    """The file that says that such a run's kernels were compiled here before; None where none should be in advance."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if settings.env.id not in NATIVE or cores < 2 or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return None
+    sources = sorted(PACKAGE.rglob("*_kernels.py"))
+    told: list[Any] = [source_hash(path) for path in sources]
+    told += [settings.env.id, sorted(settings.env.options.items()), binding.get_host_cpu_name()]
+    if isinstance(settings, DQNSettings):
+        told += [settings.n_step > 1, settings.replay.prioritised]
+    try:
+        return kernels_folder() / f"rehearsed-{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]}"
+    except NoFolder:
+        return None
+
+
+def rehearse(settings: Any) -> None:
+    """Step the envs and fill and draw from the replay of such a run, once each."""
+    envs = make_envs(settings.env, NUM_ENVS, seeds_for(NUM_ENVS))
+    obs, mask = envs.reset()
+    chooser, replay = Chooser(NUM_ENVS), None
+    if isinstance(settings, DQNSettings):
+        kept = dataclasses.replace(settings.replay, capacity=1_000, memory="ram", folder="")
+        returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
+        width = envs.action_spec.mask_width if envs.has_action_mask else None
+        replay = Replay(kept, envs.obs_spec, NUM_ENVS, returns, 0, width)
+    for _ in range(getattr(settings, "n_step", 1) + 1):
+        action = chooser.choose(envs.action_spec, obs, mask)
+        step = envs.step(action)
+        if replay is not None:
+            replay.add(obs, action, step)
+        obs, mask = step.obs, step.action_mask
+    if replay is not None:
+        drawn = replay.sample(ROWS, 1, 0, 1)
+        if settings.replay.prioritised:
+            replay.update_priorities(drawn.index, np.ones((1, ROWS), np.float32))
+    envs.close()
+
+
+def main() -> None:
+    """What the second process does: the request is a line on stdin."""
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    tree = request["settings"]
+    rehearse(build(class_of(tree), tree))
+    if kernels_are_kept():
+        Path(request["mark"]).touch(mode=0o600)
+
+
+def _leave_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
