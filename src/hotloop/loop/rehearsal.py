@@ -107,7 +107,7 @@ def rehearse(settings: Any) -> None:
         width = envs.action_spec.mask_width if envs.has_action_mask else None
         replay = Replay(kept, envs.obs_spec, NUM_ENVS, returns, 0, width)
     for _ in range(getattr(settings, "n_step", 1) + 1):
-        action = chooser.choose(envs.action_spec, obs, mask)
+        action: Any = chooser.choose(envs.action_spec, obs, mask)
         step = envs.step(action)
         if replay is not None:
             replay.add(obs, action, step)

@@ -99,6 +99,6 @@ def show(arrays: BatchArrays, is_single: bool, out: Batch | None) -> Batch:
         head = (drawn.obs, drawn.action, drawn.reward, drawn.discount, drawn.next_obs)
         fields = (*head, drawn.weight, drawn.index, drawn.next_action_mask)
     if out is None:
-        return Batch(*fields, arrays)
-    out.__init__(*fields, arrays)  # type: ignore[misc]
+        return Batch(*fields, _arrays=arrays)  # type: ignore[misc]
+    out.__init__(*fields, _arrays=arrays)  # type: ignore[misc]
     return out

@@ -235,8 +235,9 @@ def _obs_space(spec: ObsSpec, source: Any = None) -> Space[Any]:
         return spaces.Box(low, high, spec.shape, spec.dtype.type)
     if isinstance(source, spaces.Discrete):
         return spaces.Box(0.0, 1.0, spec.shape, np.float32)
-    low, high = (0, 255) if spec.dtype == np.uint8 else (-np.inf, np.inf)
-    return spaces.Box(low, high, spec.shape, spec.dtype.type)
+    if spec.dtype == np.uint8:
+        return spaces.Box(0, 255, spec.shape, np.uint8)
+    return spaces.Box(-np.inf, np.inf, spec.shape, spec.dtype.type)
 
 
 def _action_space(env_id: str, actions: ActionSpec) -> Space[Any]:
