@@ -9,15 +9,17 @@ Files:
     compare.py       `hotloop.compare`: from arms to trained runs, a verdict, and the files that hold it
     finished.py      Runs that are there already: named as an arm, or lying where one of the same settings and seed
                      would be trained
-    jobs.py          The runs of a comparison: what is left to do, and doing it in processes of their own
+    jobs.py          The runs of a comparison: which there are, what is left to do for each, and training those that
+                     are not finished in processes of their own
     measures.py      What a finished run says about itself, from its plain files
     page.py          The comparison as one HTML page: complete in itself, nothing is fetched, no script
     progress.py      How a comparison is getting on: a live table on a terminal, plain lines elsewhere; always on
                      stderr
-    report.py        From finished jobs to one comparison, and the files it leaves in its folder
+    report.py        From finished jobs to one comparison: as data, as lines for a terminal, as Markdown, and the files
+                     it leaves in its folder
     statistics.py    Means over few seeds and how far they can be believed; seeded, so that the same runs give the
                      same numbers
     summary.py       An arm over its seeds: plain data from here on
     verdict.py       What one arm did to learning and to speed, compared with the first: the decision rule
-    verdict_text.py  A verdict in words: a headline, and the sentences that hold it up
+    verdict_text.py  A verdict in words: a headline, and the sentences that support it; rows of the tables
 """

@@ -1,7 +1,5 @@
-"""What is compared: presets and TOML files with overrides, or runs that are there already, under short labels.
-
-The words of `hotloop compare` taken apart: its own options, and each arm with the overrides that follow it.
-"""
+"""What is compared: presets and TOML files with overrides, or runs that are there already, under short labels; and
+the words of `hotloop compare` taken apart: its own options, and each arm with the overrides that follow it."""
 
 from __future__ import annotations
 

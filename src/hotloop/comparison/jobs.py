@@ -1,9 +1,5 @@
-"""The runs of a comparison: what is left to do, and doing it in processes of their own.
-
-Which runs a comparison consists of, and what is left to do for each.
-
-Trains jobs in processes of their own, so many at once; one that fails does not stop the others.
-"""
+"""The runs of a comparison: which there are, what is left to do for each, and training those that are not finished in
+processes of their own, several at once; one that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -204,7 +200,7 @@ def _read(log: Path) -> str:
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Ask politely, wait, then insist; a second Ctrl-C insists at once."""
+    """SIGTERM, up to 40 s for a checkpoint, then SIGKILL; at once on a second Ctrl-C."""
     try:
         for process in processes:
             process.terminate()

@@ -1,7 +1,5 @@
-"""From finished jobs to one comparison, and the files it leaves in its folder.
-
-The comparison as Markdown: `table.md` in its folder, or a part of a page that people write around.
-"""
+"""From finished jobs to one comparison: as data, as lines for a terminal, as Markdown (`table.md`, or a part of a page
+that people write around), and the files it leaves in its folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""A verdict in words: a headline, and the sentences that hold it up. What was shown to be equal and what was merely not
-seen to differ never share a word.
-
-The rows of its tables: one per arm, and one per pair.
-"""
+"""A verdict in words: a headline, and the sentences that support it. What was shown to be equal and what was merely not
+seen to differ never share a word. And the rows of the tables: one per arm, and one per pair."""
 
 from __future__ import annotations
 

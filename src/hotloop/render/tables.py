@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Literal
 
 from rich.table import Table
 from rich.text import Text
@@ -20,8 +19,8 @@ def as_rich(rows: Rows, left: Collection[str] = (), red: Collection[int] = ()) -
     begin at their left, the others end at their right; `red` numbers the rows that a reader must not miss."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     for place, heading in enumerate(rows[0]):
-        justify: Literal["left", "right"] = "left" if place == 0 or heading in left else "right"
-        table.add_column(Text(printable(heading)), justify=justify, no_wrap=True)
+        is_left = place == 0 or heading in left
+        table.add_column(Text(printable(heading)), justify="left" if is_left else "right", no_wrap=True)
     for number, row in enumerate(rows[1:]):
         table.add_row(*[Text(printable(cell)) for cell in row], style="bold red" if number in red else None)
     return table
