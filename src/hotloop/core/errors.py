@@ -3,6 +3,7 @@
     HotloopError
     ├── SettingsError        an unknown key, a bad value, an impossible combination
     ├── EnvError             an unknown env, an unsupported space, an env that broke the contract
+    ├── ArgumentError        a value of the wrong shape, dtype or range, given to a part; a ValueError too
     ├── LaneError            a lane that cannot run this network or these settings
     ├── NonFiniteError       NaN or Inf where a number was due
     ├── TopologyError        a graph that is no network (in `hotloop.nets.topology`)
@@ -31,6 +32,10 @@ class SettingsError(HotloopError):
 
 
 class EnvError(HotloopError):
+    pass
+
+
+class ArgumentError(HotloopError, ValueError):
     pass
 
 

@@ -34,6 +34,8 @@ from hotloop.nets.settings import MLPLayout
 
 _matrix, _cube = types.float32[:, ::1], types.float32[:, :, ::1]
 _plan = (whole, real_vector, float_vector)
+KEPT_UPDATERS = 8
+"""Batch sizes that a lane is ready for at once; most runs have one."""
 _batch = (_cube, types.int64[:, ::1], _matrix, _matrix, _cube, _matrix, types.boolean[:, :, ::1])
 _SIGNATURES: list[tuple[Any, tuple[Any, ...]]] = [
     (run_updates, (*_plan, *[float_vector] * 5, *_batch, real_vector, types.int64, _matrix, _matrix)),
@@ -191,14 +193,16 @@ class NativeLane:
         self._target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
         constants = update_constants(spec)
         self._names = layout.names if isinstance(layout, BranchLayout) else ()
-        self._updater: NativeUpdater | BranchUpdater
+        self._make_updater: Callable[[int], NativeUpdater | BranchUpdater]
         self._make_actor: Callable[[int], NativeActor | BranchActor]
         if isinstance(layout, BranchLayout):
             branches = native_branches(spec, layout)
-            self._updater, self._make_actor = BranchUpdater(branches, constants, rows), partial(BranchActor, branches)
+            self._make_updater = partial(BranchUpdater, branches, constants)
+            self._make_actor = partial(BranchActor, branches)
         else:
             layers = native_layout(spec, layout)
-            self._updater, self._make_actor = NativeUpdater(layers, constants, rows), partial(NativeActor, layers)
+            self._make_updater, self._make_actor = partial(NativeUpdater, layers, constants), partial(NativeActor, layers)
+        self._updaters = {rows: self._make_updater(rows)}
         self._actors: dict[int, NativeActor | BranchActor] = {}
         self.online: Array = self._online.values.numpy()  # [P], shared with the module
         self.target: Array = self._target.values.numpy()
@@ -218,12 +222,21 @@ class NativeLane:
             batches.weight,
             batches.next_action_mask,
         )
-        made, td_error, scalars = self._updater.update(self.online, self.target, self.moments, fields, lr, first_update)
+        updater = self._updater_for(batches.reward.shape[1])
+        made, td_error, scalars = updater.update(self.online, self.target, self.moments, fields, lr, first_update)
         if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
             kept = self.objective.kept(batches, made)
             failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), kept)
             raise explained(failed, self.objective.in_order(self.network, "float32", failed))
         return UpdateStats(scalars, td_error)
+
+    def _updater_for(self, rows: int) -> NativeUpdater | BranchUpdater:
+        updater = self._updaters.get(rows)
+        if updater is None:
+            if len(self._updaters) == KEPT_UPDATERS:  # a workspace each
+                self._updaters.clear()
+            updater = self._updaters[rows] = self._make_updater(rows)
+        return updater
 
     def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array]:
         vectors = self._as_vectors(obs, 1)
