@@ -21,7 +21,7 @@ LAYERS = [
     {"lanes"},
     {"algos"},
     {"loop"},
-    {"proof", "comparison", "viewing", "export", "scale", "dashboard"},
+    {"parts", "proof", "comparison", "viewing", "export", "scale", "dashboard"},
     {"reporting", "tuning"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -20,14 +20,23 @@ if TYPE_CHECKING:
     from hotloop.api import report_page as report_page
     from hotloop.api import resume as resume
     from hotloop.api import train as train
+    from hotloop.parts import PolicyLearner as PolicyLearner
+    from hotloop.parts import QLearner as QLearner
+    from hotloop.parts import Replay as Replay
+    from hotloop.parts import Rollout as Rollout
+    from hotloop.parts import final_obs as final_obs
+    from hotloop.parts import gae as gae
+    from hotloop.parts import vector as vector
 
 __all__ = ["DQNSettings", "HotloopError", "PPOSettings", "evaluate", "load", "preset", "report_page", "resume", "train"]
+PARTS = ["PolicyLearner", "QLearner", "Replay", "Rollout", "final_obs", "gae", "vector"]
+__all__ += PARTS
 
 
 def __getattr__(name: str) -> Any:
     """Import PyTorch only when something is asked for, so that `hotloop --help` answers at once."""
     if name not in __all__:
         raise AttributeError(f"module 'hotloop' has no attribute {name!r}")
-    from hotloop import api
+    from hotloop import api, parts
 
-    return getattr(api, name)
+    return getattr(parts if name in PARTS else api, name)

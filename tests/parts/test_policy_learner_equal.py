@@ -1,7 +1,8 @@
 """A thousand updates of `PolicyLearner` against the same loop in plain PyTorch: rollouts, advantages, epochs, moments.
 
 Both learn from the same rollouts, acted by ours, row by row in the same order. After a thousand updates parameters and
-moments lie within 2e-5 of the plain program's, relative to the largest of each; allowed is 2e-4.
+moments lie within 4e-7 of the plain program's on the eager lane, within 6e-6 on the native one, relative to the largest
+of each; allowed is 5e-5.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hotloop.maths.action_kernels import shuffle
 from hotloop.parts.policy_learner import PolicyLearner
 
 STEPS, ENVS, BATCH, EPOCHS, ROLLOUTS = 32, 4, 16, 5, 25  # 8 minibatches x 5 epochs x 25 rollouts: 1,000 updates
-ALLOWED = 2e-4
+ALLOWED = 5e-5
 VARIANTS = {  # module, outputs, continuous, masked, settings
     "two torsos, discrete, masked": (TwoTorsos, 4, False, True, {"entropy_coef": 0.01}),
     "one torso, continuous": (OneTorso, 2, True, False, {"entropy_coef": 0.001}),
@@ -70,7 +71,6 @@ class Pair:
     def apart(self) -> dict[str, float]:
         state, moments = self.learner.state_dict(), self.plain.optimiser.state
         named = dict(self.plain.network.named_parameters())
-        log_std = [name for name in named if name.endswith(("log_std", "logstd"))]
         expected = {
             "network": {name: one.detach() for name, one in named.items()},
             "mean": {name: moments[one]["exp_avg"] for name, one in named.items()},
@@ -78,9 +78,8 @@ class Pair:
         }
         found = {}
         for what, parts in expected.items():
-            ours = {name: state[what]["spread.log_std" if what != "network" and name in log_std else name] for name in parts}
             largest = max(part.abs().max() for part in parts.values())
-            found[what] = float(max((ours[name] - part).abs().max() for name, part in parts.items()) / largest)
+            found[what] = float(max((state[what][name] - part).abs().max() for name, part in parts.items()) / largest)
         return found
 
 
@@ -90,7 +89,6 @@ def check(variant: str, lane: str) -> None:
         pair.rollout_and_update(seed)
     assert (pair.learner.lane, pair.learner.updates) == (lane, 1_000)
     apart = pair.apart()
-    print(variant, lane, apart)
     assert max(apart.values()) < ALLOWED, apart
 
 

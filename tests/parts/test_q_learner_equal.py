@@ -79,7 +79,6 @@ def check(variant: str, lane: str, k: int = 5) -> None:
     for dtype in (torch.float32, torch.float64):
         expected = plain_run(variant, dtype)
         apart[dtype] = max(distance(state[what], expected[what]) for what in expected)
-        print(variant, lane, dtype, apart)
         if apart[dtype] < ALLOWED:
             return
     raise AssertionError(apart)
@@ -100,7 +99,7 @@ def test_every_variant_by_itself(variant, lane):
 
 @pytest.mark.parametrize("variant", [COMBINED[0], pytest.param(COMBINED[1], marks=pytest.mark.slow)])
 def test_the_compiled_lane_too(variant):
-    check(variant, "compiled", k=4)
+    check(variant, "compiled", k=1)
 
 
 @pytest.mark.parametrize("lane", ["eager", "native"])

@@ -12,6 +12,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
 from hotloop.replay import memory
 from hotloop.replay.buffer import Replay
+from hotloop.replay.layout import make_layout
 from hotloop.replay.memory import estimate_bytes
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
@@ -91,13 +92,13 @@ def test_an_empty_replay_cannot_be_sampled():
 def test_memory_is_within_five_per_cent_of_the_estimate(spec, num_actions, is_prioritised):
     settings, returns = ReplaySettings(capacity=5000, prioritised=is_prioritised), Returns(3)
     replay = Replay(settings, spec, 8, returns, 0, num_actions)
-    estimate = estimate_bytes(settings, spec, 8, returns, num_actions)
+    estimate = estimate_bytes(settings, make_layout(spec, num_actions), 8, returns)
     assert abs(replay.num_bytes - estimate) <= 0.05 * estimate
 
 
 def test_the_estimate_by_hand():
     # 16 for action, reward and discount, 2 x 16 for four floats twice
-    assert estimate_bytes(ReplaySettings(capacity=1000), ArraySpec((4,)), 1, Returns()) == 48_000
+    assert estimate_bytes(ReplaySettings(capacity=1000), make_layout(ArraySpec((4,)), None), 1, Returns()) == 48_000
 
 
 @pytest.mark.parametrize("is_prioritised", [False, True])

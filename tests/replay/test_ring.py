@@ -5,7 +5,7 @@ import pytest
 from tests.replay.replay_steps import column, env_step, scalar_replay, stored_rows, walk
 
 from hotloop.core.errors import CheckpointError, EnvError
-from hotloop.core.types import ArraySpec, EnvStep
+from hotloop.core.types import ArraySpec, EnvStep, map_obs
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
@@ -133,3 +133,35 @@ def test_rows_of_another_layout_are_not_loaded():
     walk(replay, 4)
     with pytest.raises(CheckpointError, match="replay rows"):
         scalar_replay(capacity=3).load_state(replay.state())
+
+
+@pytest.mark.parametrize("n_step", [1, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+@pytest.mark.parametrize("spec", [ArraySpec((2,)), {"a": ArraySpec((3,), np.dtype(np.uint8)), "b": ArraySpec((2,))}])
+def test_actions_of_a_shape_come_back_beside_what_they_answered(spec, dtype, n_step):
+    """Numbers, or several choices: each row's action is ten times its observation, through windows and wrap-around."""
+    action_spec = ArraySpec((2, 2), np.dtype(dtype))
+    replay = Replay(ReplaySettings(capacity=5), spec, 2, Returns(n_step), 0, num_actions=3, action=action_spec)
+    mask = np.array([[True, False, True], [False, True, False]])
+    for t in range(20):
+        seen, after = (
+            map_obs(lambda part, t=t: np.full((2, *part.shape), t, part.dtype) + _env(part), spec) for t in (t, t + 1)
+        )
+        action = np.full((2, 2, 2), 10 * t, dtype) + np.arange(4, dtype=dtype).reshape(2, 2)
+        ended = np.array([t % 7 == 6, False])
+        step = EnvStep(after, np.ones(2, np.float32), ended, ~ended & False, after, final_action_mask=mask)
+        replay.add(seen, action, step)
+    batch = replay.sample(64, 1, 0)
+    first = (batch.obs["b"] if isinstance(spec, dict) else batch.obs)[0, :, 0]
+    env = (first >= 100).astype(int)
+    assert batch.action.dtype == dtype
+    expected = 10 * (first - 100 * env)[:, None, None] + np.arange(4).reshape(2, 2)
+    assert np.array_equal(batch.action[0], expected)
+    assert np.array_equal(batch.next_action_mask[0], mask[env])
+    following = (batch.next_obs["b"] if isinstance(spec, dict) else batch.next_obs)[0, :, 0]
+    assert set(np.unique(following - first)) <= set(range(1, n_step + 1))
+
+
+def _env(spec):
+    """Env 1 counts from 100."""
+    return np.array([0, 100], spec.dtype).reshape(2, *[1] * len(spec.shape))

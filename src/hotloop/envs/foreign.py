@@ -59,12 +59,13 @@ class Witness:
 
     env_id: str
     steps: int = 0
+    hint: str = ""
     process: Process = field(default_factory=lambda: Process())
 
     def error(self, index: int | None, complaint: str, details: str = "", hint: str = "") -> EnvError:
         who = f"`{self.env_id}` env {index}" if index is not None else f"`{self.env_id}` (all envs)"
         when = f"after {self.steps} steps of each env" if self.steps else "before its first step"
-        hint = hint or f"run `hotloop envs check {self.env_id}` for the whole contract"
+        hint = hint or self.hint or f"run `hotloop envs check {self.env_id}` for the whole contract"
         return EnvError(f"{who} {complaint}, {when}{details}", hint)
 
     def raised(self, index: int | None, method: str, error: BaseException, action: Any = None) -> EnvError:

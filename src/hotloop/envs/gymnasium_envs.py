@@ -5,7 +5,7 @@ Gymnasium's own SyncVectorEnv costs about 10 microseconds per call; this adapter
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -32,10 +32,17 @@ Restart = tuple[int, Any, dict[str, Any]]  # env index, its first observation as
 class GymnasiumEnvs:
     saves_state = False
 
-    def __init__(self, env_id: str, envs: list[gymnasium.Env], seeds: Array, dict_obs: str = "flatten") -> None:
+    def __init__(
+        self, env_id: str, envs: list[gymnasium.Env], seeds: Array, dict_obs: str = "flatten", hint: str = ""
+    ) -> None:
         self.num_envs = len(envs)
         self._envs = envs
-        self._witness = Witness(env_id)
+        self._witness = Witness(env_id, hint=hint)
+        self.observation_space = envs[0].observation_space
+        self.infos: list[dict[str, Any]] = []
+        """What the envs said beside `obs` of the last step or reset."""
+        self.final_infos: dict[int, dict[str, Any]] = {}
+        """By env, what was said beside the end of its episode, where the last step ended one."""
         self._own_process = self._witness.process.own
         self._encoder = encoder_for(env_id, envs[0].observation_space, dict_obs)
         self.obs_spec = self._encoder.spec
@@ -45,14 +52,18 @@ class GymnasiumEnvs:
         self._steps = [env.step for env in envs]
         self._write = self._encoder.write
         # Whether masks come with `info` shows at the first reset only, so that is made now and handed out later.
-        first = [self._restart(index, seed) for index, seed in enumerate(gymnasium_seeds(seeds))]
+        first = self._restart_all(gymnasium_seeds(seeds))
         self._masks = MaskReader(envs, self.action_spec.mask_width, [info for _, _, info in first])
         self.has_action_mask = self._masks.present
         self._first: tuple[Obs, Array | None] | None = self._start_all(first)
 
     def reset(self) -> tuple[Obs, Array | None]:
         first, self._first = self._first, None
-        return first or self._start_all([self._restart(index, None) for index in range(self.num_envs)])
+        return first or self._start_all(self._restart_all([None] * self.num_envs))
+
+    def reseed(self, seeds: Array) -> None:
+        """The next `reset` begins as that of envs made with these seeds."""
+        self._first = self._start_all(self._restart_all(gymnasium_seeds(seeds)))
 
     def step(self, action: Array) -> EnvStep:
         count = self.num_envs
@@ -64,12 +75,16 @@ class GymnasiumEnvs:
         if self._counts_differently:
             action = action + self._first_action
         actions: Any = action if self._hybrid is None else [split_hybrid(self._hybrid, row) for row in action]
+        infos = self.infos
+        self.final_infos = {}
         for index in range(count):
             terminated, done, info = self._step_one(index, actions[index], obs, reward, flags)
+            infos[index] = info
             if mask is not None:
                 mask[index] = self._read_mask(index, info, terminated)
             if done:
                 restarts.append(self._restart(index, None))
+                self.final_infos[index], infos[index] = info, restarts[-1][2]
         if not self._own_process[0]:
             self._witness.process.require_own(self._witness.env_id)
         self._witness.steps += 1
@@ -112,6 +127,11 @@ class GymnasiumEnvs:
     def close(self) -> None:
         envs, self._envs = self._envs, []
         close_all(self._witness.env_id, envs)
+
+    def _restart_all(self, seeds: Sequence[int | None]) -> list[Restart]:
+        restarts = [self._restart(index, seed) for index, seed in enumerate(seeds)]
+        self.infos, self.final_infos = [info for _, _, info in restarts], {}
+        return restarts
 
     def _restart(self, index: int, seed: int | None) -> Restart:
         try:

@@ -54,6 +54,24 @@ def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv
     return _adapt_single(settings, num_envs, seeds, lambda: wrap(kind(**options)))
 
 
+def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factory: Callable[[], Any]) -> VecEnv:
+    """Envs that a function of the user's makes, one at each call; `settings.id` names it in errors."""
+    made: list[gymnasium.Env] = []
+
+    def make() -> gymnasium.Env:
+        env = factory()
+        if not isinstance(env, gymnasium.Env):
+            raise EnvError(f"`{settings.id}` made a {type(env).__name__}; expected a gymnasium.Env", "mend the factory")
+        if any(env is other for other in made):
+            raise EnvError(f"`{settings.id}` returned the same env twice", "make a new one at every call")
+        made.append(env)
+        limit = settings.max_episode_steps
+        return gymnasium.wrappers.TimeLimit(env, limit) if limit else env
+
+    hint = "`gymnasium.utils.env_checker.check_env` looks at the whole of an env"
+    return _adapt_single(settings, num_envs, seeds, make, hint)
+
+
 def import_module(env_id: str, name: str) -> None:
     """Import the module of `module:Id-v0`, which registers the id."""
     with env_code(env_id, f"cannot be made, since importing `{name}` failed", HINT):
@@ -79,13 +97,15 @@ def _make_pool(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
     return WorkerPool(settings, num_envs, seeds)
 
 
-def _adapt_single(settings: EnvSettings, num_envs: int, seeds: Array, make: Callable[[], Any]) -> VecEnv:
+def _adapt_single(
+    settings: EnvSettings, num_envs: int, seeds: Array, make: Callable[[], Any], hint: str = ""
+) -> VecEnv:
     envs: list[gymnasium.Env] = []
     try:
         with _made(settings.id):
             for _ in range(num_envs):
                 envs.append(make())
-            return GymnasiumEnvs(settings.id, envs, seeds, settings.dict_obs)
+            return GymnasiumEnvs(settings.id, envs, seeds, settings.dict_obs, hint)
     except BaseException:
         close_all(settings.id, envs)
         raise

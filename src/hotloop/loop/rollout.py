@@ -20,6 +20,26 @@ ALL = np.ones(0, np.bool_)
 """Stands for rows that are all valid."""
 
 
+class Timeouts:
+    """Where episodes were cut off, and what was seen last of them."""
+
+    def __init__(self) -> None:
+        self._ends: list[tuple[int, Array, Obs]] = []  # step, envs, final observations
+
+    def note(self, at: int, truncated: Array, final_obs: Any) -> None:
+        envs = np.flatnonzero(truncated)
+        self._ends.append((at, envs, map_obs(lambda part: part[envs], final_obs)))
+
+    def joined(self) -> tuple[Array, Array, Obs] | None:
+        """Steps, envs and final observations, all of the rollout at once."""
+        if not self._ends:
+            return None
+        steps = np.concatenate([np.full(len(envs), at) for at, envs, _ in self._ends])
+        envs = np.concatenate([envs for _, envs, _ in self._ends])
+        parts: list[Any] = [obs for _, _, obs in self._ends]
+        return steps, envs, map_obs(lambda *each: np.concatenate(each), *parts)
+
+
 class RolloutBuffer:
     """`row` takes what the policy sees and does, `add` what comes of it, until it is `full`; memory is reused."""
 
@@ -47,7 +67,7 @@ class RolloutBuffer:
 
     def clear(self) -> None:
         self._at = 0
-        self._ends: list[tuple[int, Array, Obs]] = []  # step, envs and final observations of time-outs
+        self._timeouts = Timeouts()
 
     @property
     def full(self) -> bool:
@@ -62,18 +82,12 @@ class RolloutBuffer:
         valid = ALL if step.valid is None else step.valid
         ended = (step.terminated, step.truncated)
         if add_row(at, step.reward, *ended, valid, data.reward, data.terminated, data.truncated, data.weight):
-            envs = np.flatnonzero(step.truncated)
-            self._ends.append((at, envs, map_obs(lambda part: part[envs], step.final_obs)))
+            self._timeouts.note(at, step.truncated, step.final_obs)
         self._at += 1
 
     def timeouts(self) -> tuple[Array, Array, Obs] | None:
-        """Steps, envs and final observations of the episodes that were cut off, all of the rollout at once."""
-        if not self._ends:
-            return None
-        steps = np.concatenate([np.full(len(envs), at) for at, envs, _ in self._ends])
-        envs = np.concatenate([envs for _, envs, _ in self._ends])
-        parts: list[Any] = [obs for _, _, obs in self._ends]
-        return steps, envs, map_obs(lambda *each: np.concatenate(each), *parts)
+        """Steps, envs and final observations of the episodes that were cut off."""
+        return self._timeouts.joined()
 
 
 def _row(data: Rollout, t: int) -> RolloutRow:

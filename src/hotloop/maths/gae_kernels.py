@@ -34,6 +34,19 @@ def gae_numpy(reward, terminated, truncated, value, final_value, gamma, gae_lamb
             returns[t, n] = running[n] + value[t, n]
 
 
+@kernel
+def gae_from_next(reward, terminated, truncated, value, next_value, gamma, gae_lambda, advantage, returns):
+    """As `gae_numpy`, on arrays [T, N] of one float type; `next_value` is of what each action led to."""
+    for n in range(reward.shape[1]):
+        running = 0.0  # the advantage of the step after
+        for t in range(reward.shape[0] - 1, -1, -1):
+            follows = 0.0 if terminated[t, n] else next_value[t, n]
+            carried = 0.0 if terminated[t, n] | truncated[t, n] else running
+            running = reward[t, n] + gamma * follows - value[t, n] + gamma * gae_lambda * carried
+            advantage[t, n] = running
+            returns[t, n] = running + value[t, n]
+
+
 EPSILON = 1e-8
 
 

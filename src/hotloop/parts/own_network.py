@@ -5,17 +5,15 @@ The parameters become views of one flat vector; the module stays the user's and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
+from hotloop.core.errors import ArgumentError, CheckpointError
 from hotloop.core.types import Array, ArraySpec, ObsSpec, map_obs
-from hotloop.lanes.choice import LaneChoice, LaneJob, build_lane, choose_lane
-from hotloop.lanes.compiled import CompiledLane
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.optimiser import shapes_of, split_vector
 from hotloop.lanes.policy_objective import LOG_STD
@@ -41,6 +39,9 @@ class SharedNetwork(nn.Module):
         for name in self._order if remove_duplicate else ():
             yield prefix + name, self.get_parameter(name)
 
+    def user_name(self, name: str) -> str:
+        return name.removeprefix(PREFIX)
+
     def forward(self, obs: Any) -> Any:
         return self.network(obs)
 
@@ -48,8 +49,9 @@ class SharedNetwork(nn.Module):
 class SharedActorCritic(SharedNetwork):
     """The same of a module that gives a policy's outputs and a value; `log_std` comes last, as objectives know it."""
 
-    def __init__(self, network: nn.Module, order: Sequence[str], log_std: nn.Parameter | None) -> None:
+    def __init__(self, network: nn.Module, order: Sequence[str], log_std: nn.Parameter | None, name: str) -> None:
         super().__init__(network, order or [name for name, one in network.named_parameters() if one is not log_std])
+        self._log_std_name = name or "log_std"
         if log_std is not None:
             self.spread = nn.Module()
             self.spread.log_std = log_std
@@ -59,6 +61,9 @@ class SharedActorCritic(SharedNetwork):
     def log_std(self) -> Tensor:
         """[C], empty where no action is a number."""
         return self.spread.log_std.reshape(-1) if hasattr(self, "spread") else torch.zeros(0)  # type: ignore
+
+    def user_name(self, name: str) -> str:
+        return self._log_std_name if name == LOG_STD else super().user_name(name)
 
     def forward(self, obs: Any) -> Any:
         outputs, value = self.network(obs)
@@ -110,7 +115,7 @@ def _torch_dtype(spec: ArraySpec) -> torch.dtype:
     return torch.from_numpy(np.zeros(0, spec.dtype)).dtype
 
 
-def guess_obs(network: nn.Module, fits: Any) -> ArraySpec | None:
+def guess_obs(network: nn.Module, fits: Callable[[ObsSpec], bool]) -> ArraySpec | None:
     """The observation as a vector, where the module takes one: as wide as the first linear layer that it fits."""
     widths = dict.fromkeys(part.in_features for part in network.modules() if isinstance(part, nn.Linear))
     return next((ArraySpec((width,)) for width in widths if fits(ArraySpec((width,)))), None)
@@ -120,15 +125,6 @@ def frozen_problem(name: str, network: nn.Module) -> str:
     """Why only the eager lane can train the module; empty where others could."""
     frozen = [key for key, parameter in network.named_parameters() if not parameter.requires_grad]
     return f"`{name}` has frozen parameters (`{frozen[0]}`), which only the eager lane leaves alone" if frozen else ""
-
-
-def lane_for(asked: str, job: LaneJob, shared: SharedNetwork) -> tuple[LaneChoice, Lane]:
-    """The lane asked for, or chosen by the rule, on the user's module."""
-    try:
-        choice = choose_lane(asked, job)
-        return choice, build_lane(choice, job, shared)
-    except LaneError as error:
-        raise LaneError(error.message, 'lane="auto" chooses one that can') from error
 
 
 class Sharing:
@@ -177,28 +173,16 @@ def _place(parameter: Tensor) -> str:
     return f"now {str(parameter.dtype).removeprefix('torch.')} on {parameter.device}"
 
 
-def eager_of(lane: Lane) -> Lane:
-    """The eager lane that a compiled one shares its state with."""
-    assert isinstance(lane, CompiledLane)
-    return lane.eager
-
-
-def by_name(shared: SharedNetwork, vector: Array) -> dict[str, Tensor]:
+def named_vector(shared: SharedNetwork, vector: Array) -> dict[str, Tensor]:
     """A flat vector as tensors by the user's names for the parameters."""
     parts = split_vector(torch.from_numpy(vector), shapes_of(shared))
-    return {name.removeprefix(PREFIX): part.clone() for name, part in parts.items()}
+    return {shared.user_name(name): part.clone() for name, part in parts.items()}
 
 
 def flattened(shared: SharedNetwork, named: Any, what: str) -> Array:
-    """The inverse; refuses other names or shapes."""
-    shapes = {name.removeprefix(PREFIX): tuple(shape) for name, shape in shapes_of(shared).items()}
-    found = {name: tuple(part.shape) for name, part in named.items()} if isinstance(named, Mapping) else named
+    """The inverse; refuses other names or shapes, leaves out buffers."""
+    shapes = {shared.user_name(name): tuple(shape) for name, shape in shapes_of(shared).items()}
+    found = {name: tuple(named[name].shape) for name in shapes if name in named} if isinstance(named, Mapping) else named
     if found != shapes:
         raise CheckpointError(f"`{what}` of the state holds {found}; the network has {shapes}", "build the same network")
     return torch.cat([torch.as_tensor(named[name]).reshape(-1).cpu() for name in shapes]).float().numpy()
-
-
-def load_buffers(network: nn.Module, named: Mapping[str, Tensor]) -> None:
-    for name, buffer in network.named_buffers():
-        if name in named:
-            buffer.copy_(torch.as_tensor(named[name]))

@@ -9,54 +9,38 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
+from hotloop.core.errors import ArgumentError
 from hotloop.core.rng import derive_seed
 from hotloop.core.types import Array, Obs, ObsSpec, Rollout, RolloutRow, UpdateStats, map_obs
-from hotloop.lanes.choice import LaneChoice, LaneJob
-from hotloop.lanes.compiled import untraceable
 from hotloop.lanes.policy_objective import MEASURES, Minibatches, PolicyObjective, PolicySpec, forward_and_draw
-from hotloop.lanes.spec import LANES
 from hotloop.maths.action_kernels import action_log_probs, best_actions, shuffle
 from hotloop.maths.distributions import NO_MASK, ActionLayout
 from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.nets.reading import Reading, in_mode, read_actor_critic
-from hotloop.parts.arrays import (
+from hotloop.parts.inputs import (
     BOOL,
     FLOAT,
     INT,
+    adam_constants,
     read_array,
+    read_mask,
     read_obs,
-    read_spec,
-    require_count,
-    require_number,
-    require_one_of,
-    shape_of,
-    spec_of,
+    require_above_zero,
+    require_between,
+    require_choices,
+    rows_of,
 )
-from hotloop.parts.own_network import (
-    SharedActorCritic,
-    Sharing,
-    answer_to,
-    by_name,
-    eager_of,
-    flattened,
-    frozen_problem,
-    guess_obs,
-    lane_for,
-    require_trainable,
-)
+from hotloop.parts.learner import ModuleLearner, Plan
+from hotloop.parts.own_network import SharedActorCritic, answer_to
+from hotloop.parts.rollout import Note
+from hotloop.parts.specs import read_action_spec
+from hotloop.parts.values import require_count, require_share
 
-UNDECIDED = LaneChoice("", "not chosen yet: it depends on the observations; say `obs=` or make the first call")
 LOG_STD_NAMES = ("log_std", "logstd")
+VECTORS = ("mean", "square")
 FARTHEST = 1e-2
-"""Log-probabilities of a rollout may differ so much from the policy's own: rounding, and no other policy."""
-
-
-class Note(NamedTuple):
-    """What the policy thought when it acted; belongs into the rollout."""
-
-    log_prob: Any  # [N]
-    value: Any  # [N]
+"""Log-probabilities of a rollout may differ so much from the policy's own, by rounding; more is another policy."""
+UPDATES_COMPILED = 4
 
 
 class PolicyStats:
@@ -82,7 +66,7 @@ class PolicyStats:
         return f"PolicyStats(updates={self.updates}, {', '.join(f'{n}={getattr(self, n):.4g}' for n in MEASURES)})"
 
 
-class PolicyLearner:
+class PolicyLearner(ModuleLearner):
     """Trains `actor_critic`, any module from observations to (logits or means [B, O], values [B] or [B, 1]), by PPO.
 
     >>> import hotloop, numpy as np
@@ -95,9 +79,14 @@ class PolicyLearner:
     ...     def forward(self, obs):
     ...         return self.actor(obs), self.critic(obs)
     >>> policy = hotloop.PolicyLearner(ActorCritic(), lr=3e-4, batch_size=8)
-    >>> action, note = policy.act(np.zeros((2, 4), np.float32))
-    >>> action.shape, note.log_prob.shape, policy.lane
-    ((2,), (2,), 'native')
+    >>> rollout = hotloop.Rollout(num_steps=16, num_envs=2, obs=(4,), num_actions=2)
+    >>> obs, never = np.zeros((2, 4), np.float32), [False, False]
+    >>> while not rollout.full:
+    ...     action, note = policy.act(obs)
+    ...     rollout.add(obs, action, note, [1.0, 1.0], never, never, final_obs=obs)
+    >>> stats = policy.update(rollout, obs)
+    >>> stats.updates, len(rollout), policy.lane               # 4 epochs of 32 rows in minibatches of 8
+    (16, 0, 'native')
 
     `action` is None where the outputs are the logits of one choice, a shape where they are the means of so many
     numbers, or a Gymnasium space (Discrete, MultiDiscrete, Box). Numbers are drawn from a normal distribution around
@@ -136,109 +125,62 @@ class PolicyLearner:
         planned_updates: int = 0,
         seed: int = 0,
     ) -> None:
-        require_one_of("lane", lane, ("auto", *LANES))
-        self._device = require_trainable("actor_critic", actor_critic)
-        self.network, self.lr, self.clip, self.updates = actor_critic, lr, clip, 0
-        self._batch_size, self._epochs = require_count("batch_size", batch_size, 1), require_count("epochs", epochs, 1)
-        self._gamma = require_number("gamma", gamma, 0.0, 1.0, "0 to 1, e.g. 0.99")
-        self._lam = require_number("lam", lam, 0.0, 1.0, "0 to 1, e.g. 0.95")
-        self._actions = read_actions(action)
+        self.clip = require_above_zero("clip", clip, "0.2")
+        self._batch_size, self._epochs = require_count("batch_size", batch_size), require_count("epochs", epochs)
+        self._gamma, self._lam = require_share("gamma", gamma), require_share("lam", lam)
         self._terms: dict[str, Any] = {
             "rows": self._batch_size,
             "policy_loss": "clipped",
             "normalise_advantage": bool(normalise_advantages),
             "value_clip": 0.0,
-            "value_weight": require_number("value_coef", value_coef, 0.0, np.inf, "at least 0, e.g. 0.5"),
-            "entropy_weight": require_number("entropy_coef", entropy_coef, 0.0, np.inf, "at least 0, e.g. 0.01"),
-            "kl_stop": require_number("kl_stop", kl_stop or 0.0, 0.0, np.inf, "None or a number above 0, e.g. 0.02"),
-            "max_gradient_norm": require_number(
-                "max_gradient_norm", max_gradient_norm or 0.0, 0.0, np.inf, "None or a number above 0, e.g. 0.5"
-            ),
-            "beta1": require_number("betas[0]", betas[0], 0.0, 1.0 - 1e-9, "at least 0 and below 1, e.g. 0.9"),
-            "beta2": require_number("betas[1]", betas[1], 0.0, 1.0 - 1e-9, "at least 0 and below 1, e.g. 0.999"),
-            "epsilon": require_number("eps", eps, 0.0, np.inf, "a number above 0, e.g. 1e-5", open_below=True),
+            "value_weight": require_between("value_coef", value_coef, 0.0, np.inf, "0.5"),
+            "entropy_weight": require_between("entropy_coef", entropy_coef, 0.0, np.inf, "0.01"),
+            "kl_stop": 0.0 if kl_stop is None else require_above_zero("kl_stop", kl_stop, "0.02"),
+            **adam_constants(betas, eps, max_gradient_norm),
         }
-        self._asked, self._planned = lane, require_count("planned_updates", planned_updates, 0)
         self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
         self._shuffler = np.array([derive_seed(seed, "shuffle")], np.uint64)
+        self._actions = read_actions(action)
         self._log_std_name, self.log_std = "", None
-        if self._actions.continuous:
-            self._log_std_name, self.log_std = find_log_std(actor_critic, log_std, self._actions.continuous)
+        if not isinstance(actor_critic, nn.Module):
+            pass  # the base says so
+        elif self._actions.layout.continuous:
+            self._log_std_name, self.log_std = find_log_std(actor_critic, log_std, self._actions.layout.continuous)
         elif log_std is not None:
-            raise ArgumentError("`log_std` is given, but no action is a number", "leave it out")
-        self._choice, self._spec = UNDECIDED, None
-        spec = read_spec(obs) or guess_obs(actor_critic, self._takes)
-        self._guessed = obs is None
-        if spec is not None:
-            self._start(spec)
+            raise ArgumentError("`log_std` is given, but no action is a number", "leave it out, or say `action=`")
+        super().__init__(actor_critic, require_above_zero("lr", lr, "3e-4"), lane, obs, planned_updates)
 
-    @property
-    def lane(self) -> str:
-        """`native`, `compiled` or `eager`; empty before it is chosen."""
-        return self._choice.name
-
-    @property
-    def lane_reason(self) -> str:
-        return self._choice.reason
-
-    def __repr__(self) -> str:
-        return f"PolicyLearner({type(self.network).__name__}, updates={self.updates}, lane={self.lane!r})"
-
-    def _takes(self, spec: ObsSpec) -> bool:
-        try:
-            self._count_outputs(spec)
-        except ArgumentError:
-            return False
-        return True
-
-    def _count_outputs(self, spec: ObsSpec) -> int:
-        """Refuses a module that answers with anything but a policy's outputs and a value."""
+    def _check_answer(self, spec: ObsSpec) -> int:
         answer = answer_to("actor_critic", self.network, spec, self._device)
         parts = answer if isinstance(answer, tuple | list) else (answer,)
         shapes = [tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__ for part in parts]
-        wanted = self._actions.num_outputs
+        wanted = self._actions.layout.num_outputs
         right = len(shapes) == 2 and len(shapes[0]) == 2 and shapes[0][0] == 2 and shapes[1] in ((2,), (2, 1))
         if not right or (wanted and shapes[0][1] != wanted):
             raise ArgumentError(
-                f"`actor_critic` answers 2 observations with {shapes}; expected outputs [2, {wanted or 'actions'}] and "
-                "values [2] or [2, 1]",
-                "return (logits or means, value)",
+                f"`actor_critic` answers 2 observations with {shapes}",
+                f"expected are (logits or means [2, {wanted or 'actions'}], values [2] or [2, 1])",
             )
         return int(shapes[0][1])
 
-    def _start(self, spec: ObsSpec) -> None:
-        """Choose and build the lane for observations of `spec`."""
-        outputs = self._count_outputs(spec)
-        if not self._actions.num_outputs:
+    def _plan(self, spec: ObsSpec) -> Plan:
+        outputs = self._check_answer(spec)
+        if not self._actions.layout.num_outputs:
             self._actions = ActionSpace(ActionLayout((outputs,)), ())
         self._counts = np.array(self._actions.layout.counts, np.int64)
         objective = PolicyObjective(PolicySpec(actions=self._actions.layout, **self._terms))
-        frozen = frozen_problem("actor_critic", self.network)
         reading = Reading(None, reason="the observation has several parts")
         if not isinstance(spec, dict) and self._device == "cpu":
             reading = read_actor_critic(self.network, spec.shape, self._log_std_name)
-        job = LaneJob(
-            objective=objective,
-            layout=reading.layout,
-            batch_size=self._batch_size,
-            device=self._device,
-            precision="float32",
-            planned_updates=self._planned,
-            untraceable=frozen or untraceable(self.network),
-            unreadable=frozen or reading.reason,
-        )
-        self._shared = SharedActorCritic(self.network, reading.order, self.log_std)
-        self._choice, self._lane = lane_for(self._asked, job, self._shared)
-        self._lane: Any
-        self._sharing = Sharing("actor_critic", self.network, self._lane)
-        self._spec, self._compiles = spec, self.lane == "compiled"
+        shared = SharedActorCritic(self.network, reading.order, self.log_std, self._log_std_name)
+        return Plan(objective, reading, shared, self._batch_size)
 
     def act(self, obs: Any, mask: Any = None, deterministic: bool = False) -> tuple[Any, Note]:
         """An action drawn for one observation, or for N observations [N, ...], and the note that belongs into the
         rollout. `mask` ([A] or [N, A]) says which choices are allowed. `deterministic`: the likeliest choice, the mean."""
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
-        count, layout = _length(rows), self._actions.layout
+        count, layout = rows_of(rows), self._actions.layout
         allowed = NO_MASK if mask is None else self._allowed(mask, count, is_single)
         outputs, value = np.empty((count, layout.num_outputs), np.float32), np.empty(count, np.float32)
         action, log_prob = np.empty((count, layout.width), np.float32), np.empty(count, np.float32)
@@ -246,7 +188,7 @@ class PolicyLearner:
         if deterministic:
             outputs, value = self._outputs(rows)
             best_actions(outputs, log_std, allowed, self._counts, action)
-        elif self.lane == "native":
+        elif self._as_floats:
             self._lane.act(RolloutRow(rows, outputs, value, action, None), self._rng, allowed)
         else:
             with in_mode(self.network, training=False):
@@ -269,33 +211,13 @@ class PolicyLearner:
         self._sharing.require()
         return self._outputs(rows)[1]
 
-    def _read_rows(self, obs: Any) -> tuple[Obs, bool]:
-        """Observations [N, ...], and whether it was a single one."""
-        rows = read_obs("obs", obs, self.lane == "native")
-        one, several = spec_of(rows, 0), spec_of(rows, 1)
-        if self._spec is None or (self._guessed and shape_of(self._spec) not in (shape_of(one), shape_of(several))):
-            fits = [spec for spec in (one, several) if self._takes(spec)]
-            if len(fits) != 1:
-                how = "neither as one observation nor" if not fits else "as one observation and"
-                raise ArgumentError(f"`obs` has shape {shape_of(one)}, which the network takes {how} as several", "`obs=`")
-            self._start(fits[0])
-        self._guessed = False
-        assert self._spec is not None
-        if shape_of(one) == shape_of(self._spec):
-            return map_obs(lambda part: part[None], rows), True
-        if shape_of(several) != shape_of(self._spec):
-            raise ArgumentError(f"`obs` has shape {shape_of(one)}; expected {shape_of(self._spec)}, or several of them")
-        return rows, False
-
     def _allowed(self, mask: Any, count: int, is_single: bool) -> Array:
+        """[N, logits], with a choice left in each part."""
         width = self._actions.layout.num_logits
-        allowed = read_array("mask", mask, BOOL)
-        if allowed.shape != ((width,) if is_single else (count, width)) or not width:
-            raise ArgumentError(f"`mask` has shape {allowed.shape}; expected {count} x {width} choices")
-        allowed, start = allowed.reshape(count, width), 0
+        allowed = read_mask("mask", mask, (width,) if is_single else (count, width)).reshape(count, width)
+        start = 0
         for choices in self._actions.layout.counts:
-            if not allowed[:, start : start + choices].any(-1).all():
-                raise ArgumentError("`mask` allows no choice at all", "True marks a choice that is allowed")
+            require_choices(allowed[:, start : start + choices])
             start += choices
         return allowed
 
@@ -303,33 +225,22 @@ class PolicyLearner:
         """Learn from a full rollout; `obs` is the observation after the last `add`. The rollout is empty afterwards."""
         last, _ = self._read_rows(obs)
         self._sharing.require()
-        data = self._prepare(read_rollout(rollout, self), last)
-        rows = data.reward.size
+        taken = read_rollout(rollout, self._as_floats)
+        rows = taken.reward.size
         if rows % self._batch_size:
-            raise ArgumentError(f"the rollout has {rows} rows, which minibatches of {self._batch_size} do not divide")
-        order = np.empty((self._epochs, rows), np.int64)
+            raise ArgumentError(
+                f"the rollout has {rows} rows, which is no multiple of `batch_size` ({self._batch_size})",
+                "choose num_steps x num_envs as a multiple of it",
+            )
+        data, order = self._prepare(taken, last), np.empty((self._epochs, rows), np.int64)
         shuffle(self._shuffler, order)
-        clip = require_number("clip", self.clip, 0.0, np.inf, "a number above 0, e.g. 0.2", open_below=True)
-        batches = Minibatches(data, order, clip)
-        lr = require_number("lr", self.lr, 0.0, np.inf, "a number above 0, e.g. 3e-4", open_below=True)
+        batches = Minibatches(data, order, require_above_zero("clip", self.clip, "0.2"))
         if self._compiles:
-            self._compile(batches)
-        stats = self._lane.update(batches, np.full(order.size // self._batch_size, lr), self.updates)
+            self._compile(batches, UPDATES_COMPILED)
+        stats = self._lane.update(batches, self._learning_rates(order.size // self._batch_size), self.updates)
         self.updates += stats.num_updates
         rollout.clear()
         return PolicyStats(stats)
-
-    def _compile(self, batches: Minibatches) -> None:
-        """Before the first update. What `auto` chose and cannot be compiled goes on eagerly, and says so."""
-        self._compiles = False
-        try:
-            self._lane.prepare(batches, 4)
-        except LaneError as error:
-            if self._asked != "auto":
-                raise
-            self._choice = LaneChoice("eager", f"{self._choice.reason}; {error.message}")
-            self._lane = eager_of(self._lane)
-            self._sharing = Sharing("actor_critic", self.network, self._lane)
 
     def _prepare(self, taken: RolloutFields, last: Obs) -> Rollout:
         """The rollout as lanes take it, with advantages and returns."""
@@ -338,7 +249,7 @@ class PolicyLearner:
         final_value, advantage, returns = np.zeros((3, steps, num_envs), np.float32)
         if taken.timeouts is not None:
             at, envs, final_obs = taken.timeouts
-            final_value[at, envs] = self._outputs(read_obs("final_obs", final_obs, self.lane == "native"))[1]
+            final_value[at, envs] = self._outputs(read_obs("final_obs", final_obs, self._as_floats))[1]
         ended = (taken.terminated, taken.truncated)
         gae_numpy(taken.reward, *ended, value, final_value, self._gamma, self._lam, advantage, returns)
         action = self._actions.from_env(taken.action, (steps, num_envs))
@@ -371,32 +282,20 @@ class PolicyLearner:
         return outputs.reshape(*taken.reward.shape, layout.num_outputs)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that updates and `act` change, by the names of the module's parameters: the same on any lane."""
-        state = {} if self._spec is None else self._lane.state()
-        named = {name: by_name(self._shared, state[name]) for name in ("mean", "square") if state}
+        """All that `update` and `act` change, tensors by the names of the module's parameters: for any lane."""
         network = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        state = {"network": network, **self._named_vectors(VECTORS)}
         if self.log_std is not None:
-            named["log_std"] = self.log_std.detach().clone()  # type: ignore[assignment]
+            state["log_std"] = self.log_std.detach().clone()
         counters = {"updates": self.updates, "rng": int(self._rng[0]), "shuffler": int(self._shuffler[0])}
-        return {"network": network, **named, **counters}
+        return state | counters
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave, on this or another lane. Settings are the constructor's."""
-        if missing := {"network", "updates", "rng", "shuffler"} - set(state):
-            raise CheckpointError(f"the state has no `{sorted(missing)[0]}`", "give what `state_dict()` returned")
-        try:
-            self.network.load_state_dict(state["network"])
-        except RuntimeError as error:
-            raise CheckpointError("the state is of another network", str(error).partition("\n")[2].strip()) from error
-        if "mean" in state and self._spec is None:
-            raise ArgumentError("the learner does not know its observations yet", "say `obs=` when you make it")
+        self._load(state, ("rng", "shuffler", *(() if self.log_std is None else ("log_std",))), VECTORS)
         if self.log_std is not None:
             with torch.no_grad():
                 self.log_std.copy_(torch.as_tensor(state["log_std"]))
-        if "mean" in state:
-            vectors = {what: flattened(self._shared, state[what], what) for what in ("mean", "square")}
-            self._lane.load_state(self._lane.state() | vectors)
-        self.updates = int(state["updates"])
         self._rng[0], self._shuffler[0] = np.uint64(state["rng"]), np.uint64(state["shuffler"])
 
 
@@ -405,15 +304,6 @@ class ActionSpace(NamedTuple):
 
     layout: ActionLayout
     shape: tuple[int, ...]  # of one env's action
-
-    @property
-    def continuous(self) -> int:
-        return self.layout.continuous
-
-    @property
-    def num_outputs(self) -> int:
-        """0 where the network is still to say it."""
-        return self.layout.num_outputs
 
     def to_env(self, action: Array) -> Array:
         """int64 [N] or [N, W], or float32 [N, ...]."""
@@ -436,19 +326,14 @@ class ActionSpace(NamedTuple):
 def read_actions(given: Any) -> ActionSpace:
     """`action=`: None for one choice, a shape of numbers, or a Gymnasium space."""
     if given is None:
-        return ActionSpace(ActionLayout(), ())
-    shape = getattr(given, "shape", given)
-    if np.any(getattr(given, "start", 0)):
-        raise ArgumentError(f"`action` is {given}, which does not count from 0", "add the start where you step the env")
-    if hasattr(given, "n") and shape == ():
-        return ActionSpace(ActionLayout((int(given.n),)), ())
-    if hasattr(given, "nvec"):
-        return ActionSpace(ActionLayout(tuple(int(count) for count in given.nvec.reshape(-1))), given.nvec.shape)
-    floats = hasattr(given, "low") and np.dtype(given.dtype).kind == "f"
-    sizes = (shape,) if isinstance(shape, int) else shape
-    if (floats or not hasattr(given, "dtype")) and isinstance(sizes, tuple) and sizes:
-        return ActionSpace(ActionLayout(continuous=int(np.prod(sizes))), tuple(sizes))
-    raise ArgumentError(f"`action` is {given!r}; expected None, a shape, Discrete, MultiDiscrete or Box", "e.g. (2,)")
+        return ActionSpace(ActionLayout(), ())  # the network says of how many
+    spec = read_action_spec(given, None)
+    if spec.array.dtype.kind == "f":
+        return ActionSpace(ActionLayout(continuous=spec.array.size), spec.array.shape)
+    if spec.bounds is None:
+        raise ArgumentError(f"`action` is {given}; expected None, a shape, Discrete, MultiDiscrete or a Box of floats")
+    highest = np.broadcast_to(spec.bounds[1], spec.array.shape).reshape(-1)
+    return ActionSpace(ActionLayout(tuple(int(high) + 1 for high in highest)), spec.array.shape)
 
 
 def find_log_std(module: nn.Module, start: float | None, count: int) -> tuple[str, nn.Parameter]:
@@ -485,30 +370,15 @@ class RolloutFields(NamedTuple):
     action_mask: Array | None
 
 
-def read_rollout(rollout: Any, learner: PolicyLearner) -> RolloutFields:
+def read_rollout(rollout: Any, as_floats: bool) -> RolloutFields:
     """The one place that knows how a rollout keeps its rows."""
     if not rollout.full:
         raise ArgumentError("the rollout is not full yet", "`add` until `rollout.full`")
-    reward = read_array("rollout.reward", rollout.reward, FLOAT)
-    names = (("log_prob", FLOAT), ("value", FLOAT), ("terminated", BOOL), ("truncated", BOOL))
-    log_prob, value, terminated, truncated = (
-        read_array(f"rollout.{name}", getattr(rollout, name), dtype) for name, dtype in names
-    )
-    weight = getattr(rollout, "weight", None)
-    mask = getattr(rollout, "action_mask", None)
+    names = (("log_prob", FLOAT), ("value", FLOAT), ("reward", FLOAT), ("terminated", BOOL), ("truncated", BOOL))
     return RolloutFields(
-        obs=read_obs("rollout.obs", rollout.obs, learner.lane == "native"),
-        action=rollout.action,
-        log_prob=log_prob,
-        value=value,
-        reward=reward,
-        terminated=terminated,
-        truncated=truncated,
-        weight=np.ones_like(reward) if weight is None else read_array("rollout.weight", weight, FLOAT),
+        read_obs("rollout.obs", rollout.obs, as_floats),
+        rollout.action,
+        *(read_array(f"rollout.{name}", getattr(rollout, name), dtype) for name, dtype in (*names, ("weight", FLOAT))),
         timeouts=rollout.timeouts(),
-        action_mask=None if mask is None else read_array("rollout.action_mask", mask, BOOL),
+        action_mask=rollout.action_mask,
     )
-
-
-def _length(rows: Obs) -> int:
-    return len(next(iter(rows.values())) if isinstance(rows, dict) else rows)

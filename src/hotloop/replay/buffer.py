@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import Array, Batch, EnvStep, Obs, ObsSpec
-from hotloop.replay.layout import make_layout, make_packer, wrong_shape
+from hotloop.core.types import Array, ArraySpec, Batch, EnvStep, Obs, ObsSpec
+from hotloop.replay.layout import make_joiner, make_layout, make_packer, wrong_shape
 from hotloop.replay.memory import require_room
 from hotloop.replay.n_step import NStepWindow, Returns
 from hotloop.replay.samplers import make_sampler
 from hotloop.replay.settings import ReplaySettings
-from hotloop.replay.storage import BatchArrays, Ring
+from hotloop.replay.storage import BatchArrays, BatchPlan, Ring
 from hotloop.replay.storage_kernels import store_planned, store_step
 
 KEPT_BATCH_SHAPES = 8
@@ -24,7 +24,8 @@ FLOAT = np.dtype(np.float32)
 
 
 class Replay:
-    """Transitions of `num_envs` envs; `num_actions` is given only where the env has action masks."""
+    """Transitions of `num_envs` envs; `num_actions` is given only where the env has action masks, `action` only where
+    an action is anything but one choice."""
 
     def __init__(
         self,
@@ -34,18 +35,22 @@ class Replay:
         returns: Returns,
         seed: int,
         num_actions: int | None = None,
+        action: ArraySpec | None = None,
     ) -> None:
-        require_room(settings, obs_spec, num_envs, returns, num_actions)
-        layout = make_layout(obs_spec, num_actions)
+        layout = make_layout(obs_spec, num_actions, action)
+        require_room(settings, layout, num_envs, returns)
         self.capacity = settings.capacity
         self._gamma = returns.gamma
         self._timeout_gamma = 0.0 if returns.timeouts_are_terminal else returns.gamma
         self._ring = Ring(layout, settings.capacity, settings.folder if settings.memory == "disk" else None)
         self._window = NStepWindow(layout, num_envs, returns) if returns.n_step > 1 else None
+        self._settings = settings
         self._sampler = make_sampler(settings, seed)
         self.max_batches_per_sample = self._sampler.max_batches
         self._is_flat = layout.is_flat
         self._pack, self._pack_next = make_packer(layout, num_envs), make_packer(layout, num_envs)
+        self._join = None if action is None else make_joiner(layout, num_envs)
+        self._no_choice = np.zeros(num_envs, dtype=np.int64)
         self._all_valid = np.ones(num_envs, dtype=np.bool_)
         self._no_mask = np.zeros((num_envs, 0), dtype=np.bool_)
         self._num_actions = num_actions
@@ -70,6 +75,8 @@ class Replay:
             packed, packed_next = self._pack(obs), self._pack_next(step.final_obs)
         if packed.shape != self._obs_shape or packed_next.shape != self._obs_shape:
             raise wrong_shape((packed.shape, packed_next.shape), self._obs_shape)
+        if self._join is not None:
+            packed, action = self._join(packed, action), self._no_choice
         mask = self._no_mask if self._num_actions is None else self._next_mask(step)
         valid = self._all_valid if step.valid is None else step.valid
         ring = self._ring
@@ -121,18 +128,26 @@ class Replay:
 
         The arrays are reused by the next call with the same `batch_size` and `k`: consume them before.
         """
-        ring = self._ring
-        if not ring.num_added:
+        if not self._ring.num_added:
             raise ValueError("sample from an empty replay")
         arrays = self._arrays.get((k, batch_size)) or self._new_arrays(k, batch_size)
-        self._sampler.draw(arrays.batch, repeat, ring.size, ring.newest, env_steps)
-        ring.gather(arrays)
+        beta = self._settings.beta(env_steps) if self._settings.prioritised else 1.0
+        self.sample_into(arrays, beta, repeat)
         return arrays.batch
+
+    def sample_into(self, arrays: BatchArrays, beta: float, repeat: int = 1) -> None:
+        """As `sample`, into arrays of the caller's; `beta` is the exponent of importance weights."""
+        ring = self._ring
+        self._sampler.draw(arrays.batch, repeat, ring.size, ring.newest, beta)
+        ring.gather(arrays)
+
+    def plan(self, k: int, batch_size: int) -> BatchPlan:
+        return BatchPlan(self._ring.layout, k, batch_size)
 
     def _new_arrays(self, k: int, batch_size: int) -> BatchArrays:
         if len(self._arrays) >= KEPT_BATCH_SHAPES:
             self._arrays.clear()
-        arrays = self._arrays[k, batch_size] = BatchArrays(self._ring.layout, k, batch_size)
+        arrays = self._arrays[k, batch_size] = BatchArrays(self.plan(k, batch_size))
         return arrays
 
     def update_priorities(self, index: Array, td_error: Array) -> None:

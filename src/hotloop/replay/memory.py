@@ -8,8 +8,7 @@ from pathlib import Path
 import psutil
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.types import ObsSpec
-from hotloop.replay.layout import make_layout
+from hotloop.replay.layout import RowLayout
 from hotloop.replay.n_step import Returns, window_bytes
 from hotloop.replay.samplers import tree_bytes
 from hotloop.replay.settings import ReplaySettings
@@ -26,23 +25,18 @@ def free_disk_bytes(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def estimate_bytes(
-    settings: ReplaySettings, obs_spec: ObsSpec, num_envs: int, returns: Returns, num_actions: int | None = None
-) -> int:
+def estimate_bytes(settings: ReplaySettings, layout: RowLayout, num_envs: int, returns: Returns) -> int:
     """Bytes of a full replay with its tree and n-step windows; gathered batches are extra."""
-    layout = make_layout(obs_spec, num_actions)
     tree = tree_bytes(settings.capacity) if settings.prioritised else 0
     return settings.capacity * layout.row_bytes + tree + window_bytes(layout, num_envs, returns)
 
 
-def require_room(
-    settings: ReplaySettings, obs_spec: ObsSpec, num_envs: int, returns: Returns, num_actions: int | None = None
-) -> None:
+def require_room(settings: ReplaySettings, layout: RowLayout, num_envs: int, returns: Returns) -> None:
     """Refuse a replay above 80 % of what is free now, naming a capacity that fits. With rows on a disk that is asked
     of the disk for the rows, and of the memory for the rest."""
-    rows = settings.capacity * make_layout(obs_spec, num_actions).row_bytes
-    needed = estimate_bytes(settings, obs_spec, num_envs, returns, num_actions)
-    window = window_bytes(make_layout(obs_spec, num_actions), num_envs, returns)
+    rows = settings.capacity * layout.row_bytes
+    needed = estimate_bytes(settings, layout, num_envs, returns)
+    window = window_bytes(layout, num_envs, returns)
     if settings.memory == "disk":
         place = require_folder(settings.folder)
         _require(settings.capacity, rows, 0, free_disk_bytes(place), f"space that is free on the disk of {place}")

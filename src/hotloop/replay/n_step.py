@@ -33,10 +33,10 @@ class Returns:
 
 
 def window_bytes(layout: RowLayout, num_envs: int, returns: Returns) -> int:
-    """Per step and env: obs, action, reward, a plan of three integers and two floats; per env two integers."""
+    """Per step and env: obs, action, choice, reward, a plan of three integers and two floats; per env two integers."""
     if returns.n_step == 1:
         return 0
-    return num_envs * (returns.n_step * (layout.obs_bytes + 8 + 8 + 3 * 8 + 2 * 8) + 2 * 8)
+    return num_envs * (returns.n_step * (layout.obs_bytes + layout.action_bytes + 8 + 8 + 3 * 8 + 2 * 8) + 2 * 8)
 
 
 class NStepWindow:
@@ -44,7 +44,7 @@ class NStepWindow:
 
     def __init__(self, layout: RowLayout, num_envs: int, returns: Returns) -> None:
         steps, slots = (returns.n_step, num_envs), returns.n_step * num_envs
-        self.obs = np.zeros((slots, layout.obs_units), dtype=layout.unit)
+        self.obs = np.zeros((slots, layout.seen_units), dtype=layout.unit)
         self.plan = np.zeros((slots, 3), dtype=np.int64)  # window slot, env, action
         self.values = np.zeros((slots, 2), dtype=np.float64)  # return, discount
         self._actions = np.zeros(steps, dtype=np.int64)

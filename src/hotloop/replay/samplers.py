@@ -87,7 +87,7 @@ class Sampler(Protocol):
         """`count` rows were written from `position` on, wrapping."""
         ...
 
-    def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
+    def draw(self, batch: Batch, repeat: int, size: int, newest: int, beta: float) -> None:
         """Fill `index` and `weight` of `batch` from the `size` rows stored, `newest` being the last written."""
         ...
 
@@ -124,7 +124,7 @@ class Uniform:
     def added(self, position: int, count: int) -> None:
         """All rows are alike."""
 
-    def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
+    def draw(self, batch: Batch, repeat: int, size: int, newest: int, beta: float) -> None:
         draw_uniform(self._generator, batch.index, repeat, size, newest if self._combined else -1)
 
     def update(self, index: Array, td_error: Array) -> None:
@@ -157,10 +157,9 @@ class Prioritised:
             self._filled = min(self.tree.capacity, max(self._filled, position + count))
             self.tree.fill(position, count, self._largest)
 
-    def draw(self, batch: Batch, repeat: int, size: int, newest: int, env_steps: int) -> None:
+    def draw(self, batch: Batch, repeat: int, size: int, newest: int, beta: float) -> None:
         settings, tree = self._settings, self.tree
         last_row = newest if settings.combined else -1
-        beta = settings.beta(env_steps)
         draw_prioritised(self._generator, tree.nodes, tree.levels, batch.index, batch.weight, repeat, last_row, beta)
 
     def update(self, index: Array, td_error: Array) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.errors import CheckpointError, SettingsError
-from hotloop.core.types import Array, Batch, Obs
+from hotloop.core.types import Array, ArraySpec, Batch, Obs
 from hotloop.replay.layout import HEAD_BYTES, RowLayout
 from hotloop.replay.segments import RowVersions
 from hotloop.replay.settings import ReplaySettings
@@ -65,43 +65,65 @@ def require_folder(folder: str) -> Path:
 ALIGNMENT = 64  # bytes: each gathered array starts on a cache line of its own
 
 
-class BatchArrays:
-    """Preallocated arrays for k batches of B rows, and the `Batch` that shows them."""
+View = tuple[tuple[int, ...], np.dtype, int]
+"""Shape, dtype, and byte of the slab at which it begins."""
+
+
+class BatchPlan:
+    """Where obs, action (unless it is one choice) and next_obs of k batches of B rows lie in one slab: worked out once
+    for all batches of that size."""
 
     def __init__(self, layout: RowLayout, k: int, batch_size: int) -> None:
-        shape = (k, batch_size)
-        self.sections, slab_bytes = _sections(layout, k * batch_size)
-        self.slab = np.zeros(slab_bytes, dtype=np.uint8)
-        self.mask = np.zeros((*shape, layout.num_actions), dtype=np.bool_)
-        half = len(layout.parts)
+        self.shape = (k, batch_size)
+        self.mask_shape = (k, batch_size, layout.num_actions)
+        self.is_dict = layout.is_dict
+        self._sections: list[tuple[int, int, int]] = []
+        self.slab_bytes = 0
+        self.obs = self._views_of_obs(layout, HEAD_BYTES)
+        behind = HEAD_BYTES + layout.obs_bytes
+        self.action = None if layout.action is None else self._add(layout.action, behind)
+        self.next_obs = self._views_of_obs(layout, behind + layout.action_bytes)
+        self.sections = np.array(self._sections, dtype=np.int64)
+
+    def _views_of_obs(self, layout: RowLayout, base: int) -> dict[str, View]:
+        return {part.name: self._add(part.spec, base + part.start * layout.unit.itemsize) for part in layout.parts}
+
+    def _add(self, spec: ArraySpec, row_byte: int) -> View:
+        start, rows = self.slab_bytes, self.shape[0] * self.shape[1]
+        self._sections.append((row_byte, spec.num_bytes, start))
+        self.slab_bytes += -(-spec.num_bytes * rows // ALIGNMENT) * ALIGNMENT
+        return (*self.shape, *spec.shape), spec.dtype, start
+
+
+class BatchArrays:
+    """Arrays for k batches of B rows, and the `Batch` that shows them."""
+
+    __slots__ = ("batch", "choice", "mask", "plan", "slab")
+
+    def __init__(self, plan: BatchPlan) -> None:
+        shape = plan.shape
+        self.plan = plan
+        self.slab = np.empty(plan.slab_bytes, np.uint8)
+        self.mask = np.empty(plan.mask_shape, np.bool_)
+        self.choice = np.empty(shape, np.int64)
         self.batch = Batch(
-            obs=self._views(layout, shape, self.sections[:half]),
-            action=np.zeros(shape, dtype=np.int64),
-            reward=np.zeros(shape, dtype=np.float32),
-            discount=np.zeros(shape, dtype=np.float32),
-            next_obs=self._views(layout, shape, self.sections[half:]),
-            weight=np.ones(shape, dtype=np.float32),
-            index=np.zeros(shape, dtype=np.int64),
-            next_action_mask=self.mask if layout.num_actions else None,
+            self._obs(plan.obs),
+            self.choice if plan.action is None else self._view(*plan.action),
+            np.empty(shape, np.float32),
+            np.empty(shape, np.float32),
+            self._obs(plan.next_obs),
+            np.ones(shape, np.float32),
+            np.empty(shape, np.int64),
+            self.mask if plan.mask_shape[2] else None,
         )
 
-    def _views(self, layout: RowLayout, shape: tuple[int, int], sections: Array) -> Obs:
-        views = {}
-        for part, (_, width, start) in zip(layout.parts, sections, strict=True):
-            flat = self.slab[start : start + shape[0] * shape[1] * width]
-            views[part.name] = flat.view(part.spec.dtype).reshape(*shape, *part.spec.shape)
-        return views if layout.is_dict else views[""]
+    def _obs(self, views: dict[str, View]) -> Obs:
+        if not self.plan.is_dict:
+            return self._view(*views[""])
+        return {name: self._view(*view) for name, view in views.items()}
 
-
-def _sections(layout: RowLayout, rows: int) -> tuple[Array, int]:
-    """Where each part of obs, then of next_obs, lies in a row and in the slab, in bytes; and the slab's size."""
-    sections, end = [], 0
-    for base in (HEAD_BYTES, HEAD_BYTES + layout.obs_bytes):
-        for part in layout.parts:
-            width = part.spec.num_bytes
-            sections.append((base + part.start * layout.unit.itemsize, width, end))
-            end += -(-width * rows // ALIGNMENT) * ALIGNMENT
-    return np.array(sections, dtype=np.int64), end
+    def _view(self, shape: tuple[int, ...], dtype: np.dtype, start: int) -> Array:
+        return np.ndarray(shape, dtype, self.slab, start)
 
 
 class Ring:
@@ -138,9 +160,9 @@ class Ring:
             self.memory,
             self.row_bytes,
             batch.index,
-            arrays.sections,
+            arrays.plan.sections,
             arrays.slab,
-            batch.action,
+            arrays.choice,
             batch.reward,
             batch.discount,
             arrays.mask,

@@ -63,13 +63,13 @@ AHEAD = 8  # rows: far enough for main memory to answer, near enough to stay in 
 
 @inline_kernel
 def copy_obs(memory: Any, start: int, obs: Any, row: int, next_obs: Any, env: int, mask: Any) -> None:
-    """The observations and the mask of the row that starts at byte `start`."""
-    width = obs.shape[1] * obs.itemsize
+    """The observations and the mask of the row that starts at byte `start`; `obs` may have an action behind it."""
+    width, next_width = obs.shape[1] * obs.itemsize, next_obs.shape[1] * next_obs.itemsize
     copy_bytes(memory, start + HEAD, obs, row * width, width)
-    copy_bytes(memory, start + HEAD + width, next_obs, env * width, width)
+    copy_bytes(memory, start + HEAD + width, next_obs, env * next_width, next_width)
     actions = mask.shape[1]
     if actions > 0:
-        copy_bytes(memory, start + HEAD + 2 * width, mask, env * actions, actions)
+        copy_bytes(memory, start + HEAD + width + next_width, mask, env * actions, actions)
 
 
 @inline_kernel

@@ -72,7 +72,7 @@ def fill(capacity: int, replay: Replay, buffer: Any = None) -> None:
 def all_rows(replay: Replay) -> Batch:
     """Everything it holds, the oldest first, as a deque has it; nothing is drawn, so that its draws stay in step."""
     ring = replay._ring
-    arrays = BatchArrays(ring.layout, 1, ring.size)
+    arrays = BatchArrays(replay.plan(1, ring.size))
     oldest = ring.num_added % ring.capacity if ring.num_added > ring.capacity else 0
     arrays.batch.index[0] = (oldest + np.arange(ring.size)) % ring.size
     ring.gather(arrays)
