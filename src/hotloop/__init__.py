@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hotloop.diagnosis.diagnose import diagnose as diagnose
     from hotloop.export.agent_files import export_agent as export_agent
     from hotloop.parts.advantage import gae as gae
+    from hotloop.parts.policy_learner import PolicyLearner as PolicyLearner
+    from hotloop.parts.q_learner import QLearner as QLearner
     from hotloop.parts.replay import Replay as Replay
     from hotloop.parts.rollout import Rollout as Rollout
     from hotloop.parts.vector_env import final_obs as final_obs
@@ -43,6 +45,8 @@ _HOMES = {
     "DQNSettings": "algos.dqn_settings",
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",
+    "PolicyLearner": "parts.policy_learner",
+    "QLearner": "parts.q_learner",
     "Replay": "parts.replay",
     "Rollout": "parts.rollout",
     "compare": "comparison.compare",

@@ -29,6 +29,7 @@ class LaneJob:
     num_envs: int = 0  # the number of rows to act on
     planned_updates: int = 0
     untraceable: str = ""  # why a compiler cannot look into the network; empty where it can
+    unreadable: str = ""  # why there is no layout of a network that somebody else wrote
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def _rule(job: LaneJob) -> LaneChoice:
     problem = native_problem(job)
     if not problem:
         return LaneChoice("native", f"{job.layout.title} on a CPU")
-    too_few = f"{job.planned_updates:,} updates would not repay its compile time"
+    planned = f"{job.planned_updates:,}" if job.planned_updates else "an unknown number of"
+    too_few = f"{planned} updates would not repay its compile time"
     repaid = job.planned_updates >= UPDATES_THAT_REPAY_COMPILING
     against = job.untraceable or (compiled_problem(job) if repaid else too_few)
     if against:
@@ -67,7 +69,7 @@ def native_problem(job: LaneJob) -> str:
         return f"it runs on `cpu`, not `{job.device}`"
     if job.precision != "float32":
         return f"it computes in float32, not {job.precision}"
-    return job.objective.native_problem(job.layout)
+    return job.unreadable or job.objective.native_problem(job.layout)
 
 
 def compiled_problem(job: LaneJob) -> str:

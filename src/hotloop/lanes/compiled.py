@@ -248,12 +248,19 @@ def _joined(row_errors: list[Tensor]) -> Tensor | None:
 
 
 def _refuse(network: nn.Module) -> None:
-    """Name a module whose forward is more than a function of parameters, observation and noise."""
+    if problem := untraceable(network):
+        raise LaneError(f"the compiled lane {problem}", EAGER_HINT)
+
+
+def untraceable(network: nn.Module) -> str:
+    """Names a module whose forward is more than a function of parameters, observation and noise; empty: there is
+    none."""
     for name, module in network.named_modules():
         kind = f"`{name}` ({type(module).__name__})"
         if isinstance(module, nn.modules.dropout._DropoutNd):
-            raise LaneError(f"the compiled lane cannot draw the random numbers of {kind}", EAGER_HINT)
+            return f"cannot draw the random numbers of {kind}"
         known = isinstance(module, NoisyLinear | LogStd)
         buffers = [] if known else [key for key, _ in module.named_buffers(recurse=False)]
         if buffers:
-            raise LaneError(f"the compiled lane cannot keep the buffer `{buffers[0]}` of {kind}", EAGER_HINT)
+            return f"cannot keep the buffer `{buffers[0]}` of {kind}"
+    return ""

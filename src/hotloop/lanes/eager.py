@@ -56,6 +56,11 @@ class EagerLane:
         for name in objective.targets:
             self.modules[target_of(name)] = copy.deepcopy(self.modules[name]).requires_grad_(False)
             self.targets[name] = FlatParameters(self.modules[target_of(name)])
+        self._buffers = [
+            (buffer, self.modules[target_of(name)].get_buffer(key))
+            for name in objective.targets
+            for key, buffer in kept_buffers(self.modules[name])
+        ]
         self.networks = {name: self._bound(module, precision) for name, module in self.modules.items()}
         self._actor = self._bound(self.modules[ONLINE], precision if objective.acts_in_precision else "float32")
         # of the Q family noisy or not: its checkpoints have always held one
@@ -144,8 +149,11 @@ class EagerLane:
         return tuple(None if answer is None else answer.cpu().numpy() for answer in answers)
 
     def move_target(self, tau: float) -> None:
+        """Buffers (a batch normalisation's statistics) are no parameters: they are taken over whole."""
         for name, target in self.targets.items():
             target.values.lerp_(self.groups[name].flat.values, tau)
+            for new, old in self._buffers:
+                old.copy_(new)
 
     def parameters(self) -> Array:
         return as_array(torch.cat([group.flat.values for group in self.groups.values()]))
@@ -195,6 +203,12 @@ def clip_and_step(spec: AdamSpec, group: FlatAdam, loss: Tensor, step: AdamStep)
     for vector, old in zip(group.vectors(), before, strict=False):
         vector.copy_(torch.where(norm.isfinite() & loss.isfinite(), vector, old))
     return norm
+
+
+def kept_buffers(module: nn.Module) -> list[tuple[str, Tensor]]:
+    """The buffers that a `state_dict` has, by name."""
+    kept = module.state_dict()
+    return [(name, buffer) for name, buffer in module.named_buffers() if name in kept]
 
 
 def noise_generator(device: torch.device, seed: int) -> torch.Generator:

@@ -147,8 +147,13 @@ def map_tensors(function: Callable[..., Any], batch: Any) -> Any:
 
 
 def as_tensors_on(device: torch.device) -> Callable[[Any], Tensor]:
-    """From an array to a tensor on `device`: shared memory on a CPU, a copy that nobody waits for elsewhere."""
-    return lambda array: torch.from_numpy(array).to(device, non_blocking=True)
+    """From an array to a tensor on `device`: shared memory on a CPU, a copy that nobody waits for elsewhere. What is
+    a tensor already stays one."""
+
+    def tensor(array: Any) -> Tensor:
+        return (array if isinstance(array, Tensor) else torch.from_numpy(array)).to(device, non_blocking=True)
+
+    return tensor
 
 
 def flatten_tensors(batch: Any) -> list[Any]:

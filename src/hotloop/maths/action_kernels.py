@@ -9,6 +9,8 @@ import math
 
 from hotloop.core.kernels import inline_kernel, kernel, next_uniform
 
+HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+
 
 @inline_kernel
 def _allowed(mask, row, column):
@@ -76,6 +78,27 @@ def best_actions(outputs, log_std, mask, counts, action):
             start += counts[part]
         for i in range(log_std.size):
             action[row, counts.size + i] = outputs[row, start + i]
+
+
+@kernel
+def action_log_probs(outputs, log_std, mask, counts, action, log_prob):
+    """Fill `log_prob` [N] with those of actions [N, W]; a mask as in `draw_actions`."""
+    for row in range(outputs.shape[0]):
+        start, total = 0, 0.0
+        for part in range(counts.size):
+            top, mass = -math.inf, 0.0
+            for a in range(start, start + counts[part]):
+                if _allowed(mask, row, a) and outputs[row, a] > top:
+                    top = outputs[row, a]
+            for a in range(start, start + counts[part]):
+                if _allowed(mask, row, a):
+                    mass += math.exp(outputs[row, a] - top)
+            total += outputs[row, start + int(action[row, part])] - top - math.log(mass)
+            start += counts[part]
+        for i in range(log_std.size):
+            scaled = (action[row, counts.size + i] - outputs[row, start + i]) * math.exp(-log_std[i])
+            total -= 0.5 * scaled * scaled + log_std[i] + HALF_LOG_TWO_PI
+        log_prob[row] = total
 
 
 @kernel

@@ -7,6 +7,7 @@ Files:
                      modules
     graphs/          Networks over graphs of any size
     modules.py       The parts of a Q-network: torsos, heads and noisy layers
+    reading.py       A user's module read as a plain multilayer network, whichever way it is written
     settings.py      What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts
     topology/        Networks wired like any directed acyclic graph
 """

@@ -1,8 +1,13 @@
-"""Parts for loops of your own: the same that our loops are made of, with a door for anybody's values.
+"""Parts for loops of your own: the same that our loops are made of, with a door for anybody's values and modules.
 
 Files:
     advantage.py       Generalised advantage estimation for anybody's loop
     batch.py           What `Replay.sample` hands out
+    inputs.py          What learners are handed: observations of any shape, arrays of a batch, numbers of a constructor
+    learner.py         What learners of users' modules share: observations, the choice of a lane, memory, state
+    own_network.py     A user's module as lanes take it: checked, its parameters in order, its memory shared and watched
+    policy_learner.py  PPO on a user's actor-critic
+    q_learner.py       DQN on a user's Q-network
     replay.py          Replay for anybody's loop: transitions in, batches out
     rollout.py         Rollouts for anybody's loop: T steps of N envs, with what the policy thought of them
     specs.py           Shapes and Gymnasium spaces, as users give them, read into specs
@@ -15,10 +20,12 @@ Files:
 
 from hotloop.parts.advantage import gae as gae
 from hotloop.parts.batch import Batch as Batch
+from hotloop.parts.policy_learner import PolicyLearner as PolicyLearner
+from hotloop.parts.q_learner import QLearner as QLearner
 from hotloop.parts.replay import Replay as Replay
 from hotloop.parts.rollout import Note as Note
 from hotloop.parts.rollout import Rollout as Rollout
 from hotloop.parts.vector_env import final_obs as final_obs
 from hotloop.parts.vector_env import vector as vector
 
-__all__ = ["Batch", "Note", "Replay", "Rollout", "final_obs", "gae", "vector"]
+__all__ = ["Batch", "Note", "PolicyLearner", "QLearner", "Replay", "Rollout", "final_obs", "gae", "vector"]

@@ -35,6 +35,8 @@ from hotloop.nets.settings import MLPLayout
 
 _matrix, _cube = types.float32[:, ::1], types.float32[:, :, ::1]
 _plan = (whole, real_vector, float_vector)
+KEPT_UPDATERS = 8
+"""Batch sizes that a lane is ready for at once; most runs have one."""
 _batch = (_cube, types.int64[:, ::1], _matrix, _matrix, _cube, _matrix, types.boolean[:, :, ::1])
 _UPDATE = (*_plan, *[float_vector] * 5, *_batch, real_vector, types.int64, _matrix, _matrix)
 _GREEDY = (*_plan, float_vector, _matrix, types.boolean[:, ::1])
@@ -129,7 +131,8 @@ class NativeLane:
         self._target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
         self._names = layout.names if isinstance(layout, BranchLayout) else ()
         self._layout = native_layout(spec, layout)
-        self._updater = NativeUpdater(self._layout, update_constants(spec), rows)
+        self._constants = update_constants(spec)
+        self._updaters = {rows: NativeUpdater(self._layout, self._constants, rows)}
         self._actors: dict[int, NativeActor] = {}
         self.online: Array = self._online.values.numpy()  # [P], shared with the module
         self.target: Array = self._target.values.numpy()
@@ -149,12 +152,21 @@ class NativeLane:
             batches.weight,
             batches.next_action_mask,
         )
-        made, td_error, scalars = self._updater.update(self.online, self.target, self.moments, fields, lr, first_update)
+        updater = self._updater_for(batches.reward.shape[1])
+        made, td_error, scalars = updater.update(self.online, self.target, self.moments, fields, lr, first_update)
         if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
             kept = self.objective.kept(batches, made)
             failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), kept)
             raise explained(failed, self.objective.in_order(self.network, "float32", failed))
         return UpdateStats(scalars, td_error)
+
+    def _updater_for(self, rows: int) -> NativeUpdater:
+        updater = self._updaters.get(rows)
+        if updater is None:
+            if len(self._updaters) == KEPT_UPDATERS:  # a workspace each
+                self._updaters.clear()
+            updater = self._updaters[rows] = NativeUpdater(self._layout, self._constants, rows)
+        return updater
 
     def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array]:
         vectors = self._as_vectors(obs, 1)

@@ -1,0 +1,194 @@
+"""A user's module as lanes take it: checked, its parameters in a lane's order, its memory shared and watched.
+
+The parameters become views of one flat vector; the module stays the user's and keeps working, saving and loading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hotloop.core.errors import ArgumentError, CheckpointError
+from hotloop.core.types import Array, ArraySpec, ObsSpec, map_obs
+from hotloop.lanes.eager import EagerLane
+from hotloop.lanes.optimiser import shapes_of, split_vector
+from hotloop.lanes.policy_objective import LOG_STD
+from hotloop.lanes.spec import Lane
+from hotloop.nets.reading import in_mode
+
+PREFIX = "network."
+
+
+class SharedNetwork(nn.Module):
+    """The user's module with its parameters in another order: `order` names them, those left out do not count."""
+
+    def __init__(self, network: nn.Module, order: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.network = network
+        self._order = [PREFIX + name for name in order or [name for name, _ in network.named_parameters()]]
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, nn.Parameter]]:
+        if not remove_duplicate:  # `functional_call` asks for all names of a parameter
+            yield from super().named_parameters(prefix, recurse, remove_duplicate)
+        for name in self._order if remove_duplicate else ():
+            yield prefix + name, self.get_parameter(name)
+
+    def user_name(self, name: str) -> str:
+        return name.removeprefix(PREFIX)
+
+    def forward(self, obs: Any) -> Any:
+        return self.network(obs)
+
+
+class SharedActorCritic(SharedNetwork):
+    """The same of a module that gives a policy's outputs and a value; `log_std` comes last, as objectives know it."""
+
+    def __init__(self, network: nn.Module, order: Sequence[str], log_std: nn.Parameter | None, name: str) -> None:
+        super().__init__(network, order or [name for name, one in network.named_parameters() if one is not log_std])
+        self._log_std_name = name or "log_std"
+        if log_std is not None:
+            self.spread = nn.Module()
+            self.spread.log_std = log_std
+            self._order.append(LOG_STD)
+
+    @property
+    def log_std(self) -> Tensor:
+        """[C], empty where no action is a number."""
+        return self.spread.log_std.reshape(-1) if hasattr(self, "spread") else torch.zeros(0)  # type: ignore
+
+    def user_name(self, name: str) -> str:
+        return self._log_std_name if name == LOG_STD else super().user_name(name)
+
+    def forward(self, obs: Any) -> Any:
+        outputs, value = self.network(obs)
+        return outputs, value.reshape(len(outputs))
+
+
+def require_trainable(name: str, network: Any) -> str:
+    """The device of a module that can be shared; refuses one that cannot."""
+    if not isinstance(network, nn.Module):
+        raise ArgumentError(f"`{name}` is a {type(network).__name__}; expected a torch.nn.Module", "e.g. nn.Sequential")
+    parameters = dict(network.named_parameters())
+    if not parameters:
+        raise ArgumentError(f"`{name}` has no parameters: there is nothing to learn", "give it layers")
+    starts: dict[int, str] = {}
+    for key, parameter in parameters.items():
+        if isinstance(parameter, nn.parameter.UninitializedParameter):
+            raise ArgumentError(f"`{name}` has a lazy layer (`{key}`)", f"call `{name}(obs)` once before")
+        if parameter.dtype != torch.float32:
+            raise ArgumentError(f"`{name}` has parameters of {parameter.dtype} (`{key}`)", f"`{name}.float()`")
+        twin = starts.setdefault(parameter.data_ptr(), key) if parameter.numel() else key
+        if twin != key:
+            raise ArgumentError(
+                f"`{name}` has two parameters in the same memory, `{twin}` and `{key}`",
+                "tie them by using one nn.Parameter in both places",
+            )
+    devices = {str(parameter.device) for parameter in parameters.values()}
+    if len(devices) > 1:
+        raise ArgumentError(f"`{name}` lies on several devices ({', '.join(sorted(devices))})", f"`{name}.to('cpu')`")
+    if not any(parameter.requires_grad for parameter in parameters.values()):
+        raise ArgumentError(f"all parameters of `{name}` are frozen: there is nothing to learn", "`requires_grad_()`")
+    return devices.pop()
+
+
+def answer_to(name: str, network: nn.Module, spec: ObsSpec, device: str, rows: int = 2) -> Any:
+    """What the module says to observations of zeros; torch's complaint in one sentence where it does not take them."""
+    obs = map_obs(lambda part: torch.zeros(rows, *part.shape, dtype=_torch_dtype(part), device=device), spec)
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), in_mode(network, training=False):
+            return network(obs)
+    except NotImplementedError as error:
+        raise ArgumentError(
+            f"`{name}` has no `forward`", "a module's answer to observations is its `forward`"
+        ) from error
+    except Exception as error:
+        said = str(error).strip().partition("\n")[0] or type(error).__name__
+        shapes = map_obs(lambda part: part.shape, spec)
+        raise ArgumentError(f"`{name}` does not take observations of shape {shapes}: {said}", "say `obs=`") from error
+
+
+def _torch_dtype(spec: ArraySpec) -> torch.dtype:
+    return torch.from_numpy(np.zeros(0, spec.dtype)).dtype
+
+
+def guess_obs(network: nn.Module, fits: Callable[[ObsSpec], bool]) -> ArraySpec | None:
+    """The observation as a vector, where the module takes one: as wide as the first linear layer that it fits."""
+    widths = dict.fromkeys(part.in_features for part in network.modules() if isinstance(part, nn.Linear))
+    return next((ArraySpec((width,)) for width in widths if fits(ArraySpec((width,)))), None)
+
+
+def frozen_problem(name: str, network: nn.Module) -> str:
+    """Why only the eager lane can train the module; empty where others could."""
+    frozen = [key for key, parameter in network.named_parameters() if not parameter.requires_grad]
+    return f"`{name}` has frozen parameters (`{frozen[0]}`), which only the eager lane leaves alone" if frozen else ""
+
+
+class Sharing:
+    """Notices when the module's parameters are no longer the memory that a lane trains. Asked before every call, so
+    it compares addresses and nothing else."""
+
+    def __init__(self, name: str, network: nn.Module, lane: Lane) -> None:
+        self._name = name
+        self._children: list[tuple[dict[str, Any], str, nn.Module, str]] = []
+        self._parameters: list[tuple[dict[str, Any], str, nn.Parameter, int, bool, str]] = []
+        for path, module in network.named_modules():
+            prefix = f"{path}." if path else ""
+            self._children += [(module._modules, key, child, prefix + key) for key, child in module.named_children()]
+            self._parameters += [
+                (module._parameters, key, one, one.data_ptr(), one.requires_grad, prefix + key)
+                for key, one in module._parameters.items()
+                if one is not None
+            ]
+        self._eager = lane if isinstance(lane, EagerLane) else None
+        self._gradients = [(row[2], row[2].grad) for row in self._parameters] if self._eager else []
+
+    def require(self) -> None:
+        for table, key, child, path in self._children:
+            if table.get(key) is not child:
+                raise self._broken(f"its layer `{path}` was replaced")
+        for parameters, key, parameter, pointer, moves, path in self._parameters:
+            if parameters.get(key) is not parameter:
+                raise self._broken(f"its parameter `{path}` was replaced")
+            if parameter.data_ptr() != pointer:
+                raise self._broken(f"its parameter `{path}` was moved ({_place(parameter)})")
+            if parameter.requires_grad is not moves:
+                raise self._broken(f"its parameter `{path}` was {'frozen' if moves else 'thawed'} since")
+        for parameter, gradient in self._gradients:
+            if parameter.grad is not gradient:  # zero_grad(set_to_none=True)
+                assert self._eager is not None
+                self._eager.groups["online"].flat.attach()
+                self._gradients = [(row[2], row[2].grad) for row in self._parameters]
+                break
+
+    def _broken(self, what: str) -> ArgumentError:
+        hint = f"make a new learner of the changed module; `load_state_dict` and `.copy_()` keep `{self._name}` shared"
+        return ArgumentError(f"`{self._name}` no longer shares its memory with the learner: {what}", hint)
+
+
+def _place(parameter: Tensor) -> str:
+    return f"now {str(parameter.dtype).removeprefix('torch.')} on {parameter.device}"
+
+
+def named_vector(shared: SharedNetwork, vector: Array) -> dict[str, Tensor]:
+    """A flat vector as tensors by the user's names for the parameters."""
+    parts = split_vector(torch.from_numpy(vector), shapes_of(shared))
+    return {shared.user_name(name): part.clone() for name, part in parts.items()}
+
+
+def flattened(shared: SharedNetwork, named: Any, what: str) -> Array:
+    """The inverse; refuses other names or shapes, leaves out buffers."""
+    shapes = {shared.user_name(name): tuple(shape) for name, shape in shapes_of(shared).items()}
+    found = (
+        {name: tuple(named[name].shape) for name in shapes if name in named} if isinstance(named, Mapping) else named
+    )
+    if found != shapes:
+        raise CheckpointError(
+            f"`{what}` of the state holds {found}; the network has {shapes}", "build the same network"
+        )
+    return torch.cat([torch.as_tensor(named[name]).reshape(-1).cpu() for name in shapes]).float().numpy()
