@@ -29,6 +29,7 @@ OUT_OF_RANGE = {
     "env.worker_timeout_seconds": [0.0, -1.0],
     "env.worker_restarts": [-1],
     "env.dict_obs": ["drop"],
+    "env.wrappers": [["os.getpid()"], ["RecordVideo('x')"]],
     "network.image_layout": ["hwc"],
     "network.torso": ["rnn"],
     "network.hidden": [[0], [64, 0], [-1]],

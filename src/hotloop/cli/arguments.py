@@ -43,8 +43,8 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     """A preset or TOML file with overrides: `["--seed", "3", "--env.num-envs", "8"]`. Imports no PyTorch: a typo is
     answered at once.
 
-    An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
-    must be allowed with `--trust`.
+    An env in a file or module is code, and so is a torso in a file. Whoever names it on the command line wants it run;
+    one that a TOML file names must be allowed with `--trust`.
     """
     from hotloop.algos.registry import class_of
     from hotloop.core.overrides import parse_overrides
@@ -59,9 +59,21 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     overrides = parse_overrides(words, cls)
     settings = build(cls, merge(tree, overrides), source="the command line")
     require_class(settings.env.id)
-    if "id" not in overrides.get("env", {}) and not settings.trust:
-        refuse_untrusted(settings.env.id)
+    for table, name, code in (("env", "id", settings.env.id), ("network", "torso", settings.network.torso)):
+        if name not in overrides.get(table, {}) and not settings.trust:
+            refuse_untrusted(code)
     return with_whole_path(settings)
+
+
+def env_overrides(verb: str, words: Sequence[str]) -> dict[str, Any]:
+    """What is left of a command line may change the env, and nothing else."""
+    from hotloop.algos.dqn_settings import DQNSettings
+    from hotloop.core.overrides import parse_overrides
+
+    for word in words:
+        if word.startswith("--") and not word.startswith("--env."):
+            raise SettingsError(f"`{word}` is no option of `{verb}`", f"`hotloop {verb} --help` lists them")
+    return parse_overrides(words, DQNSettings).get("env", {})
 
 
 def print_json(data: Any) -> None:

@@ -15,6 +15,8 @@ Obs = Array | dict[str, Array]
 """What a policy sees of N envs: one array [N, ...], or a dict of them."""
 EnvObs = Any
 """`Obs`, or `Graphs` where an env's observations are graphs."""
+LARGEST_TABLE_OF_BYTES = 8
+"""Rows or columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,12 @@ class ArraySpec:
     @property
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def is_image(self) -> bool:
+        """As a part of a dict: three dimensions, or bytes in two, larger than a table is: an image in grey."""
+        grey = len(self.shape) == 2 and self.dtype == np.uint8 and min(self.shape) > LARGEST_TABLE_OF_BYTES
+        return grey or len(self.shape) == 3
 
 
 ObsSpec = ArraySpec | dict[str, ArraySpec]
