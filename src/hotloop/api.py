@@ -62,6 +62,7 @@ def resume(
 
     if not trust:
         refuse_untrusted(settings.env.id)
+        refuse_untrusted(settings.network.torso)
     require_resumable(run, settings, accept_changes)
 
     def claim_run() -> Run:
@@ -88,10 +89,11 @@ def _train(settings: RunSettings, claim_run: Callable[[], Run], progress: Progre
     return off_policy.train(settings, claim_run, progress)
 
 
-def load(run_dir: str | Path) -> Agent | ActorAgent | GraphAgent:
-    """The best agent of a run so far: `load(run).act(obs)`. Runs no code of the run's env."""
+def load(run_dir: str | Path, *, trust: bool = False) -> Agent | ActorAgent | GraphAgent:
+    """The best agent of a run so far: `load(run).act(obs)`. Runs no code of the run's env; where its torso is a file of
+    yours, `trust` must allow to run that."""
     run = Run.open(run_dir)
-    return load_agent(run, settings_of(run, trust=False))
+    return load_agent(run, settings_of(run, trust))
 
 
 def evaluate(

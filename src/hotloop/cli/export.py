@@ -49,7 +49,7 @@ def _check(arguments: Namespace) -> None:
 def _export(arguments: Namespace) -> tuple[dict[str, Any], list[str]]:
     from hotloop import api
 
-    agent = api.load(arguments.run)
+    agent = api.load(arguments.run, trust=arguments.trust)
     answer: dict[str, Any] = {"run": arguments.run}
     notes: list[str] = []
     if arguments.torch is not None:

@@ -9,6 +9,7 @@ Files:
     modules.py       The parts of a Q-network: torsos, heads and noisy layers
     settings.py      What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts
     topology/        Networks wired like any directed acyclic graph
+    user_torso.py    A torso of the user's own: `--network.torso path/to/file.py:Class`
 """
 
 from __future__ import annotations
