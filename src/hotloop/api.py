@@ -142,6 +142,7 @@ def _continued(run: Run, trust: bool, accept_changes: bool, progress: Progress, 
 
     if not trust:
         refuse_untrusted(settings.env.id)
+        refuse_untrusted(settings.network.torso)
     require_resumable(run, settings, accept_changes)
 
     def claim_run(session: TrainingSession) -> Run:
@@ -180,14 +181,14 @@ def _display(verbose: bool, progress: Progress | None) -> Iterator[Progress]:
         yield shown
 
 
-def load(run_dir: str | Path) -> Agent | ActorAgent | GraphAgent:
-    """The best agent of a run so far. Runs no code of the run's env.
+def load(run_dir: str | Path, *, trust: bool = False) -> Agent | ActorAgent | GraphAgent:
+    """The best agent of a run so far. Runs no code of the run's env; a torso in a file of yours needs `trust`.
 
     agent = hotloop.load("runs/cartpole-dqn-20260101-120000")
     action = agent.act(observation)
     """
     run = Run.open(run_dir)
-    return load_agent(run, settings_of(run, trust=False))
+    return load_agent(run, settings_of(run, trust))
 
 
 def evaluate(

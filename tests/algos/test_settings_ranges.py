@@ -32,6 +32,7 @@ OUT_OF_RANGE: dict[str, list[Any]] = {
     "total_env_steps": [0, -1],
     "total_episodes": [-1],
     "extended_from": [-1],
+    "env.wrappers": [["os.getpid()"], ["RecordVideo('x')"]],
     "gamma": [-0.01, 1.01, NAN],
     "log_every": [0],
     "on_nan": ["ignore", ""],

@@ -48,6 +48,89 @@ class Parts(Counter):
         return {"image": image, "place": self.count % 3, "speed": np.array([0.5], np.float32)}
 
 
+class Bits(Counter):
+    observation_space = spaces.MultiBinary(4)
+
+    def look(self) -> Any:
+        return np.array([self.count >> bit & 1 for bit in range(4)], np.int8)
+
+
+class Dials(Counter):
+    """Two choices, the second counted from 5."""
+
+    observation_space = spaces.MultiDiscrete([3, 2], start=[0, 5])
+
+    def look(self) -> Any:
+        return np.array([self.count % 3, 5 + self.count % 2])
+
+
+class Pair(Counter):
+    observation_space = spaces.Tuple([spaces.Discrete(3), spaces.Box(-1, 1, (2,))])
+
+    def look(self) -> Any:
+        return self.count % 3, np.array([0.5, self.drawn], np.float32)
+
+
+class Nested(Counter):
+    """A Dict in a Dict, with a Tuple in it."""
+
+    observation_space = spaces.Dict(
+        {
+            "arm": spaces.Dict(
+                {"grips": spaces.MultiBinary(2), "joints": spaces.Tuple([Pair.observation_space[1]] * 2)}
+            ),
+            "mode": spaces.MultiDiscrete([2, 3]),
+            "speed": spaces.Box(0, 20, ()),
+        }
+    )
+
+    def look(self) -> Any:
+        joint = np.array([0.5, self.drawn], np.float32)
+        arm = {"grips": np.array([1, self.count % 2], np.int8), "joints": (joint, -joint)}
+        return {"arm": arm, "mode": np.array([1, self.count % 3]), "speed": np.float32(self.count)}
+
+
+class Film(Counter):
+    """An image of 12 x 10 in one byte each, as bright as the count."""
+
+    observation_space: spaces.Space = spaces.Box(0, 255, (12, 10, 1), np.uint8)
+
+    def look(self) -> Any:
+        return np.full((12, 10, 1), self.count, np.uint8)
+
+
+class Cameras(Counter):
+    """Two images, one of them in grey, among other parts."""
+
+    observation_space = spaces.Dict(
+        {
+            "eyes": spaces.Tuple([Film.observation_space, spaces.Box(0, 255, (11, 9), np.uint8)]),
+            "place": spaces.Discrete(3),
+            "speed": spaces.Box(-1, 1, (2,)),
+        }
+    )
+
+    def look(self) -> Any:
+        image = np.full((12, 10, 1), self.count, np.uint8)
+        speed = np.array([0.5, self.drawn], np.float32)
+        return {"eyes": (image, np.full((11, 9), 7, np.uint8)), "place": self.count % 3, "speed": speed}
+
+
+def make_counter(length: int = LENGTH, render_mode: str | None = None) -> Counter:
+    return Counter(length)
+
+
+_kept = Counter()
+
+
+def give_the_same() -> Counter:
+    return _kept
+
+
+def give_nothing() -> None:
+    return None
+
+
 class FromOne(Counter):
     """Discrete spaces that start at 1: refuses any action but 1 and 2."""
 
@@ -218,6 +301,14 @@ class DisabledMasks(DisabledVector):
 
 class SameStepParts(SameStepVector):
     kind = Parts
+
+
+class SameStepNested(SameStepVector):
+    kind = Nested
+
+
+class NextStepCameras(NextStepVector):
+    kind = Cameras
 
 
 class VectorNaN(SameStepVector):

@@ -13,10 +13,11 @@ from hotloop.envs.registry import NATIVE
 from hotloop.envs.settings import EnvSettings
 
 PLANTED = Path(__file__).parent / "planted_envs.py"
-GOOD = "Counter Parts FromOne TwoChoices MaskInInfo MaskMethod SharedBuffer CloseFails"
+GOOD = "Counter Parts FromOne TwoChoices MaskInInfo MaskMethod SharedBuffer CloseFails make_counter"
+SPACES = "Bits Dials Pair Nested Film Cameras"
 VECTOR = "NextStepVector SameStepVector DisabledVector"
 GYMNASIUM = ["CartPole-v1", "FrozenLake-v1", "Taxi-v4", "Acrobot-v1", "CliffWalking-v1", "Pendulum-v1"]
-MASKED = "NextStepMasks SameStepMasks DisabledMasks SameStepParts"
+MASKED = "NextStepMasks SameStepMasks DisabledMasks SameStepParts SameStepNested NextStepCameras"
 
 
 def planted(name: str, **more: object) -> EnvSettings:
@@ -41,14 +42,14 @@ def test_gymnasiums_own_batched_cartpole_keeps_the_contract():
     assert failures(EnvSettings(id="CartPole-v1", batched=True)) == {}
 
 
-@pytest.mark.parametrize("name", [*GOOD.split(), *VECTOR.split(), *MASKED.split()])
+@pytest.mark.parametrize("name", [*GOOD.split(), *SPACES.split(), *VECTOR.split(), *MASKED.split()])
 def test_good_envs_of_every_kind_keep_the_contract(name):
     assert failures(planted(name)) == {}
 
 
-def test_a_dict_of_parts_may_be_kept_by_name():
-    assert failures(planted("Parts", dict_obs="keep")) == {}
-    assert failures(planted("SameStepParts", dict_obs="keep")) == {}
+@pytest.mark.parametrize("name", ["Parts", "SameStepParts", "Nested", "SameStepNested"])
+def test_a_dict_of_parts_may_be_kept_by_name(name):
+    assert failures(planted(name, dict_obs="keep")) == {}
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,30 @@ def test_files_and_modules_that_cannot_be_loaded_are_named(tmp_path):
         make("absent_module:Id-v0")
 
 
+def test_a_function_makes_an_env_with_the_options_given():
+    envs = make(f"{PLANTED}:make_counter", options={"length": 2})
+    envs.reset()
+    assert [envs.step(np.zeros(2, np.int64)).terminated[0] for _ in range(3)] == [False, True, False]
+    with pytest.raises(EnvError, match="pass `--trust`"):
+        make(f"{PLANTED}:make_counter", trust=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("give_nothing", "made a NoneType; expected a gymnasium.Env"), ("give_the_same", "the same env twice")],
+)
+def test_a_function_that_makes_no_new_env_is_refused(name, words):
+    with pytest.raises(EnvError, match=words):
+        make(f"{PLANTED}:{name}")
+
+
+def test_a_file_without_a_name_tells_what_it_has(tmp_path):
+    (tmp_path / "maker.py").write_text("raise RuntimeError('is only read')\ndef make(): ...\ndef _helper(): ...\n")
+    with pytest.raises(EnvError, match="which class") as caught:
+        make(f"{tmp_path}/maker.py")
+    assert caught.value.hint == f"give `{tmp_path}/maker.py:make`"
+
+
 def test_a_file_may_import_its_neighbours_without_leaving_a_trace_on_the_path(tmp_path):
     (tmp_path / "neighbour_of_env.py").write_text("LENGTH = 3\n")
     (tmp_path / "mine.py").write_text(
@@ -97,7 +121,10 @@ def test_a_file_may_import_its_neighbours_without_leaving_a_trace_on_the_path(tm
     assert sys.path == before
 
 
-@pytest.mark.parametrize("env_id", ["cartpole", "CartPole-v1", f"{PLANTED}:Counter", f"{PLANTED}:SameStepVector"])
+FORMS = ["cartpole", "CartPole-v1", f"{PLANTED}:Counter", f"{PLANTED}:SameStepVector", f"{PLANTED}:make_counter"]
+
+
+@pytest.mark.parametrize("env_id", FORMS)
 def test_max_episode_steps_truncates_every_kind(env_id):
     envs = make(env_id, max_episode_steps=3)
     envs.reset()

@@ -1,14 +1,24 @@
+import json
+import re
+
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array
+from tests.envs import planted_envs
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import ArraySpec, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
+from hotloop.core.types import ArraySpec, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions, map_obs
 from hotloop.envs.foreign import BadValueError, require_discrete
-from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite, split_hybrid
+from hotloop.envs.observations import raw_obs_from_data
+from hotloop.envs.spaces import actions_for, first_not_finite, raw_obs_for, split_hybrid
 
 PARTS = spaces.Dict({"image": spaces.Box(0, 255, (2, 1), np.uint8), "place": spaces.Discrete(3, start=-1)})
 RAW = {"image": np.array([[7], [9]], np.uint8), "place": 0}
+
+
+def encoder_for(env_id: str, space: spaces.Space, dict_obs: str = "flatten"):
+    return raw_obs_for(env_id, space, dict_obs).encoder
 
 
 def encode(space: spaces.Space, raw: object, dict_obs: str = "flatten") -> object:
@@ -47,10 +57,13 @@ def test_a_dict_is_joined_in_order_or_kept_by_name():
 
 
 @pytest.mark.parametrize("dict_obs", ["flatten", "keep"])
-def test_a_batch_encodes_like_its_rows(dict_obs):
-    encoder = encoder_for("test", PARTS, dict_obs)
-    rows = [{"image": np.full((2, 1), i, np.uint8), "place": i - 1} for i in range(3)]
-    batch = {"image": np.stack([row["image"] for row in rows]), "place": np.array([-1, 0, 1])}
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_batch_encodes_like_its_rows(dict_obs, nested):
+    space = NESTED if nested else PARTS
+    space.seed(1)
+    encoder = encoder_for("test", space, dict_obs)
+    rows = [space.sample() for _ in range(3)]
+    batch = concatenate(space, rows, create_empty_array(space, 3))
     one, other = encoder.empty(3), encoder.empty(3)
     encoder.write_all(one, batch)
     for index, row in enumerate(rows):
@@ -71,26 +84,90 @@ def test_a_batch_encodes_like_its_rows(dict_obs):
         (PARTS, {"image": RAW["image"]}, "without part `place`"),
         (PARTS, {**RAW, "image": np.zeros(2, np.uint8)}, "with part `image` of shape"),
         (PARTS, np.zeros(3), "without part"),
+        (spaces.MultiDiscrete([3, 2]), np.array([0, 2]), "2 outside 0 .. 1 (choice 1)"),
+        (spaces.MultiDiscrete([3, 2]), np.array([0.0, 1.0]), "whole numbers"),
+        (spaces.Tuple([spaces.Discrete(2), spaces.Discrete(2)]), (1,), "without part `1`"),
     ],
 )
 def test_what_a_space_does_not_allow_is_refused_in_words(space, raw, words):
-    with pytest.raises(BadValueError, match=words.replace("(", r"\(")):
+    with pytest.raises(BadValueError, match=re.escape(words)):
         encode(space, raw)
 
 
+def test_choices_become_one_hot_each_from_its_own_start():
+    dials = spaces.MultiDiscrete([3, 2], start=[0, 5])
+    assert encode(dials, np.array([2, 5])).tolist() == [[0, 0, 1, 1, 0]]
+    table = spaces.MultiDiscrete([[2, 2], [2, 2]])
+    assert encode(table, np.array([[0, 1], [1, 0]])).tolist() == [[1, 0, 0, 1, 0, 1, 1, 0]]
+
+
+def test_bits_become_floats():
+    obs = encode(spaces.MultiBinary(3), np.array([1, 0, 1], np.int8))
+    assert (obs.dtype, obs.tolist()) == (np.float32, [[1, 0, 1]])
+
+
+def test_parts_of_parts_have_dotted_names_and_lie_in_the_order_of_their_space():
+    raw = {
+        "arm": {"grips": np.array([1, 0], np.int8), "joints": (np.array([0.5, 0.25]), np.array([-1.0, 1.0]))},
+        "mode": np.array([1, 2]),
+        "speed": np.float32(7.0),
+    }
+    space = planted_envs.Nested.observation_space
+    assert encode(space, raw).tolist() == [[1, 0, 0.5, 0.25, -1, 1, 0, 1, 0, 0, 1, 7]]
+    kept = {name: part[0].tolist() for name, part in encode(space, raw, "keep").items()}
+    assert kept == {
+        "arm.grips": [1, 0],
+        "arm.joints.0": [0.5, 0.25],
+        "arm.joints.1": [-1, 1],
+        "mode": [0, 1, 0, 0, 1],
+        "speed": [7],
+    }
+
+
+NESTED = spaces.Dict(
+    {
+        "a": spaces.Tuple(
+            [spaces.MultiDiscrete([2, 4], start=[1, -1]), spaces.Dict({"bits": spaces.MultiBinary([2, 2])})]
+        ),
+        "b": spaces.Discrete(3, start=2),
+        "c": spaces.Box(-1, 1, (2, 2)),
+    }
+)
+
+
+def test_joined_parts_are_what_gymnasium_flattens_to():
+    NESTED.seed(3)
+    for _ in range(20):
+        raw = NESTED.sample()
+        np.testing.assert_allclose(encode(NESTED, raw)[0], spaces.flatten(NESTED, raw))
+
+
 @pytest.mark.parametrize(
-    ("space", "wrapper"),
+    "space",
     [
-        (spaces.Tuple([spaces.Discrete(2)]), "FlattenObservation"),
-        (spaces.MultiBinary(3), "FlattenObservation"),
-        (spaces.Text(3), "TransformObservation"),
-        (spaces.Dict({"inner": spaces.Dict({"x": spaces.Discrete(2)})}), "FlattenObservation"),
+        spaces.Text(3),
+        spaces.Sequence(spaces.Discrete(2)),
+        spaces.Graph(spaces.Box(0, 1, (2,)), None),
+        spaces.Dict({"inner": spaces.Tuple([spaces.Discrete(2), spaces.Text(2)])}),
     ],
 )
-def test_other_observation_spaces_are_refused_with_the_wrapper_that_helps(space, wrapper):
+def test_other_observation_spaces_are_refused_with_the_wrapper_that_helps(space):
     with pytest.raises(EnvError, match="of `mine` is") as caught:
         encoder_for("mine", space)
-    assert wrapper in caught.value.hint
+    assert "TransformObservation" in caught.value.hint
+    assert ("part `inner.1`" in caught.value.message) == isinstance(space, spaces.Dict)
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (spaces.Dict({}), "has no parts"),
+        (spaces.Dict({"a.b": spaces.Discrete(2), "a": spaces.Dict({"b": spaces.Discrete(2)})}), "two parts"),
+    ],
+)
+def test_parts_without_a_name_of_their_own_are_refused(space, words):
+    with pytest.raises(EnvError, match=words):
+        encoder_for("mine", space)
 
 
 def test_actions_are_counted_from_the_spaces_start():
@@ -149,7 +226,42 @@ def test_a_dict_with_an_image_is_joined_only_where_that_is_asked_for():
     assert encoder_for("test", vectors, "auto").spec == ArraySpec((5,))
     for image in (spaces.Box(0, 255, (84, 84, 3), np.uint8), spaces.Box(0, 255, (84, 84), np.uint8)):
         mixed = spaces.Dict({"camera": image, "speed": spaces.Box(0, 1, (2,))})
-        with pytest.raises(EnvError, match=r"part `camera` .* is an image of shape \(84, 84") as caught:
-            encoder_for("test", mixed, "auto")
-        assert "--env.dict-obs flatten" in caught.value.hint
+        kept = encoder_for("test", mixed, "auto").spec
+        assert kept == {"camera": ArraySpec(image.shape, np.dtype(np.uint8)), "speed": ArraySpec((2,))}
         assert encoder_for("test", mixed, "flatten").spec.size == np.prod(image.shape) + 2
+
+
+def test_a_stack_of_colour_images_is_refused_among_other_parts():
+    film = spaces.Dict({"film": spaces.Box(0, 255, (4, 84, 84, 3), np.uint8), "speed": spaces.Box(0, 1, (2,))})
+    with pytest.raises(EnvError, match=r"part `film` .* has shape \(4, 84, 84, 3\)") as caught:
+        encoder_for("test", film, "auto")
+    assert "--env.dict-obs flatten" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["FromOne", "Dials", "Pair", "Nested", "Cameras", "Parts"])
+@pytest.mark.parametrize("dict_obs", ["auto", "keep"])
+def test_raw_observations_are_told_from_encoded_ones_also_after_a_checkpoint(kind, dict_obs):
+    space = getattr(planted_envs, kind).observation_space
+    made = raw_obs_for("test", space, dict_obs)
+    raw_obs = raw_obs_from_data(json.loads(json.dumps(made.as_data())), made.encoder.spec)
+    space.seed(2)
+    rows = [space.sample() for _ in range(5)]
+    batch, single = raw_obs.encode(concatenate(space, rows, create_empty_array(space, 5)))
+    assert not single
+    for index, raw in enumerate(rows):
+        assert raw_obs.is_raw(raw)
+        one, single = raw_obs.encode(raw)
+        assert single
+        np.testing.assert_equal(map_obs(lambda part: part[0], one), map_obs(lambda part, i=index: part[i], batch))
+        assert not raw_obs.is_raw(map_obs(lambda part: part[0], one))
+    assert not raw_obs.is_raw(batch)
+
+
+def test_parts_that_do_not_make_up_the_observation_are_refused():
+    made = raw_obs_for("test", NESTED).as_data()
+    spec = encoder_for("test", NESTED).spec
+    for part in ({"counts": [2, 4, 1]}, {"shape": [-1]}, {"path": [[1]]}, {"shape": [2.0]}, {"first": []}):
+        with pytest.raises(ValueError, match="part|observation"):
+            raw_obs_from_data({**made, "parts": [made["parts"][0] | part, *made["parts"][1:]]}, spec)
+    with pytest.raises(ValueError, match="do not make up"):
+        raw_obs_from_data({**made, "parts": made["parts"][1:]}, spec)

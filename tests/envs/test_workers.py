@@ -75,6 +75,8 @@ def require_equal_steps(first: EnvStep, second: EnvStep) -> None:
 CASES = [
     ("CartPole-v1", 5, 2, {"max_episode_steps": 17}),
     (f"{PLANTED}:Parts", 3, 2, {"dict_obs": "keep"}),
+    (f"{PLANTED}:Nested", 3, 2, {"wrappers": ("ClipReward(0.25, 0.5)", "FrameStackObservation(2)")}),
+    (f"{PLANTED}:make_counter", 3, 2, {"max_episode_steps": 4}),
     (f"{PLANTED}:MaskInInfo", 3, 1, {}),
     (f"{WORKER_ENVS}:KeepsActions", 2, 1, {}),
     ("tests.envs.registers_itself:Steady-v0", 2, 1, {}),

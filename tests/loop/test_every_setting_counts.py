@@ -107,6 +107,7 @@ CHANGES: Changes = {
     "env.max_episode_steps": (20, {}),
     "env.batched": (True, {}),
     "env.options": ({"sutton_barto_reward": True}, {}),
+    "env.wrappers": (["ClipReward(0, 0.5)"], {"env": {"id": "CartPole-v1"}}),
     "network.torso": ("cnn", {}),
     "network.image_layout": ("channels-first", BOARD),
     "network.hidden": ([9], {}),

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import QNetwork, build_q_network, mlp_layout, num_features, observation_words
-from hotloop.nets.modules import CNN, MLP, as_vector
+from hotloop.nets.modules import CNN, MLP, JoinedTorso, as_vector
 from hotloop.nets.settings import NetworkSettings
 
 VECTOR = ArraySpec((3,))
@@ -199,12 +199,72 @@ def test_both_layouts_of_the_same_image_give_the_same_values():
     assert_close(one(last), other(last.permute(0, 3, 1, 2)))
 
 
+CAMERAS = {
+    "camera": ArraySpec((8, 8, 3)),
+    "eye.0": ArraySpec((12, 9), np.dtype(np.uint8)),  # in grey
+    "speed": ArraySpec((2,)),
+    "bits": ArraySpec((4,)),
+}
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_an_image_among_the_parts_of_a_dict_has_convolutions_joined_with_the_rest(noisy):
+    network, obs = made(CAMERAS, hidden=(8,), noisy=noisy), obs_of(CAMERAS, 3)
+    assert isinstance(network.torso, JoinedTorso)
+    assert network.torso.names == ["camera", "eye.0"]
+    assert [image.convolutions[0].in_channels for image in network.torso.images] == [3, 1]
+    features = [network.torso.images[0](obs["camera"]), network.torso.images[1](obs["eye.0"][..., None])]
+    joined = torch.cat([*features, obs["bits"], obs["speed"]], dim=-1)  # the others in the order of their names
+    assert_close(network(obs), network.head(network.torso.mlp(joined)))
+    network(obs).square().sum().backward()
+    assert all(parameter.grad is not None for parameter in network.parameters())
+    assert_close(network(obs), network(dict(reversed(obs.items()))))
+    assert mlp_layout(NetworkSettings(), CAMERAS, 4) is None
+
+
 def test_an_image_among_the_parts_of_a_dict_is_flattened_only_where_that_is_asked_for():
-    parts = {"camera": ArraySpec((8, 8, 3)), "speed": ArraySpec((2,))}
-    with pytest.raises(SettingsError, match="part `camera`") as caught:
-        made(parts)
+    assert isinstance(made(CAMERAS, torso="mlp").torso, MLP)
+    assert made(CAMERAS, torso="mlp").torso.layers[0].in_features == num_features(CAMERAS)
+    alone = {"camera": CAMERAS["camera"]}
+    assert made(alone)(obs_of(alone, 3)).shape == (3, 4)
+    film = {"film": ArraySpec((4, 8, 8, 3))}
+    with pytest.raises(SettingsError, match="part `film`") as caught:
+        made(film)
     assert "--network.torso mlp" in caught.value.hint
-    assert made(parts, torso="mlp")(obs_of(parts, 3)).shape == (3, 4)
+
+
+def test_the_network_of_nature_has_the_layers_of_the_paper():
+    network = made(ArraySpec((4, 84, 84), np.dtype(np.uint8)), torso="nature_cnn", hidden=(), num_actions=6)
+    shapes = [tuple(parameter.shape) for parameter in network.parameters() if parameter.dim() > 1]
+    assert shapes == [(32, 4, 8, 8), (64, 32, 4, 4), (64, 64, 3, 3), (512, 3136), (6, 512)]
+    assert [convolution.stride for convolution in network.torso.convolutions] == [(4, 4), (2, 2), (1, 1)]
+    assert sum(parameter.numel() for parameter in network.parameters()) == 1_687_206
+    more = made(ArraySpec((36, 36, 1)), torso="nature_cnn", hidden=(7,))
+    assert [layer.out_features for layer in more.torso.mlp.layers] == [512, 7]
+    assert more(torch.zeros(2, 36, 36, 1)).shape == (2, 4)
+
+
+def test_images_in_a_dict_may_have_the_convolutions_of_nature():
+    parts = {"camera": ArraySpec((40, 48, 3), np.dtype(np.uint8)), "speed": ArraySpec((2,))}
+    torso = made(parts, torso="nature_cnn", hidden=(8,)).torso
+    assert torso.images[0].num_out == 512
+    assert torso.mlp.layers[0].in_features == 514
+
+
+@pytest.mark.parametrize("shape", [(35, 84, 3), (3, 84, 35), (10, 10, 1)])
+def test_images_too_small_for_nature_are_refused(shape):
+    with pytest.raises(SettingsError, match="needs images of 36 x 36 pixels or more; these are") as caught:
+        made(ArraySpec(shape), torso="nature_cnn")
+    assert "--network.torso cnn" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("torso", "words"), [("cnnn", "did you mean `cnn`"), ("net.py", "`net.py:Class` names a class"), ("rnn", "")]
+)
+def test_an_unknown_torso_is_refused_with_those_there_are(torso, words):
+    with pytest.raises(SettingsError, match="expected one of `auto`, .*, or `path/to/file.py:Class`") as caught:
+        NetworkSettings(torso=torso)
+    assert words in caught.value.hint
 
 
 def test_what_is_flattened_is_said():
@@ -213,3 +273,11 @@ def test_what_is_flattened_is_said():
     )
     assert observation_words(NetworkSettings(), VECTOR) == ""
     assert observation_words(NetworkSettings(torso="branch_attention"), DICT) == ""
+    assert observation_words(NetworkSettings(), DICT) == ""
+
+
+def test_what_is_read_as_an_image_is_said_part_by_part():
+    assert observation_words(NetworkSettings(), CAMERAS) == (
+        "`camera` of 8 x 8 x 3 are images of 8 x 8 with 3 channels, which come last; "
+        "`eye.0` of 12 x 9 are images in grey; the other parts are 6 numbers"
+    )

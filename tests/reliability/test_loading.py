@@ -73,6 +73,11 @@ def env_in_a_file_that_trusts_itself(run: Path, marker: Path) -> None:
     change_settings(run, trust=True)
 
 
+def torso_in_a_file(run: Path, marker: Path) -> None:
+    (run / "hostile.py").write_text(HOSTILE_CODE.format(marker=str(marker)))
+    change_settings(run, network__torso=f"{run}/hostile.py:Env")
+
+
 def env_in_a_module(run: Path, marker: Path) -> None:
     (run / "hostile_module.py").write_text(HOSTILE_CODE.format(marker=str(marker)))
     change_settings(run, env__id="hostile_module:Env-v0")
@@ -106,6 +111,7 @@ def run_directory_elsewhere(run: Path, marker: Path) -> None:
 HOSTILE: list[Callable[[Path, Path], None]] = [
     env_in_a_file,
     env_in_a_file_that_trusts_itself,
+    torso_in_a_file,
     env_in_a_module,
     env_with_an_entry_point,
     pickle_as_weights,
@@ -156,6 +162,8 @@ def test_loading_a_hostile_run_executes_nothing_and_answers_with_a_sentence(fold
         assert verbs["load"] == "done"  # weights are data: acting needs no env
         for verb in ("resume", "evaluate", "hotloop evaluate", "hotloop watch"):
             assert "--trust" in verbs[verb], verbs
+    for verb in ("load", "resume", "evaluate", "hotloop evaluate", "hotloop watch"):
+        assert "--trust" in answer["hostile"]["torso_in_a_file"][verb], answer["hostile"]["torso_in_a_file"]
     for name in ("pickle_as_weights", "pickle_as_replay", "pickle_as_values"):
         assert answer["hostile"][name]["resume"].startswith("refused"), answer["hostile"][name]
     said = {f"{verb} {name}": text for name, verbs in answer["hostile"].items() for verb, text in verbs.items()}

@@ -17,7 +17,7 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters, Schedule
 from hotloop.core.types import Array, Batch, Obs, ObsSpec, UpdateStats
 from hotloop.core.values import exact_fraction
-from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
+from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_torso
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.lanes.spec import Lane
 from hotloop.nets.branches import BranchLayout, branch_layout
@@ -69,6 +69,8 @@ class DQNLearner:
 
     def _lane_job(self, layout: MLPLayout | BranchLayout | None) -> LaneJob:
         settings = self.settings
+        planned = int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step))
+        untraceable = TOPOLOGY_UNTRACEABLE if settings.network.torso == "topology" else ""
         return LaneJob(
             objective=QObjective(q_spec(settings)),
             layout=layout,
@@ -77,8 +79,8 @@ class DQNLearner:
             seed=derive_seed(settings.seed, "noise"),
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
-            planned_updates=int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step)),
-            untraceable=TOPOLOGY_UNTRACEABLE if settings.network.torso == "topology" else "",
+            planned_updates=planned,
+            untraceable=untraceable or untraceable_torso(self.network, planned),
         )
 
     def start_from(self, network: nn.Module) -> None:

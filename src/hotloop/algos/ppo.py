@@ -22,7 +22,7 @@ from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, EnvObs, GraphRollout, Obs, Rollout, RolloutRow, UpdateStats
-from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
+from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_torso
 from hotloop.lanes.graph_objective import GraphObjective
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.objective import ONLINE, Network
@@ -120,6 +120,7 @@ class PPOLearner:
             layout = actor_critic_layout(settings.network, obs_spec)
         self.objective = policy_objective(settings, self.actions)
         self.measures = self.objective.measures
+        planned = settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout
         job = LaneJob(
             objective=self.objective,
             layout=layout,
@@ -127,8 +128,8 @@ class PPOLearner:
             device=settings.device,
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
-            planned_updates=settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout,
-            untraceable=GRAPHS_UNTRACEABLE if self._of_graphs else "",
+            planned_updates=planned,
+            untraceable=GRAPHS_UNTRACEABLE if self._of_graphs else untraceable_torso(self.network, planned),
         )
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane: Any = build_lane(self.choice, job, self.network)

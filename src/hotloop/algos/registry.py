@@ -51,8 +51,8 @@ def preset(name: str, **overrides: Any) -> RunSettings:
 def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     """A preset or TOML file with overrides: `["--seed", "3", "--env.num-envs", "8"]`.
 
-    An env in a file or module is code. Whoever names it on the command line wants it run; one that a TOML file names
-    must be allowed with `--trust`.
+    An env in a file or module is code, and so is a torso in a file. Whoever names it on the command line wants it run;
+    one that a TOML file names must be allowed with `--trust`.
     """
     tree = settings_tree(name)
     cls = class_of(tree)
@@ -60,8 +60,9 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     overrides = parse_overrides(words, cls)
     settings = build(cls, merge(tree, overrides), source="the command line")
     require_class(settings.env.id)
-    if "id" not in overrides.get("env", {}) and not settings.trust:
-        refuse_untrusted(settings.env.id)
+    for table, key, code in (("env", "id", settings.env.id), ("network", "torso", settings.network.torso)):
+        if key not in overrides.get(table, {}) and not settings.trust:
+            refuse_untrusted(code)
     return with_whole_path(settings)
 
 

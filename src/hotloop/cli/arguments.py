@@ -52,6 +52,17 @@ def require_above_zero(arguments: argparse.Namespace, *names: str, hint: str = "
             raise SettingsError(f"`--{name.replace('_', '-')}` is {value}, expected above 0", hint)
 
 
+def env_overrides(verb: str, words: Sequence[str]) -> dict[str, Any]:
+    """What is left of a command line may change the env, and nothing else."""
+    from hotloop.algos.dqn_settings import DQNSettings
+    from hotloop.core.overrides import parse_overrides
+
+    for word in words:
+        if word.startswith("--") and not word.startswith("--env."):
+            raise SettingsError(f"`{word}` is no option of `{verb}`", f"`hotloop {verb} --help` lists them")
+    return parse_overrides(words, DQNSettings).get("env", {})
+
+
 def print_json(data: Any) -> None:
     """Control characters in it are escaped, as JSON asks for."""
     print_line(json.dumps(data, indent=2))

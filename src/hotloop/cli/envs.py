@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from argparse import Namespace
+from typing import Any
 
-from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.cli.arguments import VerbParser, env_overrides, print_json
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line
 
@@ -14,19 +15,22 @@ def run(words: list[str]) -> int:
     parser = VerbParser(
         "envs",
         "List the environments that can be trained on, or check one against the contract.\n"
-        "An id is one of ours (cartpole), a Gymnasium id (CartPole-v1), module:Id-v0, or path/to/file.py:Class.",
+        "An id is one of ours (cartpole), a Gymnasium id (CartPole-v1), module:Id-v0, or path/to/file.py:Class.\n"
+        "Settings of the env can be given: `--env.wrappers 'FrameStackObservation(4)'`.",
         "hotloop envs check my_env.py:MyEnv",
+        usage="hotloop envs [list | check ID] [--env-steps N] [--env.any.setting VALUE ...] [--json]",
     )
     parser.add_argument("action", nargs="?", choices=["list", "check"], default="list")
     parser.add_argument("id", nargs="?", help="the env to check")
     parser.add_argument("--num-envs", type=int, default=3, help="how many copies to check together (default 3)")
     parser.add_argument("--env-steps", type=int, default=1_000, help="how many env steps to play (default 1000)")
-    arguments = parser.parse_args(words)
+    arguments, overrides = parser.parse_known_args(words)
+    env = env_overrides("envs", overrides)
     if arguments.action == "list":
         return _list(arguments.json)
     if arguments.id is None:
         raise SettingsError("`hotloop envs check` needs an env id", "for example `hotloop envs check CartPole-v1`")
-    return _check(arguments)
+    return _check(arguments, env)
 
 
 def _list(as_json: bool) -> int:
@@ -41,14 +45,15 @@ def _list(as_json: bool) -> int:
     return 0
 
 
-def _check(arguments: Namespace) -> int:
+def _check(arguments: Namespace, env: dict[str, Any]) -> int:
     import numpy as np
 
+    from hotloop.core.settings import build
     from hotloop.envs.contract import check_env
     from hotloop.envs.registry import make_envs
     from hotloop.envs.settings import EnvSettings
 
-    settings = EnvSettings(id=arguments.id, num_envs=arguments.num_envs)
+    settings = build(EnvSettings, {"id": arguments.id, "num_envs": arguments.num_envs} | env)
     make_envs(settings, 1, np.zeros(1, np.uint64)).close()  # one that cannot be made is one sentence, not a table
     results = check_env(settings, env_steps=arguments.env_steps)
     if arguments.json:

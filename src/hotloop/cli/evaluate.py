@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from hotloop.cli.arguments import VerbParser, print_json
-from hotloop.core.errors import SettingsError
+from hotloop.cli.arguments import VerbParser, env_overrides, print_json
 
 
 def run(words: list[str]) -> int:
@@ -33,21 +30,10 @@ def run(words: list[str]) -> int:
         seed=arguments.seed,
         trust=arguments.trust,
         policy=arguments.policy,
-        env=_env_overrides(overrides),
+        env=env_overrides("evaluate", overrides),
     )
     if arguments.json:
         print_json(evaluation)
     else:
         print_evaluation(evaluation)
     return 0
-
-
-def _env_overrides(words: list[str]) -> dict[str, Any]:
-    """What is left of the command line may change the env, and nothing else."""
-    from hotloop.algos.dqn_settings import DQNSettings
-    from hotloop.core.overrides import parse_overrides
-
-    for word in words:
-        if word.startswith("--") and not word.startswith("--env."):
-            raise SettingsError(f"`{word}` is no option of `evaluate`", "`hotloop evaluate --help` lists them")
-    return parse_overrides(words, DQNSettings).get("env", {})

@@ -24,6 +24,7 @@ Files:
     terminal.py       Text on its way to a reader: what a name or a message brings along is shown, not obeyed
     timer.py          Where the time goes: named phases of a loop, each nanosecond charged exactly once
     types.py          The nouns that every part shares
+    user_files.py     Code in a file of the user's own, named `path/to/file.py:Name`: an env, or the torso of a network
     values.py         Single values of settings: the kinds there are, how each is read, and how it is called towards
                       users
 """

@@ -18,6 +18,8 @@ EnvObs = Obs | Graphs
 ObsT = TypeVar("ObsT", bound=EnvObs)
 """What the envs of a run give: of one kind, `Obs` or `Graphs`."""
 Seen = TypeVar("Seen", bound=EnvObs, contravariant=True)
+LARGEST_TABLE_OF_BYTES = 8
+"""Rows or columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ class ArraySpec:
     @property
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def is_image(self) -> bool:
+        """As a part of a dict: three dimensions, or bytes in two, larger than a table is: an image in grey."""
+        grey = len(self.shape) == 2 and self.dtype == np.uint8 and min(self.shape) > LARGEST_TABLE_OF_BYTES
+        return grey or len(self.shape) == 3
 
 
 ObsSpec = ArraySpec | dict[str, ArraySpec]

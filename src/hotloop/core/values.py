@@ -230,6 +230,8 @@ ELSEWHERE = _joined(
     _same("env.id", "env", "env_id", "env_name", "environment", "gym_id"),
     _same("env.num_envs", "num_envs", "n_envs", "nenvs", "num_env"),
     _same("env.workers", "num_workers", "n_workers", "num_cpu", "n_cpu"),
+    _same("env.wrappers", "wrapper_class", "wrappers", "env_wrapper", note="`--env.wrappers 'ClipReward(-1, 1)'`"),
+    _same("env.wrappers", "frame_stack", "n_stack", note="`--env.wrappers 'FrameStackObservation(4)'`"),
     _same("env.options", "env_kwargs", note="one by one: `--env.options.NAME VALUE`"),
     _same(
         "network.hidden",

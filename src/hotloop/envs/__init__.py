@@ -15,12 +15,16 @@ Files:
     gymnasium_envs.py    Single Gymnasium envs stepped side by side, each answer checked as it is copied
     gymnasium_make.py    Making Gymnasium envs, single or vectorised, with errors that say what to install or change
     gymnasium_vector.py  A Gymnasium VectorEnv as ours, whichever of the three ways it resets
+    observations.py      Observations of any shape as arrays we own: the parts of a space in a flat list, and
+                         encoders that write them
     registry.py          From an id to envs
     settings.py          Which environment, how many of it, and how its observations are handed on
     sfc/                 Service chains placed in networks of data centres
     snake/               Snake, batched
-    spaces.py            Gymnasium spaces as ours: specs, and encoders that write foreign observations into arrays
-                         we own
-    user_files.py        Loading an env class from a file of the user's own: `path/to/file.py:Class`
+    spaces.py            Gymnasium spaces as ours: the parts of observations, and actions
+    user_files.py        Envs in a file of the user's own: `path/to/file.py:Class`, or `path/to/file.py:function` that
+                         makes one
     workers/             Environments in processes of their own
+    wrappers.py          Gymnasium's wrappers by name: `FrameStackObservation(stack_size=4)`, read as a name and
+                         literals, never evaluated
 """

@@ -24,7 +24,7 @@ from hotloop.envs.foreign import (
     complain_about_step,
     unpack_reset,
 )
-from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite, split_hybrid
+from hotloop.envs.spaces import actions_for, first_not_finite, raw_obs_for, split_hybrid
 
 Restart = tuple[int, Any, dict[str, Any]]  # env index, its first observation as [1, ...], its info
 
@@ -44,7 +44,8 @@ class GymnasiumEnvs:
         self.final_infos: dict[int, dict[str, Any]] = {}
         """By env, what was said beside the end of its episode, where the last step ended one."""
         self._own_process = self._witness.process.own
-        self._encoder = encoder_for(env_id, envs[0].observation_space, dict_obs)
+        self.raw_obs = raw_obs_for(env_id, envs[0].observation_space, dict_obs)
+        self._encoder = self.raw_obs.encoder
         self.obs_spec = self._encoder.spec
         self.action_spec, self._first_action = actions_for(env_id, envs[0].action_space)
         self._counts_differently = bool(np.any(self._first_action))

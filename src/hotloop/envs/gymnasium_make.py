@@ -15,11 +15,13 @@ from gymnasium.vector import VectorEnv
 
 from hotloop.core.errors import EnvError, MissingExtraError
 from hotloop.core.types import Array, VecEnv
+from hotloop.core.user_files import is_file
 from hotloop.envs.foreign import HINT, close_all, env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_vector import GymnasiumVector
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.user_files import load_class
+from hotloop.envs.user_files import load_maker
+from hotloop.envs.wrappers import wrap
 
 OPTIONS_HINT = "check `options` and `max_episode_steps` against the arguments of its constructor"
 
@@ -27,46 +29,64 @@ OPTIONS_HINT = "check `options` and `max_episode_steps` against the arguments of
 def make_from_id(settings: EnvSettings, gymnasium_id: str, num_envs: int, seeds: Array) -> VecEnv:
     if settings.workers:
         return _make_pool(settings, num_envs, seeds)
-    options: dict[str, Any] = dict(settings.options)
-    if settings.max_episode_steps:
-        options["max_episode_steps"] = settings.max_episode_steps
     if settings.batched:
+        options: dict[str, Any] = dict(settings.options)
+        if settings.max_episode_steps:
+            options["max_episode_steps"] = settings.max_episode_steps
         return _adapt_vector(settings, seeds, lambda: _make_vector(gymnasium_id, num_envs, options))
-    make = lambda: gymnasium.make(gymnasium_id, disable_env_checker=True, **options)  # noqa: E731
-    return _adapt_single(settings, num_envs, seeds, make)
+    return _adapt_single(settings, num_envs, seeds)
 
 
 def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
     if settings.workers:
         return _make_pool(settings, num_envs, seeds)
-    kind: Any = load_class(settings.id)
+    kind: Any = load_maker(settings.id)
+    if not isinstance(kind, type) or issubclass(kind, gymnasium.Env):
+        if settings.batched:
+            raise EnvError(f"`{settings.id}` steps one env at a time", "leave `batched` out, or derive from VectorEnv")
+        return _adapt_single(settings, num_envs, seeds)
+    if not issubclass(kind, VectorEnv):
+        raise EnvError(f"`{settings.id}` is no gymnasium.Env and no gymnasium.vector.VectorEnv", "derive it from one")
+    if settings.wrappers:
+        raise EnvError(f"`{settings.id}` steps all its envs at once; `env.wrappers` wrap single ones", "leave them out")
     options: dict[str, Any] = dict(settings.options)
+    if settings.max_episode_steps:
+        options["max_episode_steps"] = settings.max_episode_steps
+    return _adapt_vector(settings, seeds, lambda: kind(num_envs=num_envs, **options))
+
+
+def make_single(settings: EnvSettings, **options: Any) -> gymnasium.Env:
+    """One env as its constructor or maker gives it, limited and wrapped as the settings say; its module is imported.
+
+    `options` stand beside those of the settings.
+    """
+    options = {**settings.options, **options}
     limit = settings.max_episode_steps
-    if issubclass(kind, VectorEnv):
+    if not is_file(settings.id):
         if limit:
             options["max_episode_steps"] = limit
-        return _adapt_vector(settings, seeds, lambda: kind(num_envs=num_envs, **options))
-    if not issubclass(kind, gymnasium.Env):
-        raise EnvError(f"`{settings.id}` is no gymnasium.Env and no gymnasium.vector.VectorEnv", "derive it from one")
-    if settings.batched:
-        raise EnvError(f"`{settings.id}` steps one env at a time", "leave `batched` out, or derive it from VectorEnv")
-    wrap = (lambda env: gymnasium.wrappers.TimeLimit(env, limit)) if limit else (lambda env: env)
-    return _adapt_single(settings, num_envs, seeds, lambda: wrap(kind(**options)))
+        env = gymnasium.make(settings.id.rpartition(":")[2], disable_env_checker=True, **options)
+    else:
+        env = load_maker(settings.id)(**options)
+        if not isinstance(env, gymnasium.Env):
+            raise EnvError(
+                f"`{settings.id}` made a {type(env).__name__}; expected a gymnasium.Env",
+                "a function makes one env at a time and returns it; many at once are a class derived from VectorEnv",
+            )
+        env = gymnasium.wrappers.TimeLimit(env, limit) if limit else env
+    return wrap(env, settings.id, settings.wrappers)
 
 
-def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factory: Callable[[], Any]) -> VecEnv:
-    """Envs that a function of the user's makes, one at each call; `settings.id` names it in errors."""
-    made: list[gymnasium.Env] = []
+def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factory: Callable[..., Any]) -> VecEnv:
+    """Envs that a function or class of the user's makes, one at each call; `settings.id` names it in errors."""
 
     def make() -> gymnasium.Env:
-        env = factory()
+        env = factory(**settings.options)
         if not isinstance(env, gymnasium.Env):
             raise EnvError(f"`{settings.id}` made a {type(env).__name__}; expected a gymnasium.Env", "mend the factory")
-        if any(env is other for other in made):
-            raise EnvError(f"`{settings.id}` returned the same env twice", "make a new one at every call")
-        made.append(env)
         limit = settings.max_episode_steps
-        return gymnasium.wrappers.TimeLimit(env, limit) if limit else env
+        env = gymnasium.wrappers.TimeLimit(env, limit) if limit else env
+        return wrap(env, settings.id, settings.wrappers)
 
     hint = "`gymnasium.utils.env_checker.check_env` looks at the whole of an env"
     return _adapt_single(settings, num_envs, seeds, make, hint)
@@ -98,13 +118,15 @@ def _make_pool(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
 
 
 def _adapt_single(
-    settings: EnvSettings, num_envs: int, seeds: Array, make: Callable[[], Any], hint: str = ""
+    settings: EnvSettings, num_envs: int, seeds: Array, make: Callable[[], Any] | None = None, hint: str = ""
 ) -> VecEnv:
     envs: list[gymnasium.Env] = []
     try:
         with _made(settings.id):
             for _ in range(num_envs):
-                envs.append(make())
+                envs.append(make_single(settings) if make is None else make())
+            if len({id(env.unwrapped) for env in envs}) < num_envs:
+                raise EnvError(f"`{settings.id}` gave the same env twice", "make a new one at every call")
             return GymnasiumEnvs(settings.id, envs, seeds, settings.dict_obs, hint)
     except BaseException:
         close_all(settings.id, envs)

@@ -19,7 +19,7 @@ from hotloop.core.graph_kernels import count_not_finite
 from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
 from hotloop.envs.foreign import MASK_KEY, BadValueError, Witness, checked_mask, close_all, unpack_reset
 from hotloop.envs.gymnasium_envs import gymnasium_seeds
-from hotloop.envs.spaces import actions_for, encoder_for, first_not_finite
+from hotloop.envs.spaces import actions_for, first_not_finite, raw_obs_for
 
 
 class GymnasiumVector:
@@ -31,7 +31,8 @@ class GymnasiumVector:
         self._witness = Witness(env_id)
         self._own_process = self._witness.process.own
         self._mode = autoreset_mode(env_id, envs)
-        self._encoder = encoder_for(env_id, envs.single_observation_space, dict_obs)
+        self.raw_obs = raw_obs_for(env_id, envs.single_observation_space, dict_obs)
+        self._encoder = self.raw_obs.encoder
         self.obs_spec = self._encoder.spec
         self.action_spec, self._first_action = actions_for(env_id, envs.single_action_space)
         if isinstance(self.action_spec, HybridActions):
@@ -190,11 +191,13 @@ def autoreset_mode(env_id: str, envs: VectorEnv) -> AutoresetMode:
 
 
 def _row(final_obs: Any, index: int) -> Any:
-    """Env `index` of `info["final_obs"]`: an array of objects, a batch, or a dict of batches."""
+    """Env `index` of `info["final_obs"]`: an array of objects, a batch, or dicts and tuples of batches."""
     if final_obs is None:
         raise BadValueError("nowhere: a SAME_STEP env must put it into `info`")
     if isinstance(final_obs, dict):
-        return {name: part[index] for name, part in final_obs.items()}
+        return {name: _row(part, index) for name, part in final_obs.items()}
+    if isinstance(final_obs, tuple):
+        return tuple(_row(part, index) for part in final_obs)
     return final_obs[index]
 
 

@@ -9,7 +9,6 @@ import dataclasses
 import difflib
 import importlib
 import inspect
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,8 @@ from hotloop.core.types import (
     Policy,
     VecEnv,
 )
+from hotloop.core.user_files import is_file as is_file
+from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import require_class
@@ -47,7 +48,8 @@ NATIVE: dict[str, str] = {
 def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = True) -> VecEnv:
     """`num_envs` envs of `settings.id`, env i seeded with `seeds[i]` (uint64).
 
-    Without `trust`, ids that import code of the user's (`module:Id-v0`, `file.py:Class`) are refused.
+    Without `trust`, ids that import code of the user's (`module:Id-v0`, `file.py:Class`, `file.py:function`) are
+    refused.
     """
     env_id = settings.id
     if not trust:
@@ -74,21 +76,17 @@ def needs_trust(env_id: str) -> bool:
 
 
 def refuse_untrusted(env_id: str) -> None:
+    """Of an env's id, or of a network's torso."""
     if needs_trust(env_id):
         raise EnvError(f"`{env_id}` runs code from outside hotloop", "pass `--trust` if you know where it comes from")
 
 
-def is_file(env_id: str) -> bool:
-    return env_id.rpartition(":")[0].endswith(".py")
-
-
 def with_whole_path(settings: Any) -> Any:
-    """Settings of a run in which an env's file is found again from any folder, and is the same however it was typed."""
-    if not is_file(settings.env.id):
-        return settings
-    path, _, name = settings.env.id.rpartition(":")
-    env = dataclasses.replace(settings.env, id=f"{Path(path).expanduser().resolve()}:{name}")
-    return dataclasses.replace(settings, env=env)
+    """Settings of a run in which files of the user's are found again from any folder, and are the same however they
+    were typed."""
+    env = dataclasses.replace(settings.env, id=whole_path(settings.env.id))
+    network = dataclasses.replace(settings.network, torso=whole_path(settings.network.torso))
+    return dataclasses.replace(settings, env=env, network=network)
 
 
 def episode_limit(settings: EnvSettings) -> int:
@@ -112,6 +110,11 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
         raise SettingsError(
             f"`env.workers` is set, but `{settings.id}` steps all its envs at once in this process",
             "leave `workers` out: it would only be slower",
+        )
+    if settings.wrappers:
+        raise SettingsError(
+            f"`env.wrappers` is set, but `{settings.id}` steps all its envs at once",
+            "leave `wrappers` out: they wrap single envs of Gymnasium's",
         )
     module, _, name = NATIVE[settings.id].partition(":")
     kind = getattr(importlib.import_module(module), name)

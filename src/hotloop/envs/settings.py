@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from hotloop.core.errors import SettingsError
+from hotloop.envs.wrappers import parse_wrapper
 
 DictObs = Literal["auto", "flatten", "keep"]
 Option = str | int | float | bool
@@ -16,7 +17,7 @@ MOST_ENVS = 1_000_000
 class EnvSettings:
     id: str = "cartpole"
     """Environment: a native name (`cartpole`), a Gymnasium id (`CartPole-v1`), `module:Id-v0` (imports the module
-    first) or `path/to/file.py:Class` (a class of your own)."""
+    first), `path/to/file.py:Class` (a class of your own) or `path/to/file.py:function` (which makes one env)."""
 
     num_envs: int = 1
     """Environments stepped together, 1 to a million."""
@@ -25,8 +26,8 @@ class EnvSettings:
     """Truncate an episode after so many of its own steps; 0 keeps the environment's own limit."""
 
     dict_obs: DictObs = "auto"
-    """Dict observations: `flatten` joins the parts into one vector, `keep` hands them on by name; `auto` joins vectors
-    and tables, and refuses a Dict with an image in it."""
+    """Dict and Tuple observations: `flatten` joins all parts into one vector, `keep` hands them on by name (`a.b` and
+    `a.0` where they are nested); `auto` joins vectors and tables, and keeps the names where one part is an image."""
 
     batched: bool = False
     """Use the Gymnasium id's own vectorised implementation instead of stepping `num_envs` single ones."""
@@ -43,6 +44,10 @@ class EnvSettings:
     options: dict[str, Option] = field(default_factory=dict)
     """Keyword arguments for the environment's constructor, e.g. `is_slippery = false`."""
 
+    wrappers: tuple[str, ...] = ()
+    """Gymnasium's wrappers around every single env, the first one innermost, by name with plain values as arguments,
+    e.g. `FrameStackObservation(stack_size=4)`."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id.strip():
             raise SettingsError(f"`env.id` is {self.id!r}; expected the name of an env", "`hotloop envs` lists them")
@@ -57,6 +62,10 @@ class EnvSettings:
         if not isinstance(self.batched, bool):
             raise SettingsError(f"`env.batched` is {self.batched!r}; expected true or false", "choose one of the two")
         self._require_workers()
+        for wrapper in self.wrappers:
+            parse_wrapper(wrapper)
+        if self.wrappers and self.batched:
+            raise SettingsError("`env.wrappers` and `env.batched` are both set", "they wrap single envs: choose one")
         for name, value in self.options.items():
             if not isinstance(value, Option):
                 raise SettingsError(

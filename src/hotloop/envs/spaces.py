@@ -1,8 +1,8 @@
-"""Gymnasium spaces as ours: specs, and encoders that write foreign observations into arrays we own."""
+"""Gymnasium spaces as ours: the parts of observations, and actions."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,181 +19,67 @@ from hotloop.core.types import (
     HybridActions,
     MultiDiscreteActions,
     Obs,
-    ObsSpec,
 )
-from hotloop.envs.foreign import OWN_CLASS_HINT, BadValueError
-
-NUMBER_KINDS = "fiub"
-LARGEST_TABLE_OF_BYTES = 8
-"""Rows or columns; bytes of two dimensions above are an image in grey."""
+from hotloop.envs.foreign import OWN_CLASS_HINT
+from hotloop.envs.observations import ObsPart, RawObs
 
 
-class ObsEncoder(Protocol):
-    """Writes what an env returned into rows of a fresh array, refusing what its space does not allow."""
+def raw_obs_for(env_id: str, space: gymnasium.Space, dict_obs: str = "flatten") -> RawObs:
+    """How observations of a space are encoded, or an error that says how to change the space.
 
-    @property
-    def spec(self) -> ObsSpec: ...
-
-    def empty(self, num_envs: int) -> Any: ...
-
-    def write(self, obs: Any, row: Any, raw: Any) -> None:
-        """Copy one env's `raw` observation to `obs[row]`."""
-        ...
-
-    def write_all(self, obs: Any, raw: Any) -> None:
-        """Copy a vector env's `raw` [N, ...] observations."""
-        ...
+    `auto` keeps parts by name where one of them is an image, so that it goes through convolutions.
+    """
+    parts = _parts_of(env_id, space, ())
+    _require_names(env_id, parts)
+    images = [part for part in parts if part.path and ArraySpec(part.shape, part.dtype).is_image]
+    if dict_obs == "auto":
+        _refuse_films(env_id, parts)
+    return RawObs(parts, joined=dict_obs == "flatten" or (dict_obs == "auto" and not images))
 
 
-class BoxEncoder:
-    """Numbers of one shape: uint8 stays (images), everything else becomes float32."""
-
-    def __init__(self, space: spaces.Box, keep_bytes: bool = True) -> None:
-        self._bytes = space.dtype == np.uint8
-        self._source = space.dtype
-        self._shape = space.shape
-        dtype = np.uint8 if self._bytes and keep_bytes else np.float32
-        self.spec = ArraySpec(space.shape or (1,), np.dtype(dtype))
-
-    def empty(self, num_envs: int) -> Array:
-        return np.empty((num_envs, *self.spec.shape), self.spec.dtype)
-
-    def write(self, obs: Array, row: Any, raw: Any) -> None:
-        if raw.__class__ is not np.ndarray or raw.dtype is not self._source:
-            raw = self._as_numbers(raw)
-        if raw.shape != self._shape:
-            raise BadValueError(f"of shape {raw.shape} where its space has shape {self._shape}")
-        obs[row] = raw
-
-    def write_all(self, obs: Array, raw: Any) -> None:
-        raw = self._as_numbers(raw)
-        if raw.shape != (len(obs), *self._shape):
-            raise BadValueError(f"of shape {raw.shape} where {(len(obs), *self._shape)} was expected")
-        obs[...] = raw.reshape(obs.shape)
-
-    def _as_numbers(self, raw: Any) -> Array:
-        try:
-            raw = np.asarray(raw)
-        except ValueError as error:
-            raise BadValueError(f"that is not an array ({error})") from error
-        allowed = "u" if self._bytes else NUMBER_KINDS
-        if raw.dtype.kind not in allowed or (self._bytes and raw.dtype != np.uint8):
-            raise BadValueError(f"of dtype {raw.dtype} where its space has {self._source}")
-        return raw
+def _parts_of(env_id: str, space: Any, path: tuple[str | int, ...]) -> list[ObsPart]:
+    """The parts of nested Dicts and Tuples in their order."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        pairs = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        return [part for key, inner in pairs for part in _parts_of(env_id, inner, (*path, key))]
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return [ObsPart(path, tuple(space.shape), np.dtype(space.dtype))]
+    if isinstance(space, spaces.Discrete):
+        return [ObsPart(path, (), np.dtype(np.int64), (int(space.n),), (int(space.start),))]
+    if isinstance(space, spaces.MultiDiscrete):
+        counts, first = (tuple(int(number) for number in np.ravel(array)) for array in (space.nvec, space.start))
+        return [ObsPart(path, tuple(space.shape), np.dtype(np.int64), counts, first)]
+    name = ".".join(map(str, path))
+    where = f"part `{name}` of the observation space" if path else "the observation space"
+    raise EnvError(
+        f"{where} of `{env_id}` is {space}; expected Box, Discrete, MultiDiscrete, MultiBinary, or a Dict or Tuple of "
+        "these",
+        OWN_CLASS_HINT.format("TransformObservation"),
+    )
 
 
-class OneHotEncoder:
-    """One of `n` states as a row of zeros with a single one."""
-
-    def __init__(self, space: spaces.Discrete) -> None:
-        self._count, self._start = int(space.n), int(space.start)
-        self.spec = ArraySpec((self._count,))
-
-    def empty(self, num_envs: int) -> Array:
-        return np.empty((num_envs, self._count), np.float32)
-
-    def write(self, obs: Array, row: Any, raw: Any) -> None:
-        target = obs[row]
-        target[...] = 0.0
-        target[self._position(raw)] = 1.0
-
-    def write_all(self, obs: Array, raw: Any) -> None:
-        if np.shape(raw) != (len(obs),):
-            raise BadValueError(f"of shape {np.shape(raw)} where {(len(obs),)} was expected")
-        for row, value in enumerate(raw):
-            self.write(obs, row, value)
-
-    def _position(self, raw: Any) -> int:
-        if isinstance(raw, float) or not np.isscalar(raw) and np.shape(raw) != ():
-            raise BadValueError(f"{raw!r} where a whole number was expected")
-        position = int(raw) - self._start
-        if not 0 <= position < self._count:
-            raise BadValueError(f"{raw} outside {self._start} .. {self._start + self._count - 1}")
-        return position
-
-
-class DictEncoder:
-    """Parts by name, each with an encoder of its own."""
-
-    def __init__(self, space: spaces.Dict) -> None:
-        self.parts = {name: _part_encoder(part, True) for name, part in space.spaces.items()}
-        self.spec = {name: part.spec for name, part in self.parts.items()}
-
-    def empty(self, num_envs: int) -> dict[str, Array]:
-        return {name: part.empty(num_envs) for name, part in self.parts.items()}
-
-    def write(self, obs: dict[str, Array], row: Any, raw: Any) -> None:
-        for name, part in self.parts.items():
-            _write_part(name, part.write, obs[name], row, _pick(raw, name))
-
-    def write_all(self, obs: dict[str, Array], raw: Any) -> None:
-        for name, part in self.parts.items():
-            _write_part(name, part.write_all, obs[name], _pick(raw, name))
-
-
-class FlatEncoder:
-    """The parts of a Dict, one after the other in a single float32 vector (bytes keep their 0 .. 255)."""
-
-    def __init__(self, space: spaces.Dict) -> None:
-        self.parts = {name: _part_encoder(part, False) for name, part in space.spaces.items()}
-        self._slices: dict[str, slice] = {}
-        width = 0
-        for name, part in self.parts.items():
-            self._slices[name] = slice(width, width + part.spec.size)
-            width += part.spec.size
-        self.spec = ArraySpec((width,))
-
-    def empty(self, num_envs: int) -> Array:
-        return np.empty((num_envs, *self.spec.shape), np.float32)
-
-    def write(self, obs: Array, row: Any, raw: Any) -> None:
-        for name, part in self.parts.items():
-            target = obs[row, self._slices[name]].reshape(part.spec.shape)
-            _write_part(name, part.write, target, ..., _pick(raw, name))
-
-    def write_all(self, obs: Array, raw: Any) -> None:
-        for name, part in self.parts.items():
-            joined = part.empty(len(obs))
-            _write_part(name, part.write_all, joined, _pick(raw, name))
-            obs[:, self._slices[name]] = joined.reshape(len(obs), -1)
-
-
-def encoder_for(env_id: str, space: gymnasium.Space, dict_obs: str = "flatten") -> ObsEncoder:
-    """The encoder of an observation space, or an error that says how to change the space."""
-    _require_supported(env_id, space)
-    if isinstance(space, spaces.Dict):
-        if dict_obs == "auto":
-            _refuse_images(env_id, space)
-        return DictEncoder(space) if dict_obs == "keep" else FlatEncoder(space)
-    return _part_encoder(space, True)
-
-
-def _refuse_images(env_id: str, space: spaces.Dict) -> None:
-    for name, part in space.spaces.items():
-        shape = part.shape or ()
-        if len(shape) >= 3 or (len(shape) == 2 and part.dtype == np.uint8 and min(shape) > LARGEST_TABLE_OF_BYTES):
-            raise EnvError(
-                f"part `{name}` of the observation space of `{env_id}` is an image of shape {part.shape}, which would "
-                "be flattened with the rest",
-                "`--env.dict-obs flatten` does that; for a cnn hand on the image alone (Gymnasium's FilterObservation)",
-            )
-
-
-def _part_encoder(space: Any, keep_bytes: bool) -> Any:
-    return BoxEncoder(space, keep_bytes) if isinstance(space, spaces.Box) else OneHotEncoder(space)
-
-
-def _require_supported(env_id: str, space: gymnasium.Space) -> None:
-    parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
-    for name, part in parts.items():
-        if isinstance(part, spaces.Box | spaces.Discrete):
-            continue
-        where = f"part `{name}` of the observation space" if name else "the observation space"
-        flattens = isinstance(part, spaces.MultiDiscrete | spaces.MultiBinary | spaces.Tuple | spaces.Dict)
+def _require_names(env_id: str, parts: list[ObsPart]) -> None:
+    names = [part.name for part in parts]
+    if not names:
+        raise EnvError(f"the observation space of `{env_id}` has no parts", "an agent needs something to look at")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
         raise EnvError(
-            f"{where} of `{env_id}` is {part}; expected Box, Discrete, or a Dict of these",
-            OWN_CLASS_HINT.format("FlattenObservation" if flattens else "TransformObservation"),
+            f"two parts of the observation space of `{env_id}` are called `{twice}`", "rename one: a dot joins names"
         )
+    odd = next((key for part in parts for key in part.path if not isinstance(key, str | int)), None)
+    if odd is not None:
+        raise EnvError(f"a part of the observation space of `{env_id}` is called {odd!r}", "parts are named by text")
+
+
+def _refuse_films(env_id: str, parts: list[ObsPart]) -> None:
+    for part in parts:
+        if part.path and len(part.shape) > 3:
+            raise EnvError(
+                f"part `{part.name}` of the observation space of `{env_id}` has shape {part.shape}, which would be "
+                "flattened with the rest",
+                "`--env.dict-obs flatten` does that; images have three dimensions",
+            )
 
 
 def actions_for(env_id: str, space: gymnasium.Space) -> tuple[ActionSpec, Any]:
@@ -234,17 +120,3 @@ def first_not_finite(obs: Obs) -> int:
             rows = np.isfinite(part.reshape(len(part), -1)).all(axis=1)
             return int(np.argmin(rows))
     return -1
-
-
-def _write_part(name: str, write: Any, *arguments: Any) -> None:
-    try:
-        write(*arguments)
-    except BadValueError as error:
-        raise BadValueError(f"with part `{name}` {error}") from error
-
-
-def _pick(raw: Any, name: str) -> Any:
-    try:
-        return raw[name]
-    except (KeyError, TypeError, IndexError) as error:
-        raise BadValueError(f"without part `{name}`") from error

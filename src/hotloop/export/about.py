@@ -40,12 +40,12 @@ def describe(agent: AnyAgent) -> dict[str, Any]:
 def _settings(agent: AnyAgent) -> dict[str, Any]:
     """All settings but where the run lay."""
     tree = as_tree(agent.settings)
-    tree["env"]["id"] = env_name(tree["env"]["id"])
+    tree["env"]["id"], tree["network"]["torso"] = map(env_name, (tree["env"]["id"], tree["network"]["torso"]))
     return {name: value for name, value in tree.items() if name not in ("run_dir", "trust")}
 
 
 def env_name(env_id: str) -> str:
-    """Of an env in a file, the file without its folders."""
+    """Of an env (or a torso) in a file, the file without its folders."""
     if not is_file(env_id):
         return env_id
     path, _, name = env_id.rpartition(":")

@@ -34,7 +34,7 @@ def export_agent(
     files = {"onnx": onnx and Path(onnx), "torch": torch and Path(torch)}
     _check(files)
     run = Run.open(run_dir)
-    agent = load_agent(run, settings_of(run))
+    agent = load_agent(run, settings_of(run, trust))
     written: dict[str, Any] = {"run": str(run_dir)}
     notes: list[str] = []
     if files["torch"]:

@@ -11,6 +11,7 @@ from hotloop.core.errors import LaneError
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.spec import Lane, Precision
+from hotloop.nets.user_torso import UserTorso
 
 UPDATES_THAT_REPAY_COMPILING = 50_000
 """Compiling takes about 25 s and then saves 0.5 ms or more per update: shorter runs are over sooner without it."""
@@ -70,6 +71,14 @@ def native_problem(job: LaneJob) -> str:
     if job.precision != "float32":
         return f"it computes in float32, not {job.precision}"
     return job.unreadable or job.objective.native_problem(job.layout)
+
+
+def untraceable_torso(network: nn.Module, planned_updates: int) -> str:
+    """Why a compiler cannot look into a torso of the user's own; empty where it can, or where there is none. Trying
+    takes a second, so that it is tried only where compiling would be repaid."""
+    torsos = (module for module in network.modules() if isinstance(module, UserTorso))
+    torso = next(torsos, None) if planned_updates >= UPDATES_THAT_REPAY_COMPILING else None
+    return "" if torso is None else torso.untraceable()
 
 
 def compiled_problem(job: LaneJob) -> str:

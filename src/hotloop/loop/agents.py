@@ -40,6 +40,8 @@ from hotloop.core.types import (
     VecEnv,
     map_obs,
 )
+from hotloop.envs.foreign import BadValueError
+from hotloop.envs.observations import RawObs, raw_obs_from_data
 from hotloop.lanes.graph_objective import GraphOutputs
 from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
@@ -88,8 +90,15 @@ class GraphAgent:
         return self.actions.to_env(*self.actions.best(self.outputs(obs)))
 
 
-def as_batch(obs: Any, obs_spec: ObsSpec) -> tuple[Obs, bool]:
-    """A batch, and whether only one was given."""
+def as_batch(obs: Any, obs_spec: ObsSpec, raw_obs: RawObs | None = None) -> tuple[Obs, bool]:
+    """A batch, and whether only one was given; `raw_obs` encodes what the env itself gives."""
+    if raw_obs is not None and raw_obs.is_raw(obs):
+        try:
+            return raw_obs.encode(obs)
+        except BadValueError as error:
+            raise EnvError(
+                f"an observation was given {error}", "give what the env gives, or a batch with a leading axis in it"
+            ) from error
     if not isinstance(obs_spec, dict):
         return _checked(obs, obs_spec)
     if not isinstance(obs, dict) or obs.keys() != obs_spec.keys():
@@ -115,6 +124,8 @@ class ActorAgent:
 
     The network takes observations as `normaliser` leaves them, where the run had one.
     """
+
+    raw_obs: RawObs | None = None
 
     def __init__(
         self, network: ActorCritic, settings: PPOSettings, specs: tuple[ObsSpec, ActionSpec], from_zero: bool = False
@@ -154,7 +165,7 @@ class ActorAgent:
 
     def act(self, obs: Any, action_mask: Any = None) -> Any:
         """The likeliest action as the env numbers it: one for one observation, an array of them for a batch."""
-        batch, single = as_batch(obs, self.obs_spec)
+        batch, single = as_batch(obs, self.obs_spec, self.raw_obs)
         outputs, _ = self.outputs_and_values(batch)
         mask = None if action_mask is None else np.atleast_2d(np.asarray(action_mask, np.bool_))
         log_std = self.network.log_std.detach().numpy()
@@ -183,6 +194,9 @@ MISFITS = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overflow
 class Agent:
     """`act` on one observation or on a batch of them; `network` is an ordinary `nn.Module`."""
 
+    raw_obs: RawObs | None = None
+    """How the env's own observations are encoded; None where they are taken as they are."""
+
     def __init__(self, network: QNetwork, settings: DQNSettings, obs_spec: ObsSpec, first_action: int = 0) -> None:
         self.network = network
         self.settings = settings
@@ -208,7 +222,7 @@ class Agent:
 
     def act(self, obs: Any, action_mask: Any = None) -> Any:
         """The best action as the env numbers it: an int for one observation, an array [N] for a batch."""
-        batch, single = as_batch(obs, self.obs_spec)
+        batch, single = as_batch(obs, self.obs_spec, self.raw_obs)
         q = torch.from_numpy(self.q_values(batch))
         mask = None if action_mask is None else torch.as_tensor(np.atleast_2d(action_mask), dtype=torch.bool)
         action = td.mask_actions(q, mask).argmax(-1).numpy() + self.first_action
@@ -217,18 +231,18 @@ class Agent:
 
 def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
     """The best weights by periodic evaluation up to the newest good checkpoint."""
-    with _best_weights(run, settings) as (values, obs_spec, action_spec):
-        return agent_with(values, settings, obs_spec, action_spec)
+    with _best_weights(run, settings) as (values, obs_spec, action_spec, raw_obs):
+        return agent_with(values, settings, obs_spec, action_spec, raw_obs)
 
 
 def weights_of(run: Run, settings: RunSettings) -> Array:
     """Those of `load_agent`, as the vector that a session loads."""
-    with _best_weights(run, settings) as (values, _, _):
-        return values
+    with _best_weights(run, settings) as found:
+        return found[0]
 
 
 @contextmanager
-def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any, Any]]:
+def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any, Any, RawObs | None]]:
     found = checkpoint.newest(run.checkpoints, warn=say)
     if found is None:
         raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
@@ -240,16 +254,19 @@ def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any,
             raise ValueError("its weights are no vector of float32")
         obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
         require_weights(len(values), settings, obs_spec, action_spec)  # before anything of that size is built
-        yield values, obs_spec, action_spec
+        raw_obs = raw_obs_from_data(meta["raw_obs"], obs_spec) if "raw_obs" in meta else None
+        yield values, obs_spec, action_spec, raw_obs
 
 
 def agent_with(
-    values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any
+    values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any, raw_obs: RawObs | None = None
 ) -> Agent | ActorAgent | GraphAgent:
-    """An agent with these weights, copied."""
-    if isinstance(settings, PPOSettings):
-        return _load_actor(settings, values, obs_spec, action_spec)
-    return _load_q_agent(settings, values, obs_spec, action_spec)
+    """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where that is not what it sees."""
+    load: Any = _load_actor if isinstance(settings, PPOSettings) else _load_q_agent
+    agent: Any = load(settings, values, obs_spec, action_spec)
+    if raw_obs is not None:
+        agent.raw_obs = raw_obs
+    return agent
 
 
 @contextmanager

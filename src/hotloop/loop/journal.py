@@ -17,7 +17,7 @@ from hotloop.loop.agents import misfits_named
 from hotloop.loop.contract import State, TrainingSession, require_size
 from hotloop.loop.evaluate import env_steps_of
 from hotloop.loop.resuming import changed_settings, extension, require_counts, require_like, require_nanoseconds, told
-from hotloop.loop.spec_data import specs_as_data
+from hotloop.loop.spec_data import specs_as_data, torso_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
 from hotloop.runs.directory import Run
@@ -125,6 +125,7 @@ class Journal:
             "phases_ns": self._timer.totals_ns(),
             "events_offset": self._events.sync(),
             **specs_as_data(envs),
+            **torso_as_data(session.settings),
             "lane": session.learner.lane.name,
             "settings": self._settings,
             EVALUATION_COST: session.best.cost(),

@@ -16,7 +16,7 @@ from hotloop.core.settings import as_tree, build, flatten
 from hotloop.core.values import shortened
 from hotloop.loop.agents import misfits_named
 from hotloop.loop.sizes import require_weights
-from hotloop.loop.spec_data import actions_from_data, spec_from_data
+from hotloop.loop.spec_data import actions_from_data, spec_from_data, torso_change
 from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import Run
 from hotloop.runs.files import canonical_json, require_shallow
@@ -48,6 +48,8 @@ def require_resumable(run: Run, settings: RunSettings, accept_changes: bool) -> 
                 "put it back, and the run ends as it would have; "
                 f"`hotloop resume '{run.path}' --accept-changes` goes on with it as it is now",
             )
+        if (words := torso_change(manifest.meta, settings)) and not accept_changes:
+            raise RunError(words, f"put it back, or `hotloop resume '{run.path}' --accept-changes`")
         with misfits_named(path):
             specs = spec_from_data(manifest.meta["obs_spec"]), actions_from_data(manifest.meta)
             name = "online" if isinstance(settings, DQNSettings) else "weights"

@@ -64,7 +64,8 @@ class Session:
     def agent(self) -> Agent | ActorAgent | GraphAgent:
         """With a copy of the weights that the learner has now."""
         envs = self.collector.envs
-        return agent_with(self.weights(), self.settings, envs.obs_spec, envs.action_spec)
+        raw_obs = getattr(envs, "raw_obs", None)
+        return agent_with(self.weights(), self.settings, envs.obs_spec, envs.action_spec, raw_obs)
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Greedy episodes with the weights the learner has now, on envs of their own."""

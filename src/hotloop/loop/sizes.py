@@ -19,6 +19,8 @@ from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.graphs import GraphSpec
+from hotloop.core.user_files import is_file
+from hotloop.envs.registry import refuse_untrusted
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network, num_features
 from hotloop.nets.settings import NetworkSettings
@@ -34,11 +36,17 @@ TOO_MANY = 2**62
 
 
 def num_weights(settings: RunSettings, obs_spec: Any, action_spec: Any) -> int:
-    """Parameters of the network that these settings build, and what observations are normalised by."""
+    """Parameters of the network that these settings build, and what observations are normalised by.
+
+    Whatever builds a run's network comes by here first: a torso of the user's own is not run without `trust`.
+    """
+    if not settings.trust:
+        refuse_untrusted(settings.network.torso)
     if isinstance(settings, DQNSettings) and settings.network.torso == "topology":
         return _topology_weights(settings.network, num_features(obs_spec), action_spec.count)
     try:
-        with torch.device("meta"):
+        # a module of the user's own is made as it will be, and says itself what is wrong with it
+        with torch.device("cpu" if is_file(settings.network.torso) else "meta"):
             network = _build(settings, obs_spec, action_spec)
     except (RuntimeError, OverflowError, TypeError):  # more numbers than can be counted
         return TOO_MANY

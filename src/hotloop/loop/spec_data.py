@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,34 @@ from hotloop.core.types import (
     ObsSpec,
     VecEnv,
 )
+from hotloop.core.user_files import is_file, run_digest, split_file
+from hotloop.envs.observations import RawObs
 from hotloop.runs.tensors import DTYPES
 
+TORSO_DIGEST = "torso_sha256"
 LARGEST = 2**40
 """Numbers in an observation, or choices: beyond it is no spec of an env's, and sizes would overflow."""
 
 
 def specs_as_data(envs: VecEnv) -> dict[str, Any]:
-    """What a network is built from."""
-    return {"obs_spec": spec_as_data(envs.obs_spec), **actions_as_data(envs.action_spec)}
+    """What a network is built from, and how it takes what an env of Gymnasium's gives."""
+    raw_obs: RawObs | None = getattr(envs, "raw_obs", None)
+    own = {} if raw_obs is None else {"raw_obs": raw_obs.as_data()}
+    return {"obs_spec": spec_as_data(envs.obs_spec), **actions_as_data(envs.action_spec), **own}
+
+
+def torso_as_data(settings: Any) -> dict[str, str]:
+    """What the file of a torso of the user's own held when the run was started."""
+    torso = settings.network.torso
+    return {TORSO_DIGEST: run_digest(torso)} if is_file(torso) else {}
+
+
+def torso_change(meta: Mapping[str, Any], settings: Any) -> str:
+    """Words about such a file that is another one now; empty where it is not."""
+    saved, torso = meta.get(TORSO_DIGEST), settings.network.torso
+    if saved is None or not is_file(torso) or saved == run_digest(torso):
+        return ""
+    return f"{split_file(torso)[0]}, the file of `network.torso`, was changed since the checkpoint was saved"
 
 
 def spec_as_data(spec: ObsSpec | GraphSpec) -> Any:

@@ -10,6 +10,7 @@ Files:
     reading.py       A user's module read as a plain multilayer network, whichever way it is written
     settings.py      What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts
     topology/        Networks wired like any directed acyclic graph
+    user_torso.py    A torso of the user's own: `--network.torso path/to/file.py:Class`
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from hotloop.core.types import ArraySpec, ObsSpec
+from hotloop.core.types import ObsSpec
 from hotloop.maths.distributions import ActionLayout
-from hotloop.nets.build import build_torso, num_features
+from hotloop.nets.build import build_torso, is_plain, num_features
 from hotloop.nets.settings import ActorCriticSettings
+from hotloop.nets.user_torso import UserTorso
 
 POLICY_GAIN = 0.01
 HIDDEN_GAIN = math.sqrt(2.0)
@@ -64,8 +65,10 @@ class ActorCritic(nn.Module):
         return self.policy_head(self.policy_torso(obs)), self.value_head(self.value_torso(obs)).squeeze(-1)
 
     def _initialise(self) -> None:
+        """A torso of the user's own stays as its constructor left it."""
+        theirs = {part for torso in self.modules() if isinstance(torso, UserTorso) for part in torso.modules()}
         for module in self.modules():
-            if isinstance(module, nn.Linear | nn.Conv2d):
+            if isinstance(module, nn.Linear | nn.Conv2d) and module not in theirs:
                 nn.init.orthogonal_(module.weight, HIDDEN_GAIN)
                 assert module.bias is not None
                 nn.init.zeros_(module.bias)
@@ -96,8 +99,6 @@ class ActorCriticLayout:
 
 def actor_critic_layout(settings: ActorCriticSettings, obs_spec: ObsSpec) -> ActorCriticLayout | None:
     """None where it is not a plain multilayer network on floats."""
-    if not isinstance(obs_spec, ArraySpec) or obs_spec.dtype.kind != "f" or settings.torso == "cnn":
-        return None
-    if settings.torso == "auto" and len(obs_spec.shape) == 3:
+    if not is_plain(settings, obs_spec):
         return None
     return ActorCriticLayout(num_features(obs_spec), settings.hidden, settings.activation, settings.shared)

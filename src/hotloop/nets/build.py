@@ -10,10 +10,14 @@ from torch import Tensor, nn
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec, ObsSpec
+from hotloop.core.user_files import is_file
 from hotloop.nets.branches import BranchAttention
-from hotloop.nets.modules import CNN, MLP, DuelingHead, Linear, NoisyLinear, QHead
+from hotloop.nets.modules import CNN, MLP, NATURE_SMALLEST, DuelingHead, JoinedTorso, Linear, NoisyLinear, QHead
 from hotloop.nets.settings import MLPLayout as MLPLayout
 from hotloop.nets.settings import NetworkSettings
+from hotloop.nets.user_torso import UserTorso
+
+IMAGE_TORSOS = ("cnn", "nature_cnn")
 
 
 class QNetwork(nn.Module):
@@ -67,32 +71,56 @@ class TorsoSettings(Protocol):
     def activation(self) -> str: ...
 
 
-def build_torso(settings: TorsoSettings, obs_spec: ObsSpec, linear: Linear) -> MLP | CNN:
+def build_torso(settings: TorsoSettings, obs_spec: ObsSpec, linear: Linear) -> MLP | CNN | JoinedTorso | UserTorso:
+    if is_file(settings.torso):
+        return UserTorso(settings.torso, obs_spec)
+    mlp = partial(MLP, hidden=settings.hidden, activation=settings.activation, linear=linear)
     if not takes_cnn(settings, obs_spec):
-        return MLP(num_features(obs_spec), settings.hidden, settings.activation, linear)
-    if not isinstance(obs_spec, ArraySpec) or len(obs_spec.shape) != 3:
+        return mlp(num_features(obs_spec))
+    if isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3:
+        return _cnn(settings, obs_spec.shape, settings.hidden, linear)
+    images = _images(obs_spec)
+    if not images:
         raise SettingsError(
-            f"`network.torso` is `cnn`, but the observation is {obs_spec}",
+            f"`network.torso` is `{settings.torso}`, but the observation is {obs_spec}",
             "a cnn needs observations of shape height x width x channels; use `--network.torso mlp`",
         )
-    first = channels_come_first(settings.image_layout, obs_spec.shape)
-    return CNN(obs_spec.shape, first, settings.hidden, settings.activation, linear)
+    convolved = {name: _cnn(settings, spec.shape, (), linear) for name, spec in images.items()}
+    return JoinedTorso(convolved, num_features(obs_spec) - num_features(images), mlp)
+
+
+def _cnn(settings: TorsoSettings, shape: tuple[int, ...], hidden: tuple[int, ...], linear: Linear) -> CNN:
+    grey, nature = len(shape) == 2, settings.torso == "nature_cnn"
+    first = not grey and channels_come_first(settings.image_layout, shape)
+    shape = (*shape, 1) if grey else shape
+    if nature and min(shape[1:] if first else shape[:2]) < NATURE_SMALLEST:
+        raise SettingsError(
+            f"`network.torso` is `nature_cnn`, which needs images of {NATURE_SMALLEST} x {NATURE_SMALLEST} pixels or "
+            f"more; these are {' x '.join(map(str, shape[1:] if first else shape[:2]))}",
+            "`--network.torso cnn` takes images of any size",
+        )
+    return CNN(shape, first, hidden, settings.activation, linear, nature)
 
 
 def takes_cnn(settings: TorsoSettings, obs_spec: ObsSpec) -> bool:
-    """Whether convolutions are asked for, or `auto` sees an image: three dimensions. One among the parts of a dict is
-    refused, since nothing but `mlp`, if it is asked for, takes it."""
+    """Whether convolutions are asked for, or `auto` sees an image: three dimensions, or an image among the parts of a
+    dict. A part of more dimensions is refused, since nothing but `mlp`, if it is asked for, takes it."""
     if settings.torso != "auto":
-        return settings.torso == "cnn"
+        return settings.torso in IMAGE_TORSOS
     if isinstance(obs_spec, ArraySpec):
         return len(obs_spec.shape) == 3
     for name, part in obs_spec.items():
-        if len(part.shape) >= 3:
+        if len(part.shape) > 3:
             raise SettingsError(
                 f"part `{name}` of the observation has shape {part.shape}: an image that would be flattened",
-                "`--network.torso mlp` flattens it with the rest; or hand on the image alone (`FilterObservation`)",
+                "`--network.torso mlp` flattens it with the rest; images have three dimensions",
             )
-    return False
+    return bool(_images(obs_spec))
+
+
+def _images(obs_spec: ObsSpec) -> dict[str, ArraySpec]:
+    parts = obs_spec.items() if isinstance(obs_spec, dict) else ()
+    return {name: part for name, part in parts if part.is_image}
 
 
 def channels_come_first(layout: str, shape: tuple[int, ...]) -> bool:
@@ -113,16 +141,31 @@ def channels_come_first(layout: str, shape: tuple[int, ...]) -> bool:
 
 def observation_words(settings: TorsoSettings, obs_spec: ObsSpec) -> str:
     """How an observation that is no vector is read; empty for vectors, and for networks with parts of their own."""
-    if not isinstance(obs_spec, ArraySpec) or len(obs_spec.shape) < 2 or settings.torso not in ("auto", "mlp", "cnn"):
+    if is_file(settings.torso):
+        return f"`{settings.torso}` is the torso; `network.hidden` and `network.activation` are not used"
+    if settings.torso not in ("auto", "mlp", *IMAGE_TORSOS) or not isinstance(obs_spec, ArraySpec | dict):
         return ""
+    if isinstance(obs_spec, dict):
+        images = _images(obs_spec) if takes_cnn(settings, obs_spec) else {}
+        words = [f"`{name}` of {_image_words(settings, part.shape)}" for name, part in images.items()]
+        rest = num_features(obs_spec) - num_features(images)
+        return "; ".join([*words, f"the other parts are {rest} numbers"]) if words else ""
+    if len(obs_spec.shape) < 2:
+        return ""
+    if takes_cnn(settings, obs_spec):
+        return f"observations of {_image_words(settings, obs_spec.shape)}"
     shape = " x ".join(map(str, obs_spec.shape))
-    if not takes_cnn(settings, obs_spec):
-        return f"observations of {shape} are flattened to {obs_spec.size} numbers"
-    if channels_come_first(settings.image_layout, obs_spec.shape):
-        channels, height, width = obs_spec.shape
-        return f"observations of {shape} are images of {height} x {width} with {channels} channels, which come first"
-    height, width, channels = obs_spec.shape
-    return f"observations of {shape} are images of {height} x {width} with {channels} channels, which come last"
+    return f"observations of {shape} are flattened to {obs_spec.size} numbers"
+
+
+def _image_words(settings: TorsoSettings, shape: tuple[int, ...]) -> str:
+    text = " x ".join(map(str, shape))
+    if len(shape) == 2:
+        return f"{text} are images in grey"
+    first = channels_come_first(settings.image_layout, shape)
+    height, width, channels = (*shape[1:], shape[0]) if first else shape
+    place = "first" if first else "last"
+    return f"{text} are images of {height} x {width} with {channels} channels, which come {place}"
 
 
 def num_features(obs_spec: ObsSpec) -> int:
@@ -133,14 +176,14 @@ def num_features(obs_spec: ObsSpec) -> int:
 
 def mlp_layout(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int) -> MLPLayout | None:
     """The layout of the network that `build_q_network` makes, or None where it is not a plain multilayer network."""
-    flat_floats = isinstance(obs_spec, ArraySpec) and obs_spec.dtype.kind == "f"
-    image = isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 3
-    if (
-        settings.noisy
-        or settings.torso in ("cnn", "topology", "branch_attention")
-        or (settings.torso == "auto" and image)
-        or not flat_floats
-    ):
+    if settings.noisy or not is_plain(settings, obs_spec):
         return None
     features = num_features(obs_spec)
     return MLPLayout(features, settings.hidden, settings.activation, settings.dueling, num_actions, settings.atoms)
+
+
+def is_plain(settings: TorsoSettings, obs_spec: ObsSpec) -> bool:
+    """Whether the torso is nothing but fully connected layers on an array of floats."""
+    if not isinstance(obs_spec, ArraySpec) or obs_spec.dtype.kind != "f":
+        return False
+    return settings.torso in ("auto", "mlp") and not takes_cnn(settings, obs_spec)

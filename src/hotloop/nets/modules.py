@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -58,29 +59,52 @@ class MLP(nn.Module):
         return x
 
 
-class CNN(nn.Module):
-    """Three 3x3 convolutions of 32, 64 and 64 channels over [B, height, width, channels], or [B, channels, height,
-    width] where channels come first; then an MLP.
+class Convolution(NamedTuple):
+    channels: int
+    kernel: int
+    stride: int
+    padding: int
 
-    Stride 1 and padding keep small boards whole; images above 32 pixels are halved by each layer.
-    """
+    def size_after(self, size: int) -> int:
+        return (size + 2 * self.padding - self.kernel) // self.stride + 1
+
+
+NATURE = (Convolution(32, 8, 4, 0), Convolution(64, 4, 2, 0), Convolution(64, 3, 1, 0))
+"""Mnih et al. 2015: of images of 36 x 36 one pixel is left, of 84 x 84 there are 7 x 7."""
+NATURE_DENSE = 512
+NATURE_SMALLEST = 36
+
+
+def small_convolutions(height: int, width: int) -> tuple[Convolution, ...]:
+    """3x3 of 32, 64 and 64 channels. Stride 1 and padding keep small boards whole; images above 32 pixels are halved
+    by each layer."""
+    stride = 1 if max(height, width) <= 32 else 2
+    return tuple(Convolution(channels, 3, stride, 1) for channels in (32, 64, 64))
+
+
+class CNN(nn.Module):
+    """Three convolutions over [B, height, width, channels], or [B, channels, height, width] where channels come first;
+    then an MLP. Those of `nature` are larger and end in a layer of 512."""
 
     def __init__(
-        self, shape: tuple[int, ...], channels_first: bool, hidden: tuple[int, ...], activation: str, linear: Linear
+        self,
+        shape: tuple[int, ...],
+        channels_first: bool,
+        hidden: tuple[int, ...],
+        activation: str,
+        linear: Linear,
+        nature: bool = False,
     ) -> None:
         super().__init__()
         height, width, channels = (*shape[1:], shape[0]) if channels_first else shape
         self.channels_first = channels_first
-        stride = 1 if max(height, width) <= 32 else 2
-        counts = (channels, 32, 64, 64)
-        self.convolutions = nn.ModuleList(
-            nn.Conv2d(before, after, kernel_size=3, stride=stride, padding=1)
-            for before, after in zip(counts, counts[1:], strict=False)
-        )
+        self.convolutions = nn.ModuleList()
+        for layer in NATURE if nature else small_convolutions(height, width):
+            self.convolutions.append(nn.Conv2d(channels, *layer))
+            channels, height, width = layer.channels, layer.size_after(height), layer.size_after(width)
         self.activation = ACTIVATIONS[activation]()
-        for _ in self.convolutions:
-            height, width = (height + stride - 1) // stride, (width + stride - 1) // stride
-        self.mlp = MLP(64 * height * width, hidden, activation, linear)
+        hidden = (NATURE_DENSE, *hidden) if nature else hidden
+        self.mlp = MLP(channels * height * width, hidden, activation, linear)
         self.num_out = self.mlp.num_out
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -88,6 +112,28 @@ class CNN(nn.Module):
         for convolution in self.convolutions:
             x = self.activation(convolution(x))
         return self.mlp(x)
+
+
+class JoinedTorso(nn.Module):
+    """Parts by name -> features: each image through convolutions of its own, everything else as it is; all side by
+    side, in the order of their names, through the hidden layers."""
+
+    def __init__(self, images: dict[str, CNN], num_rest: int, mlp: Callable[[int], MLP]) -> None:
+        super().__init__()
+        self.names = sorted(images)
+        self.images = nn.ModuleList(images[name] for name in self.names)
+        self.mlp = mlp(num_rest + sum(image.num_out for image in images.values()))
+        self.num_out = self.mlp.num_out
+
+    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+        features = [image(_with_channels(obs[name])) for name, image in zip(self.names, self.images, strict=True)]
+        rest = {name: part for name, part in obs.items() if name not in self.names}
+        return self.mlp(torch.cat([*features, as_vector(rest)] if rest else features, dim=-1))
+
+
+def _with_channels(image: Tensor) -> Tensor:
+    """[B, height, width] in grey has one channel."""
+    return image.unsqueeze(-1) if image.dim() == 3 else image
 
 
 class QHead(nn.Module):

@@ -15,11 +15,27 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import require_at_least, require_finite, shortened
+from hotloop.core.user_files import is_file
+from hotloop.core.values import nearest, require_at_least, require_finite, shortened
 
 MOST_LAYERS = 1_000
 Activation = Literal["relu", "tanh", "selu", "leaky_relu"]
 ImageLayout = Literal["auto", "channels-first", "channels-last"]
+TORSOS = ("auto", "mlp", "cnn", "nature_cnn")
+Q_TORSOS = (*TORSOS, "topology", "branch_attention")
+
+
+def require_torso(torso: str, known: tuple[str, ...]) -> None:
+    if torso in known or is_file(torso):
+        return
+    near = nearest(torso, known)
+    hint = (
+        f"`{torso}:Class` names a class in it" if torso.endswith(".py") else f"did you mean `{near}`?" if near else ""
+    )
+    names = ", ".join(f"`{name}`" for name in known)
+    raise SettingsError(
+        f"`network.torso` is {shortened(torso)}, expected one of {names}, or `path/to/file.py:Class`", hint
+    )
 
 
 def require_widths(widths: tuple[int, ...], name: str) -> None:
@@ -89,11 +105,14 @@ class BranchSettings:
 class NetworkSettings:
     """Torso and head; every combination of dueling, noisy and atoms is allowed, but no noise in a `topology`."""
 
-    torso: Literal["auto", "mlp", "cnn", "topology", "branch_attention"] = "auto"
-    """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers;
-    `auto` takes `cnn` for observations of three dimensions (`network.image_layout`), `mlp` otherwise; `topology`: a
-    graph of single nodes, wired as `network.topology` says, is the whole network; `branch_attention`: a branch for each
-    part of a dict observation, as `network.branches` says, and attention over them before the hidden layers."""
+    torso: str = "auto"
+    """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers,
+    `nature_cnn` those of Mnih et al. 2015 (8x8, 4x4, 3x3; 32, 64, 64) and a layer of 512; images in a dict have
+    convolutions of their own, joined with the other parts before the hidden layers. `auto` takes `cnn` for observations
+    of three dimensions (`network.image_layout`) and for dicts with an image, `mlp` otherwise; `topology`: a graph of
+    single nodes, wired as `network.topology` says, is the whole network; `branch_attention`: a branch for each part of
+    a dict observation, as `network.branches` says, and attention over them before the hidden layers.
+    `path/to/file.py:Class`: a module of your own, in place of the hidden layers too."""
     image_layout: ImageLayout = "auto"
     """Where the channels of an image stand for a `cnn`: `channels-first` (4 x 84 x 84), `channels-last` (84 x 84 x 4);
     `auto` decides by shape, says what it decided, and refuses a shape that could be either."""
@@ -118,6 +137,7 @@ class NetworkSettings:
 
     def __post_init__(self) -> None:
         require_finite(self, "network.")
+        require_torso(self.torso, Q_TORSOS)
         require_widths(self.hidden, "network.hidden")
         if self.atoms < 1:
             raise SettingsError(f"`network.atoms` is {self.atoms}, expected 1 (scalar) or more (C51 uses 51)")
@@ -168,9 +188,12 @@ class GraphNetworkSettings:
 class ActorCriticSettings:
     """Orthogonal weights; the policy's last layer starts near zero, so that all actions start equally likely."""
 
-    torso: Literal["auto", "mlp", "cnn"] = "auto"
-    """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers;
-    `auto` takes `cnn` for observations of three dimensions (`network.image_layout`), `mlp` otherwise."""
+    torso: str = "auto"
+    """`mlp` flattens the observation; `cnn` puts three 3x3 convolutions (32, 64, 64) before the hidden layers,
+    `nature_cnn` those of Mnih et al. 2015 (8x8, 4x4, 3x3; 32, 64, 64) and a layer of 512; images in a dict have
+    convolutions of their own, joined with the other parts before the hidden layers. `auto` takes `cnn` for observations
+    of three dimensions (`network.image_layout`) and for dicts with an image, `mlp` otherwise.
+    `path/to/file.py:Class`: a module of your own, in place of the hidden layers too."""
     image_layout: ImageLayout = "auto"
     """Where the channels of an image stand for a `cnn`: `channels-first` (4 x 84 x 84), `channels-last` (84 x 84 x 4);
     `auto` decides by shape, says what it decided, and refuses a shape that could be either."""
@@ -188,6 +211,7 @@ class ActorCriticSettings:
 
     def __post_init__(self) -> None:
         require_finite(self, "network.")
+        require_torso(self.torso, TORSOS)
         require_widths(self.hidden, "network.hidden")
         if not -10.0 <= self.log_std <= 2.0:
             raise SettingsError(f"`network.log_std` is {self.log_std}, expected -10 to 2")

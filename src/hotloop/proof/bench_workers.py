@@ -21,7 +21,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from hotloop.core.errors import SettingsError
 from hotloop.envs.registry import is_file, make_envs
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.user_files import load_class
+from hotloop.envs.user_files import load_maker
 from hotloop.proof import peers, speed
 from hotloop.proof.bench_peers import PeerRow
 
@@ -69,7 +69,7 @@ def compare_workers(chosen: Sequence[Work], seconds: float) -> Iterator[tuple[st
 def _their_step(work: Work, opened: contextlib.ExitStack) -> Callable[[], Any]:
     def make() -> gymnasium.Env:
         if is_file(work.env_id):
-            return load_class(work.env_id)()
+            return load_maker(work.env_id)()
         return gymnasium.make(work.env_id, disable_env_checker=True)
 
     envs = AsyncVectorEnv([make] * work.num_envs, autoreset_mode=AutoresetMode.SAME_STEP)

@@ -15,10 +15,10 @@ from hotloop.core.errors import EnvError, HotloopError, MissingExtraError
 from hotloop.core.types import Array, EnvStep
 from hotloop.envs.foreign import env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
-from hotloop.envs.gymnasium_make import import_module
+from hotloop.envs.gymnasium_make import import_module, make_single
 from hotloop.envs.registry import is_file, refuse_untrusted
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.user_files import load_class
+from hotloop.envs.user_files import load_maker
 from hotloop.viewing.scenes import Measures
 
 USUAL_FPS = 30.0
@@ -92,25 +92,20 @@ def make_rendered(settings: EnvSettings, seed: int, trust: bool) -> Rendered:
     with env_code(settings.id, "cannot be drawn", RENDER_HINT), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*WARN: ")
         try:
-            env = _make(settings, {**settings.options, "render_mode": "rgb_array"})
+            env = _make(settings)
         except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
             raise _translated(settings.id, error) from error
     return Rendered(settings.id, Camera(env), seed, settings.dict_obs)
 
 
-def _make(settings: EnvSettings, options: dict[str, Any]) -> gymnasium.Env:
-    limit = settings.max_episode_steps
+def _make(settings: EnvSettings) -> gymnasium.Env:
     if is_file(settings.id):
-        kind: Any = load_class(settings.id)
-        if issubclass(kind, VectorEnv):
+        kind: Any = load_maker(settings.id)
+        if isinstance(kind, type) and issubclass(kind, VectorEnv):
             raise EnvError(f"`{settings.id}` steps many envs at once, which cannot be shown", "leave out the picture")
-        return gymnasium.wrappers.TimeLimit(kind(**options), limit) if limit else kind(**options)
-    module, _, gymnasium_id = settings.id.rpartition(":")
-    if module:
+    elif module := settings.id.rpartition(":")[0]:
         import_module(settings.id, module)
-    if limit:
-        options["max_episode_steps"] = limit
-    return gymnasium.make(gymnasium_id, disable_env_checker=True, **options)
+    return make_single(settings, render_mode="rgb_array")
 
 
 def _hush_pygame() -> None:

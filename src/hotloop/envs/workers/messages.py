@@ -37,6 +37,7 @@ from hotloop.core.types import (
     ObsSpec,
     map_obs,
 )
+from hotloop.envs.observations import RawObs, raw_obs_from_data
 
 ALIGNMENT = 64  # a cache line
 SLABS = 2
@@ -50,6 +51,7 @@ class Plan:
     obs_spec: ObsSpec
     action_spec: ActionSpec
     has_action_mask: bool
+    raw_obs: RawObs | None = None
 
 
 @dataclass
@@ -192,13 +194,15 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
         "obs": [[name, list(part.shape), part.dtype.str] for name, part in parts.items()],
         "action": _action_as_data(plan.action_spec),
         "has_action_mask": plan.has_action_mask,
+        "raw_obs": None if plan.raw_obs is None else plan.raw_obs.as_data(),
     }
 
 
 def plan_from_data(data: dict[str, Any]) -> Plan:
     parts = {name: ArraySpec(tuple(shape), np.dtype(dtype)) for name, shape, dtype in data["obs"]}
     obs = parts[""] if data["one_array"] else parts
-    return Plan(data["num_envs"], obs, _action_from_data(data["action"]), data["has_action_mask"])
+    raw_obs = None if data["raw_obs"] is None else raw_obs_from_data(data["raw_obs"], obs)
+    return Plan(data["num_envs"], obs, _action_from_data(data["action"]), data["has_action_mask"], raw_obs)
 
 
 def _action_as_data(spec: ActionSpec) -> list[Any]:

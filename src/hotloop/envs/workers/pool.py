@@ -31,7 +31,7 @@ class WorkerPool:
         try:
             plan = self._supervisor.open()
             self.obs_spec, self.action_spec = plan.obs_spec, plan.action_spec
-            self.has_action_mask = plan.has_action_mask
+            self.has_action_mask, self.raw_obs = plan.has_action_mask, plan.raw_obs
             self._slabs = slabs_in(self._supervisor.memory, plan)
             self._turn = 0  # the slab written last
             self._first: tuple[Obs, Array | None] | None = self._reset()

@@ -12,14 +12,12 @@ import atexit
 import contextlib
 import faulthandler
 import fcntl
-import hashlib
 import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -27,7 +25,9 @@ import numpy as np
 
 from hotloop.core.errors import EnvError, HotloopError
 from hotloop.core.interrupts import raises_interrupt
+from hotloop.core.settings import build
 from hotloop.core.types import EnvStep, map_obs
+from hotloop.core.user_files import file_digest, is_file, whole_path
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
@@ -39,28 +39,15 @@ _first_seen: dict[str, str] = {}
 
 def first_digest(env_id: str) -> str:
     """Of the file in `path/to/file.py:Class` as this process saw it first; empty for other ids."""
-    path = _file_of(env_id)
-    if path is None:
-        return ""
-    return _first_seen.setdefault(str(path), _digest(path))
+    return _first_seen.setdefault(whole_path(env_id), file_digest(env_id)) if is_file(env_id) else ""
 
 
 def require_unchanged(env_id: str, digest: str) -> None:
-    path = _file_of(env_id)
-    if path is not None and digest and _digest(path) != digest:
+    if digest and file_digest(env_id) != digest:
         raise EnvError(
             f"the file of `{env_id}` was changed since this program first made envs of it",
             "start the program anew, or take the change back",
         )
-
-
-def _file_of(env_id: str) -> Path | None:
-    path, _, _ = env_id.rpartition(":")
-    return Path(path).expanduser().resolve() if path.endswith(".py") else None
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 STACK_SIGNAL = signal.SIGUSR1
@@ -119,7 +106,7 @@ class _Server:
             envs.close()
 
     def _make(self) -> GymnasiumEnvs:
-        settings = EnvSettings(**self._request["settings"])
+        settings = build(EnvSettings, self._request["settings"])
         require_unchanged(settings.id, self._request["source"])
         if ":" not in settings.id and settings.id not in gymnasium.registry:  # the pool has found it: another process
             raise EnvError(
@@ -136,7 +123,7 @@ class _Server:
 
     def _report(self, envs: GymnasiumEnvs) -> None:
         """Say what the envs are like and take the memory that is laid out for them."""
-        own = Plan(self._request["num_envs"], envs.obs_spec, envs.action_spec, envs.has_action_mask)
+        own = Plan(self._request["num_envs"], envs.obs_spec, envs.action_spec, envs.has_action_mask, envs.raw_obs)
         messages.send_message(self._line, messages.plan_as_data(own))
         _, descriptors, _, _ = socket.recv_fds(self._line, len(messages.MEMORY), 1)
         if not descriptors:
