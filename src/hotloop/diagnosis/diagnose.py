@@ -113,7 +113,12 @@ def diagnose(
     label: str = "",
     say: Say | None = None,
 ) -> Diagnosis:
-    """Say why a training loop is slow: `diagnose("train.py", ["--seed", "1"])`, `diagnose("snake-dqn", seconds=5)`.
+    """Say why a training loop is slow, with evidence, and what to do about it.
+
+        diagnosis = hotloop.diagnose("train.py", ["--seed", "1"], seconds=10)
+        for finding in diagnosis.findings:
+            print(f"{finding.expected_gain:.1f}x", finding.title, finding.where)
+        hotloop.diagnose(hotloop.preset("snake-dqn"), quick=True).write(html="report.html")
 
     `target` is a script, run as it is with its own `arguments`; a preset or TOML file; or settings, called `label` in
     the report. The loop is watched for `seconds` (30 for scripts, 10 for ours). `quick`: phases only, no experiments

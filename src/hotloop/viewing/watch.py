@@ -59,6 +59,10 @@ def watch(
 ) -> Viewing:
     """Play episodes of a run's best agent, acting greedily: return, length and the workload's own measures of each.
 
+        for episode in hotloop.watch("runs/snake-dqn-20260101-120000", episodes=3).episodes:
+            print(episode["return"], episode["length"], episode["end"])
+        hotloop.watch("runs/snake-dqn-20260101-120000", video="snake.mp4", speed=2.0)
+
     `video` names a `.mp4` or `.gif` file, `frames` a folder for one PNG per moment, `html` a page of the first episode
     (envs with one: sfc); without them nothing is drawn. A video shows `fps` env steps per second, or `speed` times as
     many as look natural, and ends after `max_frames`. Episode i of a seed is the first one of env i in `evaluate` with
@@ -96,6 +100,8 @@ def show(
 ) -> Viewing:
     """Play episodes of a run's best agent on this terminal, at a speed that keys change, until they end or `q` or
     Ctrl-C is pressed. Then the terminal is as it was, and `each` is given every episode seen.
+
+        hotloop.show("runs/snake-dqn-20260101-120000", episodes=3)
 
     Raises `NoPictureError` for an env that has no pictures for a terminal.
     """
