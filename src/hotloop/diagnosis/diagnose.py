@@ -191,9 +191,10 @@ def _record_settings(target: Any, label: str, say: Say, seconds: float | None, q
     else:
         settings, label = target, label or f"{target.env.id}-{target.algorithm}"
     from hotloop.diagnosis.preset import PresetPlan, record_preset
+    from hotloop.envs.registry import with_whole_path
 
     plan = PresetPlan(seconds=seconds or PresetPlan.seconds, experiments=not quick)
-    return record_preset(replace(settings, trust=True), label, plan, say)
+    return record_preset(replace(with_whole_path(settings), trust=True), label, plan, say)
 
 
 def _settings_of(name: str) -> RunSettings:
