@@ -18,6 +18,7 @@ from hotloop.algos.registry import preset as preset
 from hotloop.algos.registry import settings_of as settings_of
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.given import PREFIX, give, is_given, require_given
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.timer import PhaseTimer
@@ -35,10 +36,15 @@ from hotloop.loop.resuming import extend, require_resumable
 from hotloop.loop.running import Claim, Rows
 from hotloop.runs.directory import Run
 
+Maker = Callable[..., Any]
+"""A class, or a function without arguments that must be given."""
+
 
 def train(
     settings: RunSettings,
     *,
+    env: Maker | None = None,
+    network: nn.Module | Maker | None = None,
     start_from: str | Path | nn.Module | Array | None = None,
     label: str = "",
     verbose: bool = True,
@@ -46,18 +52,24 @@ def train(
 ) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints.
 
+    `env` makes an env, a class or a function, and `network` is a module from observations to Q-values, or to a policy's
+    outputs and a value, or makes one: in the place of those that the settings name. They may come from a notebook's
+    cell; the run then needs them again (`hotloop.resume(run, env=...)`), and cannot leave this process: no
+    `env.workers`, no `compare`, no `tune`.
     `start_from`: a run whose best weights the network begins with, or a module or vector with those weights.
     `verbose` shows progress on stderr; `progress` is a display of your own.
 
         result = hotloop.train(hotloop.preset("cartpole-dqn", total_env_steps=2_000))
     """
     with _display(verbose, progress) as display:
-        return to_the_end(_new_run(settings, start_from, label, display, PhaseTimer()))
+        return to_the_end(_new_run(_with_given(settings, env, network), start_from, label, display, PhaseTimer()))
 
 
 def iterate(
     settings: RunSettings | str | Path,
     *,
+    env: Maker | None = None,
+    network: nn.Module | Maker | None = None,
     start_from: str | Path | nn.Module | Array | None = None,
     label: str = "",
     trust: bool = False,
@@ -72,14 +84,18 @@ def iterate(
     """
     timer, display = PhaseTimer(), progress or NullProgress()
     if isinstance(settings, str | Path):
-        return Iteration(_continued(Run.open(settings), trust, False, display, timer), timer)
-    return Iteration(_new_run(settings, start_from, label, display, timer), timer)
+        run = Run.open(settings)
+        _give_again(run, env, network)
+        return Iteration(_continued(run, trust, False, display, timer), timer)
+    return Iteration(_new_run(_with_given(settings, env, network), start_from, label, display, timer), timer)
 
 
 def resume(
     run_dir: str | Path,
     *,
     total_env_steps: int | None = None,
+    env: Maker | None = None,
+    network: nn.Module | Maker | None = None,
     trust: bool = False,
     accept_changes: bool = False,
     verbose: bool = True,
@@ -91,9 +107,11 @@ def resume(
     what they were, its schedules at their end, and it need not end as a run that was longer from the start.
         result = hotloop.resume("runs/cartpole-dqn-20260101-120000")
 
+    `env` and `network` are given again where the run was given them as Python objects.
     Where its settings.toml was changed since, that is refused, unless `accept_changes` says that it is meant.
     """
     run = Run.open(run_dir)
+    _give_again(run, env, network)
     if total_env_steps is not None:
         with run:
             run.lock()
@@ -104,13 +122,35 @@ def resume(
         return to_the_end(_continued(run, trust, accept_changes, display, PhaseTimer()))
 
 
+def _with_given(settings: RunSettings, env: Any, network: Any) -> RunSettings:
+    """The settings with the names of what was given as a Python object."""
+    tree: dict[str, Any] = {}
+    if env is not None:
+        tree["env"] = {"id": give("env", env)}
+    if network is not None:
+        tree["network"] = {"torso": give("network", network)}
+    return build(type(settings), merge(as_tree(settings), tree)) if tree else settings
+
+
+def _give_again(run: Run, env: Any, network: Any) -> None:
+    """Objects under the names that the run knows them by."""
+    settings = settings_of(run)
+    for kind, name, thing in (("env", settings.env.id, env), ("network", settings.network.torso, network)):
+        if thing is None:
+            require_given(kind, name)
+        elif not is_given(name):
+            raise SettingsError(f"`{kind}` is given, but the run has `{name}`", f"leave `{kind}` out")
+        else:
+            give(kind, thing, name)
+
+
 def _new_run(settings: RunSettings, start_from: Any, label: str, progress: Progress, timer: PhaseTimer) -> Rows:
     if settings.extended_from:
         raise SettingsError(
             f"`extended_from` is {settings.extended_from:,}, but only `hotloop resume --total-env-steps` extends a run",
             "leave it out",
         )
-    label = label or f"{settings.env.id}-{settings.algorithm}"
+    label = label or f"{settings.env.id.removeprefix(PREFIX)}-{settings.algorithm}"
     settings = with_whole_path(settings)
     start = _start_weights(settings.start_from if start_from is None else start_from)
 
@@ -181,14 +221,19 @@ def _display(verbose: bool, progress: Progress | None) -> Iterator[Progress]:
         yield shown
 
 
-def load(run_dir: str | Path, *, trust: bool = False) -> Agent | ActorAgent | GraphAgent:
+def load(
+    run_dir: str | Path, *, network: nn.Module | Maker | None = None, trust: bool = False
+) -> Agent | ActorAgent | GraphAgent:
     """The best agent of a run so far. Runs no code of the run's env; a torso in a file of yours needs `trust`.
 
     agent = hotloop.load("runs/cartpole-dqn-20260101-120000")
     action = agent.act(observation)
     """
     run = Run.open(run_dir)
-    return load_agent(run, settings_of(run, trust))
+    settings = settings_of(run, trust)
+    if network is not None:
+        give("network", network, settings.network.torso)
+    return load_agent(run, settings)
 
 
 def evaluate(
@@ -198,7 +243,8 @@ def evaluate(
     seed: int = 0,
     trust: bool = False,
     policy: str = "",
-    env: dict[str, Any] | None = None,
+    env: dict[str, Any] | Maker | None = None,
+    network: nn.Module | Maker | None = None,
     look_on: Callable[[Any, Array], VecEnv] | None = None,
 ) -> dict[str, Any]:
     """Play fresh greedy episodes with a run's best agent, or with another policy of its env.
@@ -207,14 +253,18 @@ def evaluate(
         hotloop.evaluate("sfc-dqn", policy="heuristic")  # a preset: the policy needs no run
 
     `policy` is `random`, or a rule that the env brings along. `env` changes settings of the env
-    (`{"options": {...}}`). `look_on` is given the envs and how many episodes each plays, and returns the envs to play
+    (`{"options": {...}}`), or is the env itself where the run was given it as a Python object, as `network` may be.
+    `look_on` is given the envs and how many episodes each plays, and returns the envs to play
     in. Without `trust` no code of the run's env is imported.
     """
     if episodes < 1:
         raise SettingsError(f"`episodes` is {episodes}, expected at least 1")
     run = None if policy and not Path(source).is_dir() else Run.open(source)
+    if run is not None:
+        _give_again(run, env if callable(env) else None, network)
     settings = preset(str(source)) if run is None else settings_of(run, trust)
-    env_settings = build(EnvSettings, merge(as_tree(settings.env), env or {}), source="the command line")
+    changed = env if isinstance(env, dict) else {}
+    env_settings = build(EnvSettings, merge(as_tree(settings.env), changed), source="the command line")
     num_envs = min(episodes, MAX_EVALUATION_ENVS)
     envs = make_envs(env_settings, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
     try:

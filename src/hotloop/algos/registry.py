@@ -11,6 +11,7 @@ from typing import Any
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
+from hotloop.core.given import require_given
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.values import nearest, shortened
@@ -60,6 +61,8 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     overrides = parse_overrides(words, cls)
     settings = build(cls, merge(tree, overrides), source="the command line")
     require_class(settings.env.id)
+    require_given("env", settings.env.id)
+    require_given("network", settings.network.torso)
     for table, key, code in (("env", "id", settings.env.id), ("network", "torso", settings.network.torso)):
         if key not in overrides.get(table, {}) and not settings.trust:
             refuse_untrusted(code)

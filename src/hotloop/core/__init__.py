@@ -4,6 +4,8 @@ Files:
     describe.py       What every setting means, from the string under each field: as text, and as a TOML file to start
                       from
     errors.py         What a user can get wrong, as one small tree
+    given.py          Envs and networks that are Python objects: a run's settings name them, and whoever continues it
+                      gives them again
     graph_kernels.py  Taking some graphs out of many: first how large they are, then their values
     graphs.py         Observations that are graphs of different and changing size: values laid end to end, with
                       offsets

@@ -113,10 +113,12 @@ def diagnose(
     label: str = "",
     say: Say | None = None,
 ) -> Diagnosis:
-    """Say why a training loop is slow.
+    """Say why a training loop is slow, with evidence, and what to do about it.
 
-        rich.print(hotloop.diagnose("train.py", ["--seed", "1"]).as_text())
-        hotloop.diagnose("snake-dqn", seconds=5).findings
+        diagnosis = hotloop.diagnose("train.py", ["--seed", "1"], seconds=10)
+        for finding in diagnosis.findings:
+            print(f"{finding.expected_gain:.1f}x", finding.title, finding.where)
+        hotloop.diagnose(hotloop.preset("snake-dqn"), quick=True).write(html="report.html")
 
     `target` is a script, run as it is with its own `arguments`; a preset or TOML file; or settings, called `label` in
     the report. The loop is watched for `seconds` (30 for scripts, 10 for ours). `quick`: phases only, no experiments
@@ -189,9 +191,10 @@ def _record_settings(target: Any, label: str, say: Say, seconds: float | None, q
     else:
         settings, label = target, label or f"{target.env.id}-{target.algorithm}"
     from hotloop.diagnosis.preset import PresetPlan, record_preset
+    from hotloop.envs.registry import with_whole_path
 
     plan = PresetPlan(seconds=seconds or PresetPlan.seconds, experiments=not quick)
-    return record_preset(replace(settings, trust=True), label, plan, say)
+    return record_preset(replace(with_whole_path(settings), trust=True), label, plan, say)
 
 
 def _settings_of(name: str) -> RunSettings:

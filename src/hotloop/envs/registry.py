@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.errors import EnvError, SettingsError
+from hotloop.core.given import given, is_given
 from hotloop.core.graphs import Graphs
 from hotloop.core.types import (
     Action,
@@ -61,6 +62,12 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
     require_class(env_id)
     from hotloop.envs import gymnasium_make
 
+    if is_given(env_id):
+        if settings.workers:
+            raise SettingsError(
+                f"`env.workers` is set, but `{env_id}` is an object of this process", "give a file: `file.py:Name`"
+            )
+        return gymnasium_make.make_from_factory(settings, num_envs, seeds, given("env", env_id))
     if is_file(env_id):
         return gymnasium_make.make_from_file(settings, num_envs, seeds)
     module, _, gymnasium_id = env_id.rpartition(":")
@@ -77,7 +84,7 @@ def needs_trust(env_id: str) -> bool:
 
 def refuse_untrusted(env_id: str) -> None:
     """Of an env's id, or of a network's torso."""
-    if needs_trust(env_id):
+    if needs_trust(env_id) and not is_given(env_id):
         raise EnvError(f"`{env_id}` runs code from outside hotloop", "pass `--trust` if you know where it comes from")
 
 
@@ -91,7 +98,7 @@ def with_whole_path(settings: Any) -> Any:
 
 def episode_limit(settings: EnvSettings) -> int:
     """After how many of its steps an episode is truncated at the latest; 0 where only the env itself knows."""
-    if settings.max_episode_steps or settings.id in NATIVE or is_file(settings.id):
+    if settings.max_episode_steps or settings.id in NATIVE or is_file(settings.id) or is_given(settings.id):
         return settings.max_episode_steps
     import gymnasium
 

@@ -48,6 +48,8 @@ def log_run(
 ) -> Logged:
     """Show a run's event rows in the folder `tensorboard` or in the project `wandb` of Weights & Biases, each row once.
 
+        log_run("runs/cartpole-dqn-20260101-120000", tensorboard="boards/cartpole", follow=True).rows
+
     With `follow` also those to come, until the run is finished or stopped, or Ctrl-C is pressed. Called again, it adds
     what is new.
     """

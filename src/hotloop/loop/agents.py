@@ -261,7 +261,7 @@ def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any,
 def agent_with(
     values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any, raw_obs: RawObs | None = None
 ) -> Agent | ActorAgent | GraphAgent:
-    """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where that is not what it sees."""
+    """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where it sees that encoded."""
     load: Any = _load_actor if isinstance(settings, PPOSettings) else _load_q_agent
     agent: Any = load(settings, values, obs_spec, action_spec)
     if raw_obs is not None:

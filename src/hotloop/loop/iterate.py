@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from hotloop.core.errors import RunError
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.contract import Row
 from hotloop.loop.running import Rows
 
 CALLER = "caller"
 """The phase in which a row is in the caller's hands: his time, not training's."""
+_under_way: list[int] = []  # ids: a reference would keep a run alive that nobody iterates any more
 
 
 def to_the_end(rows: Rows) -> dict[str, Any]:
@@ -30,18 +32,26 @@ class Iteration:
 
     def __init__(self, rows: Rows, timer: PhaseTimer) -> None:
         self._rows, self._caller = rows, timer.phase(CALLER)
-        self._handed_out = False
+        self._handed_out = self._started = False
         self.result: dict[str, Any] | None = None
 
     def __iter__(self) -> Iteration:
         return self
 
     def __next__(self) -> Row:
+        self._require_last()
         self._take_back()
+        if not self._started:
+            self._started = True
+            _under_way.append(id(self))
         try:
             row = next(self._rows)
         except StopIteration as end:
             self.result = self.result or end.value
+            self._ended()
+            raise
+        except BaseException:
+            self._ended()
             raise
         self._caller.__enter__()
         self._handed_out = True
@@ -54,8 +64,24 @@ class Iteration:
 
     def close(self) -> None:
         """End the run here; where it ended already, nothing happens. The end of a `with` block closes too."""
+        self._require_last()
         self._take_back()
         self._rows.close()
+        self._ended()
+
+    def __del__(self) -> None:
+        self._ended()  # the generator closes itself
+
+    def _ended(self) -> None:
+        if id(self) in _under_way:
+            _under_way.remove(id(self))
+
+    def _require_last(self) -> None:
+        """Each run sets threads and signal handlers and puts back what it found: the last to begin is first to end."""
+        if id(self) in _under_way[:-1]:
+            raise RunError(
+                "another run was begun after this one and has not ended", "end it first: `break`, `close()` or `with`"
+            )
 
     def __enter__(self) -> Iteration:
         return self

@@ -34,6 +34,9 @@ def deploy(
 ) -> dict[str, Any]:
     """Let a run's best agent migrate, and say how it fared: the object that `hotloop deploy --json` prints.
 
+        answer = deploy("runs/durotaxis-ppo-20260101-120000", substrate="exponential", m=0.008, log="nodes.csv")
+        answer["substrates"]["exponential"]["success_rate"]
+
     On one `substrate` (linear, exponential, random) or on all three; `m` is its slope (linear) or rate (exponential),
     `b` its stiffness at the left, both as usual where 0. `log` names a `.jsonl` or `.csv` file for a row of `COLUMNS`
     for each node at each step; a file of that name is replaced.

@@ -39,6 +39,8 @@ class _Network:
 def draw(what: str | Path, out: str | Path = "network.svg") -> Drawing:
     """Draw a network in topological levels, with weights and biases as colours, and measure its graph.
 
+        draw("runs/topology-dqn-20260101-120000", "network.png").measures.sigma
+
     `what` is a run that was trained with `network.torso = topology` (its best weights are drawn), or a JSON file in
     NetworkX's node-link form. `out` ends in .svg or .png; or, for a run, in .mp4 or .gif: its weights over training,
     from the checkpoints that it kept.

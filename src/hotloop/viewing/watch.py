@@ -59,7 +59,9 @@ def watch(
 ) -> Viewing:
     """Play episodes of a run's best agent, acting greedily: return, length and the workload's own measures of each.
 
-        hotloop.watch("runs/snake-dqn-20260101-120000", episodes=3, video="snake.mp4").episodes
+        for episode in hotloop.watch("runs/snake-dqn-20260101-120000", episodes=3).episodes:
+            print(episode["return"], episode["length"], episode["end"])
+        hotloop.watch("runs/snake-dqn-20260101-120000", video="snake.mp4", speed=2.0)
 
     `video` names a `.mp4` or `.gif` file, `frames` a folder for one PNG per moment, `html` a page of the first episode
     (envs with one: sfc); without them nothing is drawn. A video shows `fps` env steps per second, or `speed` times as
@@ -99,7 +101,7 @@ def show(
     """Play episodes of a run's best agent on this terminal, at a speed that keys change, until they end or `q` or
     Ctrl-C is pressed. Then the terminal is as it was, and `each` is given every episode seen.
 
-        hotloop.show("runs/snake-dqn-20260101-120000", speed=2)
+        hotloop.show("runs/snake-dqn-20260101-120000", episodes=3)
 
     Raises `NoPictureError` for an env that has no pictures for a terminal.
     """
