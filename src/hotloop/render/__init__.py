@@ -2,7 +2,7 @@
 
 Files:
     chart.py    Learning curves as a chart: laid out as shapes, written as SVG or painted as pixels
-    html.py     HTML by construction, and the styles and scripts of every page
+    html.py     HTML by construction, and the one shell of every page, with `page.css` and `page.js` in it
     numbers.py  Numbers for people: digits, units, signs, ticks of an axis
     picture.py  Pictures through Pillow: a canvas with smooth edges and words, and arrays as PNG files
     plots.py    Plots whose shapes stretch with the page while their words keep their size: SVG below, HTML labels

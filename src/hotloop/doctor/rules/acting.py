@@ -14,12 +14,12 @@ from hotloop.doctor.rules.evidence import (
     function_share,
     most_expensive,
     number,
-    percent,
     places_of,
     sampled_share,
     suggest,
 )
 from hotloop.doctor.trace import ACT, UPDATE, CallCount, LineCost, Trace
+from hotloop.render.numbers import percent
 
 SEVERAL_SINGLE_ENVS = 4
 """Two may be one to train in and one to evaluate in."""

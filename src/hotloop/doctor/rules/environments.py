@@ -14,13 +14,13 @@ from hotloop.doctor.rules.evidence import (
     number,
     own_microseconds,
     per_env_call,
-    percent,
     places_of,
     sampled_share,
     suggest,
 )
 from hotloop.doctor.rules.searching import enumeration_share, graph_calls, search_share
 from hotloop.doctor.trace import ENV, EVALUATE, START_UP, StackCost, Trace
+from hotloop.render.numbers import percent
 
 SEVERAL_ENVS = 4
 BATCHED_MICROSECONDS = 60.0

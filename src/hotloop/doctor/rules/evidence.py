@@ -183,10 +183,6 @@ def line_of(where: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
-
-
 def number(value: float) -> str:
     """Counts as people write them: 0.25, 3.5, 48, 1,957."""
     if value >= 100 or value == int(value):

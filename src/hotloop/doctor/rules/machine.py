@@ -15,12 +15,12 @@ from hotloop.doctor.rules.evidence import (
     lines_with,
     most_expensive,
     number,
-    percent,
     places_of,
     sampled_share,
     suggest,
 )
 from hotloop.doctor.trace import ENV, EVALUATE, CallCount, Growth, Trace
+from hotloop.render.numbers import percent
 
 LEAST_DENORMALS, MANY_DENORMALS = 0.01, 0.2
 DENORMAL_SPEEDUP = 1.5

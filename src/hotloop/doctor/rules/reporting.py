@@ -15,12 +15,12 @@ from hotloop.doctor.rules.evidence import (
     most_expensive,
     number,
     per_env_call,
-    percent,
     places_of,
     sampled_share,
     suggest,
 )
 from hotloop.doctor.trace import CHECKPOINT, EVALUATE, LOG, Slice, Trace
+from hotloop.render.numbers import percent
 
 REPORTING = (
     "builtins.print",

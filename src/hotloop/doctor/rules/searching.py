@@ -20,13 +20,13 @@ from hotloop.doctor.rules.evidence import (
     loop_lines,
     number,
     per_env_call,
-    percent,
     places_of,
     sampled_share,
     source_at,
     suggest,
 )
 from hotloop.doctor.trace import ENV, UPDATE, CallCount, StackCost, Trace
+from hotloop.render.numbers import percent
 
 QUEUES = ("deque.popleft", "deque.pop", "list.pop", "heapq.heappop")
 QUEUE_READS_OF_A_SEARCH = 4.0

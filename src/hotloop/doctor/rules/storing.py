@@ -16,13 +16,13 @@ from hotloop.doctor.rules.evidence import (
     number,
     own_microseconds,
     per_env_call,
-    percent,
     places_of,
     sampled_share,
     source_at,
     suggest,
 )
 from hotloop.doctor.trace import ACT, ENV, EVALUATE, LOG, UPDATE, CallCount, Trace
+from hotloop.render.numbers import percent
 
 HOST_READS = ("Tensor.item", "Tensor.cpu", "Tensor.numpy", "Tensor.tolist")
 READS_PER_TRANSITION = 2.0

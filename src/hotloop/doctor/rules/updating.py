@@ -13,13 +13,13 @@ from hotloop.doctor.rules.evidence import (
     most_expensive,
     number,
     own_microseconds,
-    percent,
     places_of,
     sampled_share,
     suggest,
 )
 from hotloop.doctor.rules.storing import BUILDING, HOST_READS, batch_calls
 from hotloop.doctor.trace import ACT, ENV, EVALUATE, SAMPLE, UPDATE, UPDATE_PARTS, Trace
+from hotloop.render.numbers import percent
 
 UPDATES_PER_CALL = 1.5
 """One update after each step of one env is how DQN is usually run: slow, but nobody's mistake."""

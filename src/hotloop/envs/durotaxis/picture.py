@@ -1,8 +1,7 @@
 """A migrating colony as four panels: where it is, how stiff its ground is, how it got there and what it did.
 
-The colony on its ground, seen from above; a small one is shown larger in a corner where nobody is.
-
-What is remembered of an episode, for the panels that show it over time.
+The first shows the colony from above; a small one is shown larger in a corner where nobody is. The last two show what
+`Past` remembers of the episode.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A network with its load and its requests as text for a terminal or as a picture, from a saved state.
+"""A network with its load and its requests from a saved state: as a picture, as plain data for a page, and as text for
+a terminal.
 
-The network as a picture: centres on a circle, filled by their CPU load, links coloured by theirs, and a bar of
-accepted, pending and dropped requests for each service.
-
-One moment of a network as plain data, for pages.
+The picture has centres on a circle, filled by their CPU load, links coloured by theirs, and a bar of accepted, pending
+and dropped requests for each service.
 """
 
 from __future__ import annotations
