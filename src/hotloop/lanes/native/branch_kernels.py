@@ -128,11 +128,8 @@ def backward_branches(numbers: Array, parameters: Array, work: Array, gradient: 
 def _attention_gradient(numbers: Array, branches: Array, parameters: Array, work: Array, gradient: Array) -> None:
     """Adds to each branch's gradient what comes through the weighted sum: directly, and through its share."""
     rows, width, units = numbers[plan.ROWS], branches[plan.WIDTH], branches[plan.ATTENTION]
-    size, weight_at, inner_at = (
-        (branches[plan.NUM_BRANCHES] + 1) * width,
-        branches[plan.SCORE_WEIGHT],
-        branches[plan.INNER_GRADIENT],
-    )
+    size = (branches[plan.NUM_BRANCHES] + 1) * width
+    weight_at, inner_at = branches[plan.SCORE_WEIGHT], branches[plan.INNER_GRADIENT]
     _score_gradients(numbers, branches, work)
     score_weight, score_gradient = parameters[weight_at : weight_at + units], gradient[weight_at : weight_at + units]
     for i in range(units):

@@ -241,11 +241,8 @@ class MemoryPlan:
 
     def _branches(self, branches: Branches, section: Array) -> None:
         count, stride, offset = len(branches.shapes), self._stride, 0
-        section[plan.NUM_BRANCHES], section[plan.WIDTH], section[plan.ATTENTION] = (
-            count,
-            branches.width,
-            branches.attention,
-        )
+        section[plan.NUM_BRANCHES] = count
+        section[plan.WIDTH], section[plan.ATTENTION] = branches.width, branches.attention
         widest = max(layer.copies * layer.fan_out for layer in branches.layers)
         section[plan.BRANCH_EVEN], section[plan.BRANCH_ODD] = self._take(widest, stride), self._take(widest, stride)
         section[plan.INNER] = self._take(count * branches.attention, stride)

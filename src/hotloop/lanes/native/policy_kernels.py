@@ -1,12 +1,12 @@
 """All epochs of a PPO or A2C update in one call: gather, forward, loss, backward, clipping, Adam.
 
-Both networks of an actor-critic, forward and backward, by the kernels of any multilayer network.
+Both networks of an actor-critic go forward and backward by the kernels of any multilayer network.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,31 @@ from hotloop.lanes.native.update_kernels import optimise
 from hotloop.lanes.native.vector_kernels import FLUSH, float_mode, set_float_mode
 from hotloop.maths.action_kernels import draw_actions
 
-Networks = tuple[Array, Array, Array, Array]
-"""Memory plan and workspace of the policy's network and of the value's; when shared, the same twice."""
+
+class Networks(NamedTuple):
+    """Plan and workspace of the policy's network and of the value's; when shared, the same twice."""
+
+    numbers: Array
+    work: Array
+    value_numbers: Array
+    value_work: Array
+
+
+class Rollout(NamedTuple):
+    """Flat."""
+
+    outputs: Array
+    action: Array
+    values: Array
+    returns: Array
+    advantage: Array
+    weight: Array
+
+
+Old = tuple[Array, Array, Array, Array]
+"""The policy that acted: log p and p of its choices in all rows [M * O], its log stds [C]; and numbers 0 .. M-1."""
+Scratch = tuple[Array, ...]
+"""Of one minibatch: log p, p, entropies, the entropy's slopes by mean and log std, `measures`, `slopes`."""
 
 
 @inline_kernel
@@ -90,7 +113,7 @@ def run_networks(
     values: Array,
 ) -> None:
     """outputs [N, O] and values [N] of obs [N, F]."""
-    _compute_rows(what, (numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
+    _compute_rows(what, Networks(numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
 
 
 @kernel
@@ -110,17 +133,8 @@ def run_and_draw(
     action: Array,
 ) -> None:
     """The same, and actions [N, W] drawn from the outputs."""
-    _compute_rows(what, (numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
+    _compute_rows(what, Networks(numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
     draw_actions(state, outputs, parameters[parameters.size - what[policy.CONTINUOUS] :], mask, counts, action)
-
-
-Float: Any = np.float32
-Rollout = tuple[Array, Array, Array, Array, Array, Array]
-"""Flat: outputs, actions, values, returns, advantages, weights."""
-Old = tuple[Array, Array, Array, Array]
-"""The policy that acted: log p and p of its choices in all rows [M * O], its log stds [C]; and numbers 0 .. M-1."""
-Scratch = tuple[Array, ...]
-"""Of one minibatch: log p, p, entropies, the entropy's slopes by mean and log std, `measures`, `slopes`."""
 
 
 @inline_kernel
@@ -132,11 +146,8 @@ def _loss(
     (numbers, work, value_numbers, value_work), (old_log_p, old_p, old_log_std, _) = networks, old
     outputs, action, values, returns, advantage, weight = rollout
     log_p, p, entropies, by_mean, by_log_std, measures, slopes = scratch
-    stride, first, last = (
-        numbers[plan.COLUMN_STRIDE],
-        what[policy.SHARED],
-        parameters.size - what[policy.CONTINUOUS],
-    )
+    stride, first = numbers[plan.COLUMN_STRIDE], what[policy.SHARED]
+    last = parameters.size - what[policy.CONTINUOUS]
     head, log_std = numbers[plan.HEAD_ONLINE] + first * stride, parameters[last:]
     to, step = numbers[plan.HEAD_ROWS] + first, numbers[plan.HEAD_STRIDE]
     log_softmax_rows(what, work, head, 1, stride, masks, chosen, log_p, p)
@@ -155,14 +166,6 @@ def _loss(
 
 
 @inline_kernel
-def _gather(seen: Array, size: int, chosen: Array, gathered: Array) -> None:
-    for b in range(chosen.size):
-        at = chosen[b] * size
-        for f in range(size):
-            gathered[b * size + f] = seen[at + f]
-
-
-@inline_kernel
 def _minibatch(
     what: Array, reals: Array, networks: Networks, parameters: Array, gradient: Array, seen: Array, gathered: Array,
     rollout: Rollout, masks: Array, chosen: Array, old: Old, scratch: Scratch, sums: Array,
@@ -170,25 +173,26 @@ def _minibatch(
     """Gradient of one minibatch, and its means into `sums`."""
     for i in range(sums.size):
         sums[i] = 0.0
-    _gather(seen, networks[0][plan.OBS_SIZE], chosen, gathered)
+    size = networks.numbers[plan.OBS_SIZE]
+    for b in range(chosen.size):
+        for f in range(size):
+            gathered[b * size + f] = seen[chosen[b] * size + f]
     networks_forward(what, networks, parameters, gathered, chosen.size, 1)
     _loss(what, reals, networks, parameters, gradient, rollout, masks, chosen, old, scratch, sums)
     networks_backward(what, networks, parameters, gradient, gathered)
-    value_loss, entropy = (
-        reals[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS],
-        sums[policy.ENTROPY],
-    )
+    value_loss, entropy = reals[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
     sums[policy.LOSS] = sums[policy.POLICY_LOSS] + value_loss - reals[policy.ENTROPY_WEIGHT] * entropy
 
 
 @inline_kernel
 def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, order: Array, lr: Array) -> None:
-    """Kernels write where the plan says; what does not fit would be somebody else's memory."""
+    """Kernels write where the plan says; what does not fit would be an out-of-bounds write."""
     for each in vectors:
         if each.size != what[policy.PARAMETERS]:
             raise ValueError("vectors do not fit the native plan: expected as many floats as parameters")
-    rows, numbers = what[policy.ROWS], networks[0]
-    if obs.shape[1] != numbers[plan.OBS_SIZE] or rows != numbers[plan.ROWS] or rows != networks[2][plan.ROWS]:
+    rows, numbers = what[policy.ROWS], networks.numbers
+    fits = rows == numbers[plan.ROWS] and rows == networks.value_numbers[plan.ROWS]
+    if not fits or obs.shape[1] != numbers[plan.OBS_SIZE]:
         raise ValueError("observations do not fit the native plan")
     if order.shape[1] != obs.shape[0] or obs.shape[0] % rows or lr.size != order.size // rows:
         raise ValueError("the order does not fit the rollout: expected [epochs, M] and a rate for every minibatch")
@@ -200,10 +204,8 @@ def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Arr
 @inline_kernel
 def _check_rollout(what: Array, count: int, rollout: Rollout, masks: Array) -> None:
     outputs, action, values, returns, advantage, weight = rollout
-    width, logits = (
-        what[policy.CHOICES] + what[policy.CONTINUOUS],
-        what[policy.OUTPUTS] - what[policy.CONTINUOUS],
-    )
+    continuous = what[policy.CONTINUOUS]
+    width, logits = what[policy.CHOICES] + continuous, what[policy.OUTPUTS] - continuous
     fits = outputs.size == count * what[policy.OUTPUTS] and action.size == count * width
     for each in (values, returns, advantage, weight):
         fits = fits and each.size == count
@@ -249,25 +251,18 @@ def run_epochs(
     `obs` is [M, F], everything else of the rollout flat. Fewer than asked: an epoch's mean KL was above the limit, or,
     where not all went well, a loss or gradient is not finite, and neither parameters nor moments have seen it.
     """
-    networks, rollout = (
-        (numbers, work, value_numbers, value_work),
-        (outputs, action, values, returns, advantage, weight),
-    )
+    networks = Networks(numbers, work, value_numbers, value_work)
+    rollout = Rollout(outputs, action, values, returns, advantage, weight)
     _check(what, networks, (parameters, gradient, mean, square), obs, order, lr)
     _check_rollout(what, obs.shape[0], rollout, masks)
     mode = float_mode()
     set_float_mode(mode | FLUSH)
-    rows, count, width, sums = (
-        what[policy.ROWS],
-        obs.shape[0],
-        what[policy.OUTPUTS],
-        np.zeros(policy.GRADIENT_NORM + 1),
-    )
-    seen, rest = flat(obs), parameters.size - what[policy.CONTINUOUS]
-    every, chosen_rows = old[3], flat(order)
+    old_log_p, old_p, old_log_std, every = old
     for i in range(what[policy.CONTINUOUS]):
-        old[2][i] = parameters[rest + i]
-    log_softmax_rows(what, outputs, 0, width, 1, masks, every, old[0], old[1])
+        old_log_std[i] = parameters[parameters.size - what[policy.CONTINUOUS] + i]
+    log_softmax_rows(what, outputs, 0, what[policy.OUTPUTS], 1, masks, every, old_log_p, old_p)
+    seen, chosen_rows, sums = flat(obs), flat(order), np.zeros(policy.GRADIENT_NORM + 1)
+    rows, count = what[policy.ROWS], obs.shape[0]
     made, per_epoch, good = 0, count // rows, True
     for epoch in range(order.shape[0]):
         kl = 0.0

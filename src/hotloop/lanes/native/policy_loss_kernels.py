@@ -91,10 +91,8 @@ def measure_continuous(
         old_spread, spread = float(old_log_std[i]), float(log_std[i])
         old_per_std, per_std = math.exp(-old_spread), math.exp(-spread)
         for b in range(chosen.size):
-            mean, old_mean = (
-                float(work[head + (logits + i) * stride + b]),
-                old_outputs[chosen[b] * outputs + logits + i],
-            )
+            mean = float(work[head + (logits + i) * stride + b])
+            old_mean = old_outputs[chosen[b] * outputs + logits + i]
             u = float(action[chosen[b] * (choices + continuous) + choices + i])
             scaled, old_scaled = (u - mean) * per_std, (u - old_mean) * old_per_std
             density, old_density = -0.5 * scaled * scaled - spread, -0.5 * old_scaled * old_scaled - old_spread
