@@ -364,3 +364,32 @@ def test_windows_under_way_can_be_dropped():
     replay.add(**GOOD | {"terminated": True})
     assert len(replay) == 1
     assert "1 transitions" in repr(replay)
+
+
+KINDS = [np.bool_, np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float16, np.float32, np.float64]
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.sampled_from([np.float32, np.uint8, np.int64, np.int8]),
+    st.lists(st.integers(-(2**40), 2**40) | st.integers(-3, 300), min_size=3, max_size=3),
+    st.booleans(),
+)
+def test_a_number_is_kept_exactly_or_rounded_as_a_float_or_refused(given_as, kept_as, numbers, as_tensor):
+    """Whatever the two dtypes: no number comes back as another."""
+    handed = np.array(numbers).astype(given_as)
+    if as_tensor and given_as is not np.uint64:
+        handed = torch.from_numpy(handed)
+    replay = hotloop.Replay(
+        4, obs=spaces.Box(-1, 1, (3,)) if kept_as is np.float32 else spaces.Box(0, 9, (3,), kept_as)
+    )
+    try:
+        replay.add(handed, 0, 0.0, handed, False, False)
+    except HotloopError:
+        assert len(replay) == 0
+        return
+    found = replay.sample(1).obs[0]
+    rounds = np.issubdtype(given_as, np.floating)
+    right = np.asarray(handed).astype(np.float32) if rounds else np.asarray(handed)
+    assert found.dtype == kept_as
+    assert [float(number) for number in found] == [float(number) for number in right]

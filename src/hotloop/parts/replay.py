@@ -201,15 +201,18 @@ class Replay:
 
     def state_dict(self) -> dict[str, Array]:
         """Everything needed to continue exactly, as arrays by name: copies, for `numpy.savez` or `torch.save`."""
+        state = self._flat_state()
+        rows = np.concatenate(state.pop("rows"))
+        return {"rows": rows, **{name: np.array(value) for name, value in state.items()}}
+
+    def _flat_state(self) -> dict[str, Any]:
         state = self._rows.state()
-        ring, sampler = state["ring"], state["sampler"]
-        flat = {"rows": np.concatenate(ring["rows"].pieces), "num_added": np.array(ring["num_added"])}
-        flat |= {f"sampler.{name}": np.array(value) for name, value in sampler.items()}
-        return flat | {f"n_step.{name}": np.array(value) for name, value in state["n_step"].items()}
+        flat = {f"{part}.{name}": value for part in ("sampler", "n_step") for name, value in state[part].items()}
+        return flat | {"rows": state["ring"]["rows"].pieces, "num_added": state["ring"]["num_added"]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over what a replay with the same arguments saved; draws go on where they were."""
-        known = self.state_dict().keys()
+        known = self._flat_state().keys()
         if state.keys() != known:
             differing = ", ".join(sorted(state.keys() ^ known))
             raise CheckpointError(
