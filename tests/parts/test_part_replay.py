@@ -56,6 +56,37 @@ def test_rows_are_those_of_the_definition(history, num_envs, n_step, capacity, p
         assert sorted(rows_of(replay).values()) == sorted(tuple(row) for row in plain.rows)
 
 
+@given(st.lists(events, min_size=1, max_size=30), st.integers(1, 2), st.sampled_from([5, 100]), st.booleans())
+def test_single_transitions_are_those_of_the_definition_too(history, n_step, capacity, prioritised):
+    """As a loop over one env adds them: a vector of float32, and plain numbers."""
+    replay = hotloop.Replay(capacity, obs=(2,), n_step=n_step, gamma=0.5, prioritised=prioritised)
+    plain = PlainReplay(capacity, 1, n_step, 0.5)
+    for t, event in enumerate(history):
+        seen, after = np.array([t, -t], np.float32), np.array([t + 1, 0], np.float32)
+        ended = event in ("terminated", "both"), event in ("truncated", "both")
+        assert replay.add(seen, np.int64(t), float(t), after, *ended) >= 0
+        seen[:], after[:] = 99, 99
+        plain.add([Step(t, t, t, t + 1, *ended)])
+    assert len(replay) == len(plain.rows)
+    if plain.rows:
+        assert sorted(rows_of(replay).values()) == sorted(tuple(row) for row in plain.rows)
+
+
+@pytest.mark.parametrize("odd", ["read-only", "strided", "double", "big-endian"])
+@pytest.mark.parametrize("num_envs", [1, 2])
+def test_arrays_of_every_make_are_taken(odd, num_envs):
+    whole = np.arange(4.0 * num_envs, dtype=np.float32)
+    made = {"strided": whole[::2], "double": whole[::2].astype(np.float64), "big-endian": whole[::2].astype(">f4")}
+    seen = made.get(odd, whole[::2].copy()).reshape((2,) if num_envs == 1 else (2, 2))
+    seen.flags.writeable = odd != "read-only"
+    replay = hotloop.Replay(10, obs=(2,), num_envs=num_envs)
+    never = np.zeros(num_envs, bool)
+    replay.add(seen, np.zeros(num_envs, int), np.zeros(num_envs), seen, never, never)
+    replay.add(seen, 0, 0.0, seen, False, False) if num_envs == 1 else None
+    found = replay.sample(1, k=20).obs[:, 0]
+    assert {tuple(row) for row in found.tolist()} <= {tuple(row) for row in seen.reshape(-1, 2).tolist()}
+
+
 def test_a_truncated_step_has_its_discount_and_a_terminated_one_has_none():
     replay = hotloop.Replay(10, obs=(1,), gamma=0.9)
     replay.add([1.0], 0, 1.0, [2.0], terminated=False, truncated=True)

@@ -240,8 +240,8 @@ def _obs_space(env_id: str, spec: ObsSpec, source: Any = None) -> Space[Any]:
         return spaces.Box(low, high, spec.shape, spec.dtype.type)
     if isinstance(source, spaces.Discrete):
         return spaces.Box(0.0, 1.0, spec.shape, np.float32)
-    bounds = (0, 255) if spec.dtype == np.uint8 else (-np.inf, np.inf)
-    return spaces.Box(*bounds, spec.shape, spec.dtype.type)
+    is_bytes = spec.dtype == np.uint8
+    return spaces.Box(0 if is_bytes else -np.inf, 255 if is_bytes else np.inf, spec.shape, spec.dtype.type)
 
 
 def _action_space(env_id: str, actions: ActionSpec) -> Space[Any]:
