@@ -9,7 +9,7 @@ from hotloop.core.types import Array, map_obs
 from hotloop.replay.storage import BatchArrays
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Batch:
     """Transitions drawn from a `Replay`: arrays that start [B], or [k, B] of `sample(batch_size, k=k)`.
 
@@ -37,7 +37,7 @@ class Batch:
     weight: Any  # [B] float32
     index: Any  # [B] int64
     next_action_mask: Any = None  # [B, A] bool
-    _arrays: BatchArrays | None = field(default=None, repr=False, compare=False)
+    _arrays: BatchArrays | None = field(default=None, repr=False)
 
     def torch(self, device: Any = None) -> Batch:
         """The same as tensors, which share memory with the arrays; on another `device` they are copies."""
