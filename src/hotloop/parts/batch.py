@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hotloop.core.types import Array, map_obs
-from hotloop.core.types import Batch as StackedBatch
 from hotloop.replay.storage import BatchArrays
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Batch:
     """Transitions drawn from a `Replay`: arrays that start [B], or [k, B] of `sample(batch_size, k=k)`.
 
@@ -38,7 +37,7 @@ class Batch:
     weight: Any  # [B] float32
     index: Any  # [B] int64
     next_action_mask: Any = None  # [B, A] bool
-    _arrays: BatchArrays | None = field(default=None, repr=False, compare=False)
+    _arrays: BatchArrays | None = field(default=None, repr=False)
 
     def torch(self, device: Any = None) -> Batch:
         """The same as tensors, which share memory with the arrays; on another `device` they are copies."""
@@ -53,52 +52,23 @@ class Batch:
         obs, next_obs = map_obs(tensor, self.obs), map_obs(tensor, self.next_obs)
         return Batch(obs, action, reward, discount, next_obs, weight, index, mask)
 
-    def stacked(self) -> StackedBatch:
-        """As lanes take it: every array begins [k, B], with k = 1 of a single batch; views, not copies."""
-        mask = self.next_action_mask
-        if self.reward.ndim == 2:
-            head = (self.obs, self.action, self.reward, self.discount, self.next_obs)
-            return StackedBatch(*head, self.weight, self.index, mask)
-        return StackedBatch(
-            map_obs(_one, self.obs),
-            self.action[None],
-            self.reward[None],
-            self.discount[None],
-            map_obs(_one, self.next_obs),
-            self.weight[None],
-            self.index[None],
-            None if mask is None else mask[None],
-        )
-
-
-def _one(array: Array) -> Array:
-    return array[None]
-
 
 def _first(array: Array) -> Array:
     return array[0]
 
 
 def show(arrays: BatchArrays, is_single: bool, out: Batch | None) -> Batch:
-    """The batch of `arrays`; `out` is made to show it where there is one."""
+    """The batch of `arrays`, which `out` is made to show where there is one."""
     drawn = arrays.batch
-    fields: tuple[Any, ...]
-    if is_single:
-        obs, next_obs = drawn.obs, drawn.next_obs
-        fields = (
-            map_obs(_first, obs) if obs.__class__ is dict else obs[0],  # type: ignore[index]
-            drawn.action[0],
-            drawn.reward[0],
-            drawn.discount[0],
-            map_obs(_first, next_obs) if next_obs.__class__ is dict else next_obs[0],  # type: ignore[index]
-            drawn.weight[0],
-            drawn.index[0],
-            None if drawn.next_action_mask is None else drawn.next_action_mask[0],
-        )
-    else:
-        head = (drawn.obs, drawn.action, drawn.reward, drawn.discount, drawn.next_obs)
-        fields = (*head, drawn.weight, drawn.index, drawn.next_action_mask)
+    obs, next_obs, mask = drawn.obs, drawn.next_obs, drawn.next_action_mask
+    action, reward, discount, weight, index = drawn.action, drawn.reward, drawn.discount, drawn.weight, drawn.index
+    if is_single:  # spelt out: in a loop it would be a tenth of drawing a batch
+        obs = map_obs(_first, obs) if isinstance(obs, dict) else obs[0]
+        next_obs = map_obs(_first, next_obs) if isinstance(next_obs, dict) else next_obs[0]
+        action, reward, discount, weight, index = action[0], reward[0], discount[0], weight[0], index[0]
+        mask = None if mask is None else mask[0]
+    fields: tuple[Any, ...] = (obs, action, reward, discount, next_obs, weight, index, mask, arrays)
     if out is None:
-        return Batch(*fields, _arrays=arrays)  # type: ignore[misc]
-    out.__init__(*fields, _arrays=arrays)  # type: ignore[misc]
+        return Batch(*fields)
+    out.__init__(*fields)  # type: ignore[misc]
     return out

@@ -64,7 +64,8 @@ class Values:
             self._row[...] = value
             value, flat = self._own, self._flat
         elif value.shape == self._shape:
-            value = np.ascontiguousarray(value)
+            if not value.flags.carray:  # kernels would be compiled anew for what is read-only or strided
+                value = value.copy()
             flat = value.reshape(-1)
         else:
             raise self._wrong_shape(value.shape)

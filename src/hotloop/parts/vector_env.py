@@ -104,8 +104,13 @@ class Vector(VectorEnv[Any, Any, Any]):
         self._seeds = self._seeds_from(seed)
         self._envs = self._make()
         self._is_new, self._is_started = True, False
-        self.single_observation_space = _obs_space(self._envs.obs_spec, getattr(self._envs, "observation_space", None))
-        self.single_action_space = _action_space(self._settings.id, self._envs.action_spec)
+        try:
+            obs_spec, own_space = self._envs.obs_spec, getattr(self._envs, "observation_space", None)
+            self.single_observation_space = _obs_space(self._settings.id, obs_spec, own_space)
+            self.single_action_space = _action_space(self._settings.id, self._envs.action_spec)
+        except BaseException:
+            self._envs.close()
+            raise
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         action = read_action_spec(self.single_action_space, None)
@@ -186,11 +191,6 @@ class Vector(VectorEnv[Any, Any, Any]):
             from hotloop.envs.gymnasium_make import make_from_factory
 
             envs = make_from_factory(self._settings, self.num_envs, self._seeds, lambda: self._env(**self._options))
-        if not isinstance(envs.obs_spec, ArraySpec | dict):
-            raise EnvError(
-                f"`{self._settings.id}` hands out graphs of changing size, which a VectorEnv cannot",
-                "train on it with `hotloop train`, or make single envs with `gymnasium.make`",
-            )
         return envs
 
     def _seeds_from(self, seed: Any) -> Array:
@@ -224,11 +224,16 @@ def _row(of: Any, index: int) -> Any:
     return map_obs(lambda part: part[index], of)
 
 
-def _obs_space(spec: ObsSpec, source: Any = None) -> Space[Any]:
+def _obs_space(env_id: str, spec: ObsSpec, source: Any = None) -> Space[Any]:
     """Of what is handed out; bounds are those of the env's own space, where it tells them."""
     if isinstance(spec, dict):
         parts = source.spaces if isinstance(source, spaces.Dict) else {}
-        return spaces.Dict({name: _obs_space(part, parts.get(name)) for name, part in spec.items()})
+        return spaces.Dict({name: _obs_space(env_id, part, parts.get(name)) for name, part in spec.items()})
+    if not isinstance(spec, ArraySpec):
+        raise EnvError(
+            f"`{env_id}` hands out graphs of changing size, which a VectorEnv cannot",
+            "train on it with `hotloop train`, or make single envs with `gymnasium.make`",
+        )
     if isinstance(source, spaces.Box) and source.shape == spec.shape:
         with np.errstate(over="ignore"):  # of float64, beyond float32: infinite
             low, high = source.low.astype(spec.dtype), source.high.astype(spec.dtype)
