@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -33,6 +34,23 @@ def test_the_blocks_of_the_page_on_parts_run_in_their_order(run_folder: Path) ->
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_an_example_runs(script: Path, run_folder: Path) -> None:
     subprocess.run([sys.executable, str(script)], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", ["algorithms.md", "environments.md"])
+def test_files_and_commands_of_a_guide_run_in_their_order(name: str, tmp_path: Path) -> None:
+    words = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    text = (ROOT / "docs" / name).read_text()
+    files = re.findall(r"^```python (\w+\.py)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    for file, code in files:
+        (tmp_path / file).write_text(code)
+    commands = "".join(re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)).splitlines()
+    assert files
+    assert commands
+    for command in commands:
+        answer = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=os.environ | words, capture_output=True, text=True
+        )
+        assert answer.returncode == 0, f"{command}\n{answer.stdout}\n{answer.stderr}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

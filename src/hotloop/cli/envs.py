@@ -18,7 +18,7 @@ def run(words: list[str]) -> int:
         "An id is one of ours (cartpole), a Gymnasium id (CartPole-v1), module:Id-v0, or path/to/file.py:Class.\n"
         "Settings of the env can be given: `--env.wrappers 'FrameStackObservation(4)'`.",
         "hotloop envs check my_env.py:MyEnv",
-        usage="hotloop envs [list | check ID] [--env-steps N] [--env.any.setting VALUE ...] [--json]",
+        usage="hotloop envs [list | check ID] [--num-envs N] [--env-steps N] [--env.any.setting VALUE ...] [--json]",
     )
     parser.add_argument("action", nargs="?", choices=["list", "check"], default="list")
     parser.add_argument("id", nargs="?", help="the env to check")

@@ -52,14 +52,13 @@ def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv
     options: dict[str, Any] = dict(settings.options)
     if settings.max_episode_steps:
         options["max_episode_steps"] = settings.max_episode_steps
-    return _adapt_vector(settings, seeds, lambda: kind(num_envs=num_envs, **options))
+    make: Any = kind
+    return _adapt_vector(settings, seeds, lambda: make(num_envs=num_envs, **options))
 
 
 def make_single(settings: EnvSettings, **options: Any) -> gymnasium.Env:
-    """One env as its constructor or maker gives it, limited and wrapped as the settings say; its module is imported.
-
-    `options` stand beside those of the settings.
-    """
+    """One env, limited and wrapped as the settings say; `options` stand beside theirs. Where the id names a module, that
+    is imported already."""
     options = {**settings.options, **options}
     limit = settings.max_episode_steps
     if not is_file(settings.id):
