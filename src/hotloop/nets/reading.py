@@ -33,14 +33,13 @@ FORWARDS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 """The activations that the native lane has."""
 IN_WORDS = {
-    "convolution": "a convolution",
     "native_layer_norm": "layer normalisation",
     "embedding": "an embedding",
     "elu": "an `elu`",
 }
 SAME_NUMBERS = {"view", "_unsafe_view", "reshape", "squeeze", "unsqueeze", "clone", "alias", "detach", "_to_copy"}
-SAME_NUMBERS |= {"select", "expand", "lift_fresh_copy"}
-"""Operations that keep the numbers and their order, where they keep their count."""
+SAME_NUMBERS |= {"select", "expand"}
+"""Operations that keep the numbers and their order, where they keep their count; a sum may expand a value."""
 
 
 class Unreadable(Exception):
@@ -125,6 +124,8 @@ def _refuse_by_kind(module: nn.Module) -> None:
         kind = f"`{name or type(part).__name__}`"
         if any((part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks)):
             raise Unreadable(f"has hooks (on {kind}), which need PyTorch to call them")
+        if isinstance(part, nn.modules.conv._ConvNd):
+            raise Unreadable(f"has a convolution ({kind})")
         if isinstance(part, nn.modules.dropout._DropoutNd):
             raise Unreadable(f"has dropout ({kind})")
         if isinstance(part, nn.modules.batchnorm._NormBase):
@@ -184,8 +185,9 @@ def _value(name: str, args: Any, kwargs: Any, given: list[Value | None], result:
         if isinstance(one, Unknown):
             return one
     found = _linear(name, given) or _activated(name, args, kwargs, given) or _joined(name, args, kwargs, given)
-    if found is None and name in SAME_NUMBERS and given[0] is not None and result.numel() == args[0].numel():
-        return given[0]
+    if found is None and name in SAME_NUMBERS and given[0] is not None:
+        if name == "expand" or result.numel() == args[0].numel():
+            return given[0]
     return found or Unknown(f"has {IN_WORDS.get(name, f'`{name}` in its forward')}")
 
 
@@ -321,15 +323,16 @@ def _verify(module: nn.Module, heads: tuple[Value | None, Value], obs_shape: tup
 
 
 def _require_same(module: nn.Module, theirs: list[Tensor], ours: list[Tensor], generator: torch.Generator) -> None:
-    parameters, weights = list(module.parameters()), [torch.randn(one.shape, generator=generator) for one in ours]
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    weights = [torch.randn(one.shape, generator=generator) for one in ours]
     for one, other in zip(theirs, ours, strict=True):
         if one.numel() != other.numel() or not _close(one.reshape(other.shape), other):
             raise Unreadable("computes something else than its layers do")
     gradients = []
-    for answers in (theirs, ours):
+    for answers in (theirs, ours) if parameters else ():
         total = sum((one.reshape(weight.shape) * weight).sum() for one, weight in zip(answers, weights, strict=True))
         gradients.append(torch.autograd.grad(total, parameters, allow_unused=True))  # type: ignore[arg-type]
-    for left, right in zip(*gradients, strict=True):
+    for left, right in zip(*gradients, strict=True) if gradients else ():
         if (left is None) != (right is None) or (left is not None and not _close(left, right)):
             raise Unreadable("stops or changes gradients in its forward (`detach`, `no_grad`?)")
 
