@@ -85,7 +85,8 @@ def test_one_network_in_many_writings_is_one_layout(writing):
 
 @pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh, nn.SELU, nn.LeakyReLU, nn.GELU])
 def test_every_activation_of_the_native_lane_is_read(activation):
-    layout = read_q_network(nn.Sequential(linear(4, 8), activation(), linear(8, 8), activation(), linear(8, 3)), (4,)).layout
+    module = nn.Sequential(linear(4, 8), activation(), linear(8, 8), activation(), linear(8, 3))
+    layout = read_q_network(module, (4,)).layout
     assert layout.hidden == (8, 8)
     assert layout.activation in CODES
     assert CODES.keys() == FORWARDS.keys()

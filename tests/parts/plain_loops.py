@@ -181,9 +181,7 @@ class SlabRollout:
     def fill(self, policy) -> SlabRollout:
         """By acting, all at once: nothing here depends on an action."""
         rows, mask = self.reward.size, self.action_mask
-        action, note = policy.act(
-            self.obs.reshape(rows, -1), mask=None if mask is None else mask.reshape(rows, -1)
-        )
+        action, note = policy.act(self.obs.reshape(rows, -1), mask=None if mask is None else mask.reshape(rows, -1))
         self.action[:] = action.reshape(self.action.shape)
         self.log_prob[:], self.value[:] = (part.reshape(self.reward.shape) for part in note)
         return self

@@ -421,7 +421,7 @@ def test_a_module_that_answers_otherwise_is_refused_at_the_first_call():
         QLearner(Lonely(), obs=(2,))
     with pytest.raises(ArgumentError, match=r"answers 2 observations with shape \(2,\)"):
         QLearner(nn.Sequential(nn.Linear(2, 1), nn.Flatten(0)), obs=(2,))
-    with pytest.raises(ArgumentError, match=r"\(7,\), which the network takes neither as one observation nor as several"):
+    with pytest.raises(ArgumentError, match=r"\(7,\), which the network takes neither as one observation nor"):
         QLearner(network()).act(np.zeros(7, np.float32))
 
 
@@ -453,7 +453,8 @@ def test_numbers_that_are_not_finite_stop_before_the_step():
 @pytest.mark.parametrize("sink", LANES)
 def test_a_state_goes_on_exactly_on_its_lane_and_within_rounding_on_another(source, sink):
     settings = {"target_every": 3, "max_gradient_norm": 1.0}
-    one, other = QLearner(made(Dueling), lane=source, **settings), QLearner(made(Dueling, seed=9), lane=sink, **settings)
+    one = QLearner(made(Dueling), lane=source, **settings)
+    other = QLearner(made(Dueling, seed=9), lane=sink, **settings)
     for number in range(4):
         one.update(transitions(number))
     one.act(observations(5), epsilon=0.5)
@@ -634,8 +635,8 @@ def test_a_policys_mistakes_are_told():
     rollout.action[3, 1] = 7
     with pytest.raises(ArgumentError, match="a choice outside 0 to 3"):
         learner.update(rollout, observations(2))
+    learner.network.half()
     with pytest.raises(ArgumentError, match="no longer shares its memory"):
-        learner.network.half()
         learner.act(observations(2))
 
 
@@ -661,3 +662,23 @@ def test_values_of_time_outs_are_those_of_their_final_observations():
     final = float(learner.value(slab.final_obs()[1])[0])
     expected = slab.reward[1, 0] + 0.99 * final - slab.value[1, 0]
     assert data.advantage[1, 0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_an_update_on_a_device_reads_nothing_back(monkeypatch):
+    """`meta` has shapes and no numbers: any read of a result raises there."""
+    from hotloop.lanes import eager
+
+    monkeypatch.setattr(eager, "noise_generator", lambda device, seed: torch.Generator())
+    learner = QLearner(network().to("meta"), target_every=1, max_gradient_norm=1.0)
+    assert learner.lane == "eager"
+    assert "it runs on `cpu`, not `meta`" in learner.lane_reason
+    stats = learner.update(transitions(0, k=3))
+    fields = {
+        name: torch.from_numpy(field).to("meta") for name, field in vars(transitions(1)).items() if field is not None
+    }
+    learner.update(SimpleNamespace(**fields))
+    assert learner.updates == 4
+    with pytest.raises(RuntimeError, match="meta"):
+        _ = stats.loss
+    with pytest.raises(ArgumentError, match="`batch.reward` is torch.float64; expected torch.float32"):
+        learner.update(SimpleNamespace(**fields | {"reward": fields["reward"].double()}))

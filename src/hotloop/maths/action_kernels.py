@@ -9,7 +9,6 @@ import math
 
 from hotloop.core.kernels import inline_kernel, kernel, next_uniform
 
-
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 

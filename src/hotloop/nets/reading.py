@@ -106,13 +106,14 @@ def read_actor_critic(module: nn.Module, obs_shape: tuple[int, ...], log_std: st
     return _read(module, obs_shape, _actor_critic_layout, (log_std,) if log_std else ())
 
 
-def _read(module: nn.Module, obs_shape: Sequence[int], make_layout: Callable[..., Any], apart: tuple[str, ...]) -> Reading:
+def _read(
+    module: nn.Module, obs_shape: tuple[int, ...], make_layout: Callable[..., Any], apart: tuple[str, ...]
+) -> Reading:
     try:
         _refuse_by_kind(module)
-        outputs = _trace(module, tuple(obs_shape))
-        layout, heads, order = make_layout(module, outputs, int(torch.Size(obs_shape).numel()))
+        layout, heads, order = make_layout(module, _trace(module, obs_shape), torch.Size(obs_shape).numel())
         _require_all_once(module, order, apart)
-        _verify(module, heads, tuple(obs_shape))
+        _verify(module, heads, obs_shape)
     except Unreadable as problem:
         return Reading(None, reason=f"the network {problem}")
     return Reading(layout, order)
@@ -185,9 +186,9 @@ def _value(name: str, args: Any, kwargs: Any, given: list[Value | None], result:
         if isinstance(one, Unknown):
             return one
     found = _linear(name, given) or _activated(name, args, kwargs, given) or _joined(name, args, kwargs, given)
-    if found is None and name in SAME_NUMBERS and given[0] is not None:
-        if name == "expand" or result.numel() == args[0].numel():
-            return given[0]
+    kept = name in SAME_NUMBERS and given[0] is not None
+    if found is None and kept and (name == "expand" or result.numel() == args[0].numel()):
+        return given[0]  # type: ignore[return-value]
     return found or Unknown(f"has {IN_WORDS.get(name, f'`{name}` in its forward')}")
 
 

@@ -177,7 +177,8 @@ class PolicyLearner(ModuleLearner):
 
     def act(self, obs: Any, mask: Any = None, deterministic: bool = False) -> tuple[Any, Note]:
         """An action drawn for one observation, or for N observations [N, ...], and the note that belongs into the
-        rollout. `mask` ([A] or [N, A]) says which choices are allowed. `deterministic`: the likeliest choice, the mean."""
+        rollout. `mask` ([A] or [N, A]) says which choices are allowed; give it to the rollout too. `deterministic`:
+        the likeliest choices and the means."""
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
         count, layout = rows_of(rows), self._actions.layout
@@ -276,8 +277,8 @@ class PolicyLearner(ModuleLearner):
             at = int(np.argmax(np.where(counted, np.nan_to_num(off, nan=np.inf), 0.0)))
             raise ArgumentError(
                 f"the rollout notes a log-probability of {noted[at]:.4g} where the policy gives {log_prob[at]:.4g}",
-                "give `add` the action, mask and note that `act` returned (an action before clipping), and `update` the "
-                "rollout before anything else changes the network",
+                "give `add` the mask, the action (before clipping) and the note of `act`, and learn from the rollout "
+                "before anything else changes the network",
             )
         return outputs.reshape(*taken.reward.shape, layout.num_outputs)
 

@@ -201,7 +201,8 @@ class NativeLane:
             self._make_actor = partial(BranchActor, branches)
         else:
             layers = native_layout(spec, layout)
-            self._make_updater, self._make_actor = partial(NativeUpdater, layers, constants), partial(NativeActor, layers)
+            self._make_updater = partial(NativeUpdater, layers, constants)
+            self._make_actor = partial(NativeActor, layers)
         self._updaters = {rows: self._make_updater(rows)}
         self._actors: dict[int, NativeActor | BranchActor] = {}
         self.online: Array = self._online.values.numpy()  # [P], shared with the module
