@@ -18,7 +18,7 @@ from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.optimiser import shapes_of, split_vector
 from hotloop.lanes.policy_objective import LOG_STD
 from hotloop.lanes.spec import Lane
-from hotloop.nets.reading import in_mode
+from hotloop.nets.tracing import in_mode
 
 PREFIX = "network."
 
