@@ -8,6 +8,7 @@ action = agent.act(observation)
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,6 +38,5 @@ def __getattr__(name: str) -> Any:
     """Import PyTorch only when something is asked for, so that `hotloop --help` answers at once."""
     if name not in __all__:
         raise AttributeError(f"module 'hotloop' has no attribute {name!r}")
-    from hotloop import api, parts
-
-    return getattr(parts if name in PARTS else api, name)
+    module = importlib.import_module("hotloop.parts" if name in PARTS else "hotloop.api")
+    return getattr(module, name)

@@ -160,19 +160,18 @@ def cartpoles() -> Trial:
 
     def ready(names: Names) -> None:
         if not isinstance(names["envs"], list):
-            state = names["envs"].get_state()
+            inner = names["envs"]._envs
+            state = inner.get_state()
             (key,) = [name for name, value in state.items() if np.shape(value) in ((64, 4), (4, 64))]
             exact = names["exact"]
             state[key] = (exact if np.shape(state[key]) == (64, 4) else exact.T).astype(state[key].dtype)
-            names["envs"].set_state(state)
+            inner.set_state(state)
 
     def feed(names: Names, step: int) -> None:
         names["action"] = (names["seen"][:, 2] + names["seen"][:, 3] > 0).astype(np.int64)
 
     def read(names: Names) -> Any:
-        got = names.pop("step", None)
-        fields = ("obs", "reward", "terminated", "truncated")
-        answer = [np.array(names[name] if got is None else getattr(got, name), float) for name in fields]
+        answer = [np.array(names[name], float) for name in ("obs", "reward", "terminated", "truncated")]
         names["seen"] = answer[0]
         assert not answer[2].any()
         return answer
@@ -263,8 +262,8 @@ def pushed() -> Trial:
     def read(names: Names) -> Any:
         if "batch" in names:
             check_rows(names)
-            stored = [names["known"][number] for number in range(names["replay"].size)]
-            assert names["replay"].size == len(names["known"])
+            stored = [names["known"][number] for number in range(len(names["replay"]))]
+            assert len(names["replay"]) == len(names["known"])
             return sum(float(row[0]) for row in stored), len(stored)
         for obs, action, reward, final_obs, terminated in names["buffer"][-256:]:
             known = names["known"][reward]
@@ -277,13 +276,13 @@ def pushed() -> Trial:
 
 
 def check_rows(names: Names) -> None:
-    batch: Batch = names["batch"]
+    batch = names["batch"]
     for row in range(64):
-        _, obs, action, final_obs, terminated = names["known"][float(batch.reward[0, row])]
-        assert np.array_equal(batch.obs[0, row], obs)
-        assert batch.action[0, row] == action
-        assert batch.discount[0, row] == np.float32(0.0 if terminated else 0.99)
-        assert terminated or np.array_equal(batch.next_obs[0, row], final_obs)
+        _, obs, action, final_obs, terminated = names["known"][float(batch.reward[row])]
+        assert np.array_equal(batch.obs[row], obs)
+        assert batch.action[row] == action
+        assert batch.discount[row] == np.float32(0.0 if terminated else 0.99)
+        assert terminated or np.array_equal(batch.next_obs[row], final_obs)
 
 
 def batches() -> Trial:

@@ -56,6 +56,37 @@ def test_rows_are_those_of_the_definition(history, num_envs, n_step, capacity, p
         assert sorted(rows_of(replay).values()) == sorted(tuple(row) for row in plain.rows)
 
 
+@given(st.lists(events, min_size=1, max_size=30), st.integers(1, 2), st.sampled_from([5, 100]), st.booleans())
+def test_single_transitions_are_those_of_the_definition_too(history, n_step, capacity, prioritised):
+    """As a loop over one env adds them: a vector of float32, and plain numbers."""
+    replay = hotloop.Replay(capacity, obs=(2,), n_step=n_step, gamma=0.5, prioritised=prioritised)
+    plain = PlainReplay(capacity, 1, n_step, 0.5)
+    for t, event in enumerate(history):
+        seen, after = np.array([t, -t], np.float32), np.array([t + 1, 0], np.float32)
+        ended = event in ("terminated", "both"), event in ("truncated", "both")
+        assert replay.add(seen, np.int64(t), float(t), after, *ended) >= 0
+        seen[:], after[:] = 99, 99
+        plain.add([Step(t, t, t, t + 1, *ended)])
+    assert len(replay) == len(plain.rows)
+    if plain.rows:
+        assert sorted(rows_of(replay).values()) == sorted(tuple(row) for row in plain.rows)
+
+
+@pytest.mark.parametrize("odd", ["read-only", "strided", "double", "big-endian"])
+@pytest.mark.parametrize("num_envs", [1, 2])
+def test_arrays_of_every_make_are_taken(odd, num_envs):
+    whole = np.arange(4.0 * num_envs, dtype=np.float32)
+    made = {"strided": whole[::2], "double": whole[::2].astype(np.float64), "big-endian": whole[::2].astype(">f4")}
+    seen = made.get(odd, whole[::2].copy()).reshape((2,) if num_envs == 1 else (2, 2))
+    seen.flags.writeable = odd != "read-only"
+    replay = hotloop.Replay(10, obs=(2,), num_envs=num_envs)
+    never = np.zeros(num_envs, bool)
+    replay.add(seen, np.zeros(num_envs, int), np.zeros(num_envs), seen, never, never)
+    replay.add(seen, 0, 0.0, seen, False, False) if num_envs == 1 else None
+    found = replay.sample(1, k=20).obs[:, 0]
+    assert {tuple(row) for row in found.tolist()} <= {tuple(row) for row in seen.reshape(-1, 2).tolist()}
+
+
 def test_a_truncated_step_has_its_discount_and_a_terminated_one_has_none():
     replay = hotloop.Replay(10, obs=(1,), gamma=0.9)
     replay.add([1.0], 0, 1.0, [2.0], terminated=False, truncated=True)
@@ -364,3 +395,32 @@ def test_windows_under_way_can_be_dropped():
     replay.add(**GOOD | {"terminated": True})
     assert len(replay) == 1
     assert "1 transitions" in repr(replay)
+
+
+KINDS = [np.bool_, np.int8, np.uint8, np.int32, np.int64, np.uint64, np.float16, np.float32, np.float64]
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.sampled_from([np.float32, np.uint8, np.int64, np.int8]),
+    st.lists(st.integers(-(2**40), 2**40) | st.integers(-3, 300), min_size=3, max_size=3),
+    st.booleans(),
+)
+def test_a_number_is_kept_exactly_or_rounded_as_a_float_or_refused(given_as, kept_as, numbers, as_tensor):
+    """Whatever the two dtypes: no number comes back as another."""
+    handed = np.array(numbers).astype(given_as)
+    if as_tensor and given_as is not np.uint64:
+        handed = torch.from_numpy(handed)
+    replay = hotloop.Replay(
+        4, obs=spaces.Box(-1, 1, (3,)) if kept_as is np.float32 else spaces.Box(0, 9, (3,), kept_as)
+    )
+    try:
+        replay.add(handed, 0, 0.0, handed, False, False)
+    except HotloopError:
+        assert len(replay) == 0
+        return
+    found = replay.sample(1).obs[0]
+    rounds = np.issubdtype(given_as, np.floating)
+    right = np.asarray(handed).astype(np.float32) if rounds else np.asarray(handed)
+    assert found.dtype == kept_as
+    assert [float(number) for number in found] == [float(number) for number in right]

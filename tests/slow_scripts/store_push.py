@@ -6,10 +6,7 @@ import numpy as np
 import torch
 from ward import Ring, arguments, train
 
-from hotloop.core.types import ArraySpec, EnvStep
-from hotloop.replay.buffer import Replay
-from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
+import hotloop
 
 
 class Pushed(Ring):
@@ -34,14 +31,14 @@ class Stored(Ring):
         self.replay = self.made()
 
     def made(self):
-        return Replay(ReplaySettings(capacity=20_000), ArraySpec((4,)), 64, Returns(gamma=0.9), seed=0)
+        return hotloop.Replay(20_000, obs=(4,), num_envs=64, gamma=0.9)
 
     def add(self, obs, action, reward, next_obs):
         super().add(obs, action, reward, next_obs)
         self.store(obs, action, reward, next_obs)
 
     def store(self, obs, action, reward, next_obs):
-        self.replay.add(obs, action, EnvStep(next_obs, reward, self.never, self.never, next_obs))
+        self.replay.add(obs, action, reward, next_obs, self.never, self.never)
 
 
 options = arguments(env_calls=3000)

@@ -80,25 +80,17 @@ def _first(array: Array) -> Array:
 
 
 def show(arrays: BatchArrays, is_single: bool, out: Batch | None) -> Batch:
-    """The batch of `arrays`; `out` is made to show it where there is one."""
+    """The batch of `arrays`, which `out` is made to show where there is one."""
     drawn = arrays.batch
-    fields: tuple[Any, ...]
-    if is_single:
-        obs, next_obs = drawn.obs, drawn.next_obs
-        fields = (
-            map_obs(_first, obs) if obs.__class__ is dict else obs[0],  # type: ignore[index]
-            drawn.action[0],
-            drawn.reward[0],
-            drawn.discount[0],
-            map_obs(_first, next_obs) if next_obs.__class__ is dict else next_obs[0],  # type: ignore[index]
-            drawn.weight[0],
-            drawn.index[0],
-            None if drawn.next_action_mask is None else drawn.next_action_mask[0],
-        )
-    else:
-        head = (drawn.obs, drawn.action, drawn.reward, drawn.discount, drawn.next_obs)
-        fields = (*head, drawn.weight, drawn.index, drawn.next_action_mask)
+    obs, next_obs, mask = drawn.obs, drawn.next_obs, drawn.next_action_mask
+    action, reward, discount, weight, index = drawn.action, drawn.reward, drawn.discount, drawn.weight, drawn.index
+    if is_single:  # spelt out: in a loop it would be a tenth of drawing a batch
+        obs = map_obs(_first, obs) if isinstance(obs, dict) else obs[0]
+        next_obs = map_obs(_first, next_obs) if isinstance(next_obs, dict) else next_obs[0]
+        action, reward, discount, weight, index = action[0], reward[0], discount[0], weight[0], index[0]
+        mask = None if mask is None else mask[0]
+    fields: tuple[Any, ...] = (obs, action, reward, discount, next_obs, weight, index, mask, arrays)
     if out is None:
-        return Batch(*fields, _arrays=arrays)
-    out.__init__(*fields, _arrays=arrays)  # type: ignore[misc]
+        return Batch(*fields)
+    out.__init__(*fields)  # type: ignore[misc]
     return out

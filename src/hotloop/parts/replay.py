@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hotloop.core.errors import ArgumentError, CheckpointError
-from hotloop.core.types import Array, ArraySpec, EnvStep
+from hotloop.core.types import Array, ArraySpec, EnvStep, ObsSpec
 from hotloop.parts.batch import Batch, show
 from hotloop.parts.specs import read_action_spec, read_obs_spec
 from hotloop.parts.values import Values, as_array, read_obs, require_count, require_share
@@ -16,6 +16,8 @@ from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays, BatchPlan
 
+FLOAT = np.dtype(np.float32)
+FLOATS, INTS, BOOLS = ({float, np.float64}, {int, np.int64}, {bool, np.bool_})
 NUMBER, FLAG = ArraySpec(()), ArraySpec((), np.dtype(np.bool_))
 KEPT_PLANS = 32
 
@@ -64,7 +66,7 @@ class Replay:
     ) -> None:
         self.capacity = require_count("capacity", capacity)
         self.num_envs = require_count("num_envs", num_envs)
-        self._obs_spec, self._action_spec = read_obs_spec(obs), read_action_spec(action, num_actions)
+        obs_spec, self._action_spec = read_obs_spec(obs), read_action_spec(action, num_actions)
         self._num_actions, self._beta = num_actions, require_share("beta", beta)
         settings = ReplaySettings(
             capacity=self.capacity,
@@ -76,15 +78,18 @@ class Replay:
         returns = Returns(require_count("n_step", n_step), require_share("gamma", gamma))
         shaped = None if self._action_spec.is_choice else self._action_spec.array
         seed = require_count("seed", seed, lowest=0)
-        self._rows = Rows(settings, self._obs_spec, self.num_envs, returns, seed, num_actions, shaped)
+        self._rows = Rows(settings, obs_spec, self.num_envs, returns, seed, num_actions, shaped)
         self._is_prioritised = prioritised
+        is_simple = self.num_envs == n_step == 1 and shaped is num_actions is None and not isinstance(obs_spec, dict)
+        self._vector = obs_spec.shape if is_simple and len(obs_spec.shape) == 1 and obs_spec.dtype == FLOAT else None
+        self._last_action = -1 if self._action_spec.bounds is None else self._action_spec.bounds[1]
         self._plans: dict[tuple[int | None, int], BatchPlan] = {}
-        self._make_readers()
+        self._make_readers(obs_spec)
 
-    def _make_readers(self) -> None:
+    def _make_readers(self, obs_spec: ObsSpec) -> None:
         count, action = self.num_envs, self._action_spec
-        self._obs = read_obs("obs", self._obs_spec, count)
-        self._next_obs = read_obs("next_obs", self._obs_spec, count)
+        self._obs = read_obs("obs", obs_spec, count)
+        self._next_obs = read_obs("next_obs", obs_spec, count)
         self._action = Values("action", action.array, count, action.bounds)
         self._reward = Values("reward", NUMBER, count)
         self._terminated, self._truncated = Values("terminated", FLAG, count), Values("truncated", FLAG, count)
@@ -119,6 +124,10 @@ class Replay:
         resets in the same step. `valid` [N] is False where an env ignored its action, as those do that reset in the
         next step. `next_action_mask` [N, A] says what is allowed in `next_obs`, where `num_actions` was given.
         """
+        if self._vector is not None and valid is None and next_action_mask is None:
+            is_right = self._is_right(obs, action, reward, next_obs, terminated, truncated)
+            if is_right and self._rows.add_one(obs, action, reward, next_obs, terminated):
+                return 1
         step = self._step
         seen, done = self._obs(obs), self._action(action)
         step.final_obs = self._next_obs(next_obs)
@@ -128,6 +137,24 @@ class Replay:
         if next_action_mask is not None or self._num_actions is not None:
             step.final_action_mask = self._read_mask(next_action_mask, step.terminated)
         return self._rows.add(seen, done, step)
+
+    def _is_right(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: Any, truncated: Any) -> bool:
+        """Whether a single transition can be stored as it is: vectors of float32 and plain numbers."""
+        return (
+            obs.__class__ is np.ndarray
+            and next_obs.__class__ is np.ndarray
+            and obs.dtype is FLOAT
+            and next_obs.dtype is FLOAT
+            and obs.shape == self._vector
+            and next_obs.shape == self._vector
+            and obs.flags.carray
+            and next_obs.flags.carray
+            and action.__class__ in INTS
+            and 0 <= action <= self._last_action
+            and reward.__class__ in FLOATS
+            and terminated.__class__ in BOOLS
+            and truncated.__class__ in BOOLS
+        )
 
     def _read_mask(self, given: Any, terminated: Array) -> Array:
         if self._num_actions is None:
@@ -201,15 +228,18 @@ class Replay:
 
     def state_dict(self) -> dict[str, Array]:
         """Everything needed to continue exactly, as arrays by name: copies, for `numpy.savez` or `torch.save`."""
+        state = self._flat_state()
+        rows = np.concatenate(state.pop("rows"))
+        return {"rows": rows, **{name: np.array(value) for name, value in state.items()}}
+
+    def _flat_state(self) -> dict[str, Any]:
         state = self._rows.state()
-        ring, sampler = state["ring"], state["sampler"]
-        flat = {"rows": np.concatenate(ring["rows"].pieces), "num_added": np.array(ring["num_added"])}
-        flat |= {f"sampler.{name}": np.array(value) for name, value in sampler.items()}
-        return flat | {f"n_step.{name}": np.array(value) for name, value in state["n_step"].items()}
+        flat = {f"{part}.{name}": value for part in ("sampler", "n_step") for name, value in state[part].items()}
+        return flat | {"rows": state["ring"]["rows"].pieces, "num_added": state["ring"]["num_added"]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over what a replay with the same arguments saved; draws go on where they were."""
-        known = self.state_dict().keys()
+        known = self._flat_state().keys()
         if state.keys() != known:
             differing = ", ".join(sorted(state.keys() ^ known))
             raise CheckpointError(

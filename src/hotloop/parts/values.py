@@ -15,6 +15,7 @@ from hotloop.core.errors import ArgumentError
 from hotloop.core.types import Array, ArraySpec, ObsSpec
 from hotloop.parts.values_kernels import count_outside
 
+FLOAT, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 LARGEST_FLOAT = float(np.finfo(np.float32).max)
 EXACT_IN_FLOAT32 = 2**24
 """Up to here every whole number is a float32 too."""
@@ -54,13 +55,17 @@ class Values:
         if value.__class__ in self._scalars and self._low <= value <= self._high:
             self._flat[0] = value
             return self._own
-        if value.__class__ is not np.ndarray or value.dtype is not self._dtype:
+        if value.__class__ is not np.ndarray:
             value = as_dtype(self._name, value, self._dtype)
+        elif value.dtype is not self._dtype:
+            is_double = value.dtype is DOUBLE and self._dtype is FLOAT
+            value = (_rounded if is_double else as_dtype)(self._name, value, self._dtype)
         if value.shape == self._one_row:
             self._row[...] = value
             value, flat = self._own, self._flat
         elif value.shape == self._shape:
-            value = np.ascontiguousarray(value)
+            if not value.flags.carray:  # kernels would be compiled anew for what is read-only or strided
+                value = value.copy()
             flat = value.reshape(-1)
         else:
             raise self._wrong_shape(value.shape)
@@ -138,8 +143,9 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> Array:
 
 def _rounded(name: str, array: Array, dtype: np.dtype) -> Array:
     """Looked at before it is rounded, since what is too large would become infinite with a warning."""
-    array = np.asarray(array, np.float64)
-    if dtype == np.float32 and count_outside(np.ravel(array), -LARGEST_FLOAT, LARGEST_FLOAT):
+    if array.dtype is not DOUBLE:
+        array = array.astype(DOUBLE)
+    if dtype is FLOAT and count_outside(array.ravel(), -LARGEST_FLOAT, LARGEST_FLOAT):
         raise _not_finite(name, array[~(np.abs(array) <= LARGEST_FLOAT)][0])
     return array.astype(dtype)
 

@@ -104,8 +104,13 @@ class Vector(VectorEnv[Any, Any, Any]):
         self._seeds = self._seeds_from(seed)
         self._envs = self._make()
         self._is_new, self._is_started = True, False
-        self.single_observation_space = _obs_space(self._envs.obs_spec, getattr(self._envs, "observation_space", None))
-        self.single_action_space = _action_space(self._settings.id, self._envs.action_spec)
+        try:
+            obs_spec, own_space = self._envs.obs_spec, getattr(self._envs, "observation_space", None)
+            self.single_observation_space = _obs_space(self._settings.id, obs_spec, own_space)
+            self.single_action_space = _action_space(self._settings.id, self._envs.action_spec)
+        except BaseException:
+            self._envs.close()
+            raise
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         action = read_action_spec(self.single_action_space, None)
@@ -121,10 +126,7 @@ class Vector(VectorEnv[Any, Any, Any]):
             self._reseed(self._seeds_from(seed))
         obs, mask = self._envs.reset()
         self._is_new, self._is_started = False, True
-        info: dict[str, Any] = {}
-        for index, said in enumerate(getattr(self._envs, "infos", ())):
-            info = self._add_info(info, said, index)
-        return obs, self._with_masks(info, mask)
+        return obs, self._with_now({}, mask)
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
         """One action of each env, [N, ...]: obs, reward, terminated, truncated, info."""
@@ -140,19 +142,21 @@ class Vector(VectorEnv[Any, Any, Any]):
     def _info(self, step: EnvStep) -> dict[str, Any]:
         """As Gymnasium's own vector envs give it: each entry with a mask of the envs that have it."""
         info: dict[str, Any] = {}
-        done = step.terminated | step.truncated
-        finals = getattr(self._envs, "final_infos", None)
-        for index in np.flatnonzero(done).tolist():
-            said = _row(step.episode_stats, index) if finals is None else finals[index]
-            if step.final_action_mask is not None:
-                said = said | {"action_mask": step.final_action_mask[index]}
-            ended = _row(step.final_obs, index)
-            info = self._add_info(info, {"final_obs": ended, "final_info": said}, index)
-        for index, said in enumerate(getattr(self._envs, "infos", ())):
-            info = self._add_info(info, said, index)
-        return self._with_masks(info, step.action_mask)
+        if step.final_obs is not step.obs:  # as where nothing ended
+            finals = getattr(self._envs, "final_infos", None)
+            for index in np.flatnonzero(step.terminated | step.truncated).tolist():
+                said = _row(step.episode_stats, index) if finals is None else finals[index]
+                if step.final_action_mask is not None:
+                    said = said | {"action_mask": step.final_action_mask[index]}
+                ended = _row(step.final_obs, index)
+                info = self._add_info(info, {"final_obs": ended, "final_info": said}, index)
+        return self._with_now(info, step.action_mask)
 
-    def _with_masks(self, info: dict[str, Any], mask: Array | None) -> dict[str, Any]:
+    def _with_now(self, info: dict[str, Any], mask: Array | None) -> dict[str, Any]:
+        """With what envs say beside `obs`."""
+        for index, said in enumerate(getattr(self._envs, "infos", ())):
+            if said:
+                info = self._add_info(info, said, index)
         return info if mask is None else info | {"action_mask": mask, "_action_mask": self._all.copy()}
 
     def _read(self, workers: int, max_episode_steps: int) -> EnvSettings:
@@ -187,11 +191,6 @@ class Vector(VectorEnv[Any, Any, Any]):
             from hotloop.envs.gymnasium_make import make_from_factory
 
             envs = make_from_factory(self._settings, self.num_envs, self._seeds, lambda: self._env(**self._options))
-        if not isinstance(envs.obs_spec, ArraySpec | dict):
-            raise EnvError(
-                f"`{self._settings.id}` hands out graphs of changing size, which a VectorEnv cannot",
-                "train on it with `hotloop train`, or make single envs with `gymnasium.make`",
-            )
         return envs
 
     def _seeds_from(self, seed: Any) -> Array:
@@ -225,19 +224,24 @@ def _row(of: Any, index: int) -> Any:
     return map_obs(lambda part: part[index], of)
 
 
-def _obs_space(spec: ObsSpec, source: Any = None) -> Space[Any]:
+def _obs_space(env_id: str, spec: ObsSpec, source: Any = None) -> Space[Any]:
     """Of what is handed out; bounds are those of the env's own space, where it tells them."""
     if isinstance(spec, dict):
         parts = source.spaces if isinstance(source, spaces.Dict) else {}
-        return spaces.Dict({name: _obs_space(part, parts.get(name)) for name, part in spec.items()})
+        return spaces.Dict({name: _obs_space(env_id, part, parts.get(name)) for name, part in spec.items()})
+    if not isinstance(spec, ArraySpec):
+        raise EnvError(
+            f"`{env_id}` hands out graphs of changing size, which a VectorEnv cannot",
+            "train on it with `hotloop train`, or make single envs with `gymnasium.make`",
+        )
     if isinstance(source, spaces.Box) and source.shape == spec.shape:
         with np.errstate(over="ignore"):  # of float64, beyond float32: infinite
             low, high = source.low.astype(spec.dtype), source.high.astype(spec.dtype)
         return spaces.Box(low, high, spec.shape, spec.dtype.type)
     if isinstance(source, spaces.Discrete):
         return spaces.Box(0.0, 1.0, spec.shape, np.float32)
-    bounds = (0, 255) if spec.dtype == np.uint8 else (-np.inf, np.inf)
-    return spaces.Box(*bounds, spec.shape, spec.dtype.type)
+    is_bytes = spec.dtype == np.uint8
+    return spaces.Box(0 if is_bytes else -np.inf, 255 if is_bytes else np.inf, spec.shape, spec.dtype.type)
 
 
 def _action_space(env_id: str, actions: ActionSpec) -> Space[Any]:

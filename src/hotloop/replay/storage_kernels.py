@@ -8,6 +8,7 @@ gather of 256 random rows of 2 x 11 floats fell from 42 to 5 microseconds.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numba.extending
@@ -58,6 +59,7 @@ def prefetch(typing_context: Any, array: Any, byte: Any) -> Any:
 
 
 HEAD = 16
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
 AHEAD = 8  # rows: far enough for main memory to answer, near enough to stay in the first cache
 
 
@@ -113,6 +115,26 @@ def store_step(
         stored += 1
         row = row + 1 if row + 1 < capacity else 0
     return stored
+
+
+@kernel
+def store_one(
+    memory: Any, row_bytes: int, position: int, obs: Any, action: int, reward: float, discount: float, next_obs: Any
+) -> bool:
+    """One transition between vectors of float32; False, and nothing stored, where a number is not finite."""
+    if not abs(reward) <= LARGEST_FLOAT:
+        return False
+    for column in range(obs.shape[0]):
+        if not (math.isfinite(obs[column]) and math.isfinite(next_obs[column])):
+            return False
+    start, width = position * row_bytes, obs.shape[0] * obs.itemsize
+    longs, floats = memory.view(np.int64), memory.view(np.float32)
+    longs[start // 8] = action
+    floats[start // 4 + 2] = reward
+    floats[start // 4 + 3] = discount
+    copy_bytes(memory, start + HEAD, obs, 0, width)
+    copy_bytes(memory, start + HEAD + width, next_obs, 0, width)
+    return True
 
 
 @kernel

@@ -35,13 +35,11 @@ BATCHED = Remedy(
     "Step all envs at once on arrays [N]. hotloop has `cartpole` and `snake` so, with the rules of the originals and "
     "starts that it draws itself, and runs any Gymnasium id with its own batched implementation.",
     "for i, env in enumerate(envs):\n    obs[i], reward[i], terminated[i], truncated[i], _ = env.step(action[i])",
-    "import numpy as np\n"
-    "from hotloop.envs.registry import make_envs\n"
-    "from hotloop.envs.settings import EnvSettings\n\n"
-    'envs = make_envs(EnvSettings(id="cartpole", num_envs=64), 64, np.arange(64, dtype=np.uint64))\n'
+    "import hotloop\n\n"
+    'envs = hotloop.vector("cartpole", num_envs=64)  # a gymnasium.vector.VectorEnv\n'
     "obs, _ = envs.reset()\n"
     "# in the loop\n"
-    "step = envs.step(action)  # step.obs, step.reward, step.terminated, step.truncated; ended games begin anew",
+    "obs, reward, terminated, truncated, info = envs.step(action)  # ended games begin anew",
 )
 WRAPPERS = Remedy(
     "Fold the wrappers into one, or into the env's own step: every layer costs a call, its arguments and its `info`.",

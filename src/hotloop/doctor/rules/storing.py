@@ -50,15 +50,11 @@ BATCH_SPEEDUP = 15.0
 
 
 REPLAY = (
-    "from hotloop.core.types import ArraySpec, EnvStep\n"
-    "from hotloop.replay.buffer import Replay\n"
-    "from hotloop.replay.n_step import Returns\n"
-    "from hotloop.replay.settings import ReplaySettings\n\n"
-    "replay = Replay(ReplaySettings(capacity=100_000), ArraySpec((11,)), 256, Returns(gamma=0.99), seed=0)\n"
+    "import hotloop\n\n"
+    "replay = hotloop.Replay(100_000, obs=(11,), num_envs=256, gamma=0.99)\n"
     "# in the loop\n"
-    "after = EnvStep(*(part.cpu().numpy() for part in (next_obs, reward, terminated, truncated, final_obs)))\n"
-    "replay.add(obs.cpu().numpy(), action.cpu().numpy(), after)  # all 256 envs\n"
-    "batch = replay.sample(batch_size=64, k=1, env_steps=0)  # batch.obs[0], batch.action[0], batch.reward[0], ..."
+    "replay.add(obs, action, reward, final_obs, terminated, truncated)  # all 256 envs, tensors of any device\n"
+    "batch = replay.sample(64)  # batch.obs, batch.action, batch.reward, batch.discount, ...; batch.torch(): tensors"
 )
 PUSH = Remedy(
     "Store all envs with one call of hotloop's `Replay`; where tensors must leave a device, each leaves it once. It "
