@@ -25,10 +25,11 @@ def test_the_example_in_the_readme_runs(run_folder: Path) -> None:
     assert action in "01"
 
 
-def test_the_blocks_of_the_page_on_parts_run_in_their_order(run_folder: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "parts.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) >= 5
-    exec("\n".join(blocks), {"__name__": "parts"})
+@pytest.mark.parametrize("page", ["parts", "learners"])
+def test_the_blocks_of_a_page_run_in_their_order(page: str, run_folder: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) >= 3
+    exec("\n".join(blocks), {"__name__": page})
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)

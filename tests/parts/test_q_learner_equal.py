@@ -108,7 +108,7 @@ def test_batches_one_by_one_of_changing_size_and_their_errors(lane):
     network = network_of(False)
     program, learner = PlainDQN(network, 1e-3, **settings), QLearner(network, 1e-3, **settings, lane=lane)
     for number in range(60):
-        batch = transitions(number, rows=(16, 3, 32)[number % 3])
+        batch = transitions(number, rows=1 + 3 * (number % 12))
         expected, loss = program.update(batch)
         stats = learner.update(batch)
         assert stats.td_error.shape == batch.reward.shape

@@ -9,6 +9,7 @@ Files:
     modules.py       The parts of a Q-network: torsos, heads and noisy layers
     reading.py       A user's module read as a plain multilayer network, whichever way it is written
     settings.py      What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts
+    tracing.py       A module's forward followed from the observation on, operation by operation
     topology/        Networks wired like any directed acyclic graph
     user_torso.py    A torso of the user's own: `--network.torso path/to/file.py:Class`
 """

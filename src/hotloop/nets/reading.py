@@ -1,29 +1,24 @@
 """A user's module read as a plain multilayer network: what its forward computes, whichever way it is written.
 
-One forward is followed down to PyTorch's basic operations, where `nn.Sequential`, attributes, `torch.relu` and
-`functional.linear` all look alike; whatever is not a chain of linear layers with one activation is named instead. What
-was read is then held against the module itself on random observations, numbers and gradients. (`torch.fx` would follow
-names, not numbers: a forward with `if x.dim() == 1` or `torch.as_tensor` stops it.)
+`tracing.py` says what each output is made of; whatever is not a chain of linear layers with one activation is named
+instead. What was read is then held against the module itself on random observations, numbers and gradients.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from hotloop.nets.actor_critic import ActorCriticLayout
 from hotloop.nets.settings import MLPLayout
+from hotloop.nets.tracing import Chain, Layer, MeanOf, Sum, Unreadable, Value, in_mode, refuse_by_kind, trace_outputs
 
-SELU = (1.6732632423543772, 1.0507009873554805)
 FORWARDS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "tanh": torch.tanh,
@@ -32,57 +27,6 @@ FORWARDS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": functional.gelu,
 }
 """The activations that the native lane has."""
-IN_WORDS = {
-    "convolution": "a convolution",
-    "native_layer_norm": "layer normalisation",
-    "embedding": "an embedding",
-    "elu": "an `elu`",
-}
-SAME_NUMBERS = {"view", "_unsafe_view", "reshape", "squeeze", "unsqueeze", "clone", "alias", "detach", "_to_copy"}
-SAME_NUMBERS |= {"select", "expand", "lift_fresh_copy"}
-"""Operations that keep the numbers and their order, where they keep their count."""
-
-
-class Unreadable(Exception):
-    """Why a module is no plain multilayer network, as the end of a sentence that begins with "the network"."""
-
-
-class Layer(NamedTuple):
-    """A linear layer, by the names of its parameters."""
-
-    weight: str
-    bias: str = ""
-
-
-class Weight(NamedTuple):
-    name: str
-
-
-class Chain(NamedTuple):
-    """Layers and activations between the observation and here: `Layer`s and names, in order."""
-
-    steps: tuple[Layer | str, ...]
-
-
-class MeanOf(NamedTuple):
-    """The mean over the last axis."""
-
-    chain: Chain
-
-
-class Sum(NamedTuple):
-    """Chains and means, each so many times."""
-
-    terms: frozenset[tuple[Chain | MeanOf, int]]
-
-
-class Unknown(NamedTuple):
-    """Anything else; it matters only where it reaches an output."""
-
-    reason: str
-
-
-Value = Weight | Chain | MeanOf | Sum | Unknown
 
 
 @dataclass(frozen=True)
@@ -108,126 +52,16 @@ def read_actor_critic(module: nn.Module, obs_shape: tuple[int, ...], log_std: st
 
 
 def _read(
-    module: nn.Module, obs_shape: Sequence[int], make_layout: Callable[..., Any], apart: tuple[str, ...]
+    module: nn.Module, obs_shape: tuple[int, ...], make_layout: Callable[..., Any], apart: tuple[str, ...]
 ) -> Reading:
     try:
-        _refuse_by_kind(module)
-        outputs = _trace(module, tuple(obs_shape))
-        layout, heads, order = make_layout(module, outputs, int(torch.Size(obs_shape).numel()))
+        refuse_by_kind(module)
+        layout, heads, order = make_layout(module, trace_outputs(module, obs_shape), torch.Size(obs_shape).numel())
         _require_all_once(module, order, apart)
-        _verify(module, heads, tuple(obs_shape))
+        _verify(module, heads, obs_shape)
     except Unreadable as problem:
         return Reading(None, reason=f"the network {problem}")
     return Reading(layout, order)
-
-
-def _refuse_by_kind(module: nn.Module) -> None:
-    """What is told sooner, or in better words, by its class than by its operations."""
-    for name, part in module.named_modules():
-        kind = f"`{name or type(part).__name__}`"
-        if any((part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks)):
-            raise Unreadable(f"has hooks (on {kind}), which need PyTorch to call them")
-        if isinstance(part, nn.modules.dropout._DropoutNd):
-            raise Unreadable(f"has dropout ({kind})")
-        if isinstance(part, nn.modules.batchnorm._NormBase):
-            raise Unreadable(f"has batch normalisation ({kind})")
-
-
-class Recorder(TorchDispatchMode):
-    """Follows every operation from the observation on, and says of each tensor what it is."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # else torch imports its compiler, 1.5 s, only to leave this class out of it
-
-    def __init__(self, known: dict[Tensor, Value]) -> None:
-        super().__init__()
-        self._known: dict[int, Value] = {id(tensor): value for tensor, value in known.items()}
-        self._alive: list[Any] = list(known)  # an id is a tensor's as long as it lives
-
-    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = operation(*args, **(kwargs or {}))
-        given = [self._known.get(id(one)) for one in args]
-        if any(one is not None for one in given):
-            value = _value(operation._opname.rstrip("_"), args, kwargs or {}, given, result)
-            self._alive.append(result)
-            for one in result if isinstance(result, tuple) else (result,):
-                self._known[id(one)] = value
-        return result
-
-    def of(self, output: Any) -> Value:
-        value = self._known.get(id(output), Unknown("has an output that does not come from the observation by layers"))
-        if isinstance(value, Unknown):
-            raise Unreadable(value.reason)
-        return value
-
-
-def _trace(module: nn.Module, obs_shape: tuple[int, ...]) -> list[Value]:
-    """What each output is. In training mode: what happens there only must show."""
-    obs = torch.randn(3, *obs_shape, generator=torch.Generator().manual_seed(1))
-    known: dict[Tensor, Value] = {parameter: Weight(name) for name, parameter in module.named_parameters()}
-    buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a forward may count in them
-    recorder = Recorder(known | {obs: Chain(())})
-    try:
-        with torch.no_grad(), in_mode(module, training=True), recorder:
-            outputs = functional_call(module, buffers, (obs,))
-    except Unreadable:
-        raise
-    except Exception as error:
-        said = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise Unreadable(f"does not take observations of shape {obs_shape} ({said})") from error
-    return [recorder.of(one) for one in ([outputs] if isinstance(outputs, Tensor) else outputs)]
-
-
-def _value(name: str, args: Any, kwargs: Any, given: list[Value | None], result: Any) -> Value:
-    if name == "_local_scalar_dense":
-        raise Unreadable("has a forward that looks at its numbers (`if`, `item`)")
-    for one in given:
-        if isinstance(one, Unknown):
-            return one
-    found = _linear(name, given) or _activated(name, args, kwargs, given) or _joined(name, args, kwargs, given)
-    if found is None and name in SAME_NUMBERS and given[0] is not None and result.numel() == args[0].numel():
-        return given[0]
-    return found or Unknown(f"has {IN_WORDS.get(name, f'`{name}` in its forward')}")
-
-
-def _linear(name: str, given: list[Value | None]) -> Value | None:
-    """`addmm(bias, x, W^T)`, `mm(x, W^T)` and a bias added to the latter; a weight counts as transposed by `t`."""
-    match name, given:
-        case ("t" | "transpose" | "permute", [Weight(weight), *_]):
-            return Weight(f"{weight}^T")
-        case "addmm", [Weight(bias), Chain(steps), Weight(weight)] if weight.endswith("^T"):
-            return Chain((*steps, Layer(weight[:-2], bias)))
-        case "mm", [Chain(steps), Weight(weight)] if weight.endswith("^T"):
-            return Chain((*steps, Layer(weight[:-2])))
-        case "add", [Chain((*steps, Layer(weight, ""))), Weight(bias)]:
-            return Chain((*steps, Layer(weight, bias)))
-        case "add", [Weight(bias), Chain((*steps, Layer(weight, "")))]:
-            return Chain((*steps, Layer(weight, bias)))
-    return None
-
-
-def _activated(name: str, args: Any, kwargs: Any, given: list[Value | None]) -> Value | None:
-    if name not in ("relu", "tanh", "elu", "leaky_relu", "gelu") or not isinstance(given[0], Chain):
-        return None
-    if (name == "elu" and args[1:] != SELU) or (name == "leaky_relu" and args[1:] not in ((), (0.01,))) or kwargs:
-        return None  # other constants than the native lane's
-    return Chain((*given[0].steps, "selu" if name == "elu" else name))
-
-
-def _joined(name: str, args: Any, kwargs: Any, given: list[Value | None]) -> Value | None:
-    """Sums, differences and means, as dueling heads make them."""
-    if name == "mean" and isinstance(given[0], Chain):
-        return MeanOf(given[0]) if len(args) > 1 and list(args[1]) in ([-1], [args[0].ndim - 1]) else None
-    if name in ("add", "sub") and not kwargs and len(given) == 2:
-        total: Counter[Chain | MeanOf] = Counter()
-        for sign, part in zip((1, 1 if name == "add" else -1), given, strict=True):
-            if not isinstance(part, Chain | MeanOf | Sum):
-                return None
-            for term, count in part.terms if isinstance(part, Sum) else [(part, 1)]:
-                total[term] += sign * count
-        return Sum(frozenset((term, count) for term, count in total.items() if count))
-    return None
 
 
 def _hidden(chain: Value, what: str) -> tuple[tuple[Layer, ...], str]:
@@ -273,7 +107,7 @@ def _dueling(output: Value, sizes: dict[str, tuple[int, ...]]) -> tuple[Value | 
     means = [term for term in terms if isinstance(term, MeanOf)]
     if len(means) == 1 and len(terms) == 3:
         advantage = means[0].chain
-        (value,) = [term for term in terms if term not in (means[0], advantage)] or [None]
+        value = next(term for term in terms if term not in (means[0], advantage))
         if isinstance(value, Chain) and (terms[value], terms.get(advantage), terms[means[0]]) == (1, 1, -1):
             return value, advantage
     raise Unreadable("has a sum of layers that is no dueling head (value + advantage - mean)")
@@ -323,15 +157,16 @@ def _verify(module: nn.Module, heads: tuple[Value | None, Value], obs_shape: tup
 
 
 def _require_same(module: nn.Module, theirs: list[Tensor], ours: list[Tensor], generator: torch.Generator) -> None:
-    parameters, weights = list(module.parameters()), [torch.randn(one.shape, generator=generator) for one in ours]
+    parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    weights = [torch.randn(one.shape, generator=generator) for one in ours]
     for one, other in zip(theirs, ours, strict=True):
         if one.numel() != other.numel() or not _close(one.reshape(other.shape), other):
             raise Unreadable("computes something else than its layers do")
     gradients = []
-    for answers in (theirs, ours):
+    for answers in (theirs, ours) if parameters else ():
         total = sum((one.reshape(weight.shape) * weight).sum() for one, weight in zip(answers, weights, strict=True))
         gradients.append(torch.autograd.grad(total, parameters, allow_unused=True))  # type: ignore[arg-type]
-    for left, right in zip(*gradients, strict=True):
+    for left, right in zip(*gradients, strict=True) if gradients else ():
         if (left is None) != (right is None) or (left is not None and not _close(left, right)):
             raise Unreadable("stops or changes gradients in its forward (`detach`, `no_grad`?)")
 
@@ -355,16 +190,3 @@ def _recompute(module: nn.Module, heads: tuple[Value | None, Value], obs: Tensor
         return [run(head) for head in heads]
     value, advantage = heads[0], run(heads[1])
     return [advantage if value is None else run(value) + advantage - advantage.mean(-1, keepdim=True)]
-
-
-@contextmanager
-def in_mode(module: nn.Module, training: bool) -> Iterator[None]:
-    """All of a module in training or evaluation mode, each part afterwards as it was."""
-    parts = [part for part in module.modules() if part.training != training]
-    for part in parts:
-        part.training = training
-    try:
-        yield
-    finally:
-        for part in parts:
-            part.training = not training

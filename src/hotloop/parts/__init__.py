@@ -6,6 +6,7 @@ Files:
     inputs.py          What learners are handed: observations of any shape, arrays of a batch, numbers of a constructor
     learner.py         What learners of users' modules share: observations, the choice of a lane, memory, state
     own_network.py     A user's module as lanes take it: checked, its parameters in order, its memory shared and watched
+    policy_inputs.py   What a policy learner is handed: an action space, standard deviations, a full rollout
     policy_learner.py  PPO on a user's actor-critic
     q_learner.py       DQN on a user's Q-network
     replay.py          Replay for anybody's loop: transitions in, batches out

@@ -55,7 +55,9 @@ class ModuleLearner:
         self.network, self.lr, self.updates = network, lr, 0
         self._asked, self._planned = lane, require_count("planned_updates", planned_updates, 0)
         self._rates: tuple[float, Array] = (np.nan, np.zeros(0))
-        self._choice, self._spec, self._as_floats, self._compiles = UNDECIDED, None, False, False
+        self._choice, self._as_floats, self._compiles = UNDECIDED, False, False
+        self._spec: ObsSpec | None = None
+        self._shared: Any
         self._shape: tuple[int, ...] = (-1,)
         given = None if obs is None else read_obs_spec(obs)
         spec = given or guess_obs(network, self._takes)
@@ -150,8 +152,8 @@ class ModuleLearner:
     def _read_rows(self, value: Any) -> tuple[Obs, bool]:
         """Observations [N, ...] to act on, and whether it was a single one."""
         rows = read_obs("obs", value, self._as_floats)
-        if rows.__class__ is np.ndarray and rows.shape == self._shape and not self._guessed:  # type: ignore[union-attr]
-            return rows[None], True  # type: ignore[index]
+        if rows.__class__ is np.ndarray and rows.shape == self._shape and not self._guessed:
+            return rows[None], True
         one, several = spec_of(rows, 0), spec_of(rows, 1)
         self._settle([one, several], "obs")
         if self._as_floats:
@@ -185,7 +187,7 @@ class ModuleLearner:
 
     def _named_vectors(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Of the lane's state, by the names of the network's parameters; none before there is a lane."""
-        state = {} if self._spec is None else self._lane.state()
+        state: dict[str, Array] = {} if self._spec is None else self._lane.state()
         return {name: named_vector(self._shared, state[name]) for name in names if state}
 
     def _load(self, state: Mapping[str, Any], needed: tuple[str, ...], vectors: tuple[str, ...]) -> None:

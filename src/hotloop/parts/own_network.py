@@ -18,7 +18,7 @@ from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.optimiser import shapes_of, split_vector
 from hotloop.lanes.policy_objective import LOG_STD
 from hotloop.lanes.spec import Lane
-from hotloop.nets.reading import in_mode
+from hotloop.nets.tracing import in_mode
 
 PREFIX = "network."
 
@@ -83,7 +83,8 @@ def require_trainable(name: str, network: Any) -> str:
             raise ArgumentError(f"`{name}` has a lazy layer (`{key}`)", f"call `{name}(obs)` once before")
         if parameter.dtype != torch.float32:
             raise ArgumentError(f"`{name}` has parameters of {parameter.dtype} (`{key}`)", f"`{name}.float()`")
-        twin = starts.setdefault(parameter.data_ptr(), key) if parameter.numel() else key
+        start = parameter.data_ptr()  # 0 where there are no numbers
+        twin = starts.setdefault(start, key) if start else key
         if twin != key:
             raise ArgumentError(
                 f"`{name}` has two parameters in the same memory, `{twin}` and `{key}`",
@@ -104,9 +105,7 @@ def answer_to(name: str, network: nn.Module, spec: ObsSpec, device: str, rows: i
         with torch.no_grad(), torch.random.fork_rng(devices=[]), in_mode(network, training=False):
             return network(obs)
     except NotImplementedError as error:
-        raise ArgumentError(
-            f"`{name}` has no `forward`", "a module's answer to observations is its `forward`"
-        ) from error
+        raise ArgumentError(f"`{name}` has no `forward`", "which answers to observations [B, ...]") from error
     except Exception as error:
         said = str(error).strip().partition("\n")[0] or type(error).__name__
         shapes = map_obs(lambda part: part.shape, spec)
@@ -184,11 +183,8 @@ def named_vector(shared: SharedNetwork, vector: Array) -> dict[str, Tensor]:
 def flattened(shared: SharedNetwork, named: Any, what: str) -> Array:
     """The inverse; refuses other names or shapes, leaves out buffers."""
     shapes = {shared.user_name(name): tuple(shape) for name, shape in shapes_of(shared).items()}
-    found = (
-        {name: tuple(named[name].shape) for name in shapes if name in named} if isinstance(named, Mapping) else named
-    )
+    held = named if isinstance(named, Mapping) else {}
+    found = {name: tuple(held[name].shape) for name in shapes if name in held}
     if found != shapes:
-        raise CheckpointError(
-            f"`{what}` of the state holds {found}; the network has {shapes}", "build the same network"
-        )
+        raise CheckpointError(f"`{what}` of the state holds {found}; the network has {shapes}", "build the same one")
     return torch.cat([torch.as_tensor(named[name]).reshape(-1).cpu() for name in shapes]).float().numpy()

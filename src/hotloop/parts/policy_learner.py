@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,13 +16,10 @@ from hotloop.lanes.policy_objective import MEASURES, Minibatches, PolicyObjectiv
 from hotloop.maths.action_kernels import action_log_probs, best_actions, shuffle
 from hotloop.maths.distributions import NO_MASK, ActionLayout
 from hotloop.maths.gae_kernels import gae_numpy
-from hotloop.nets.reading import Reading, in_mode, read_actor_critic
+from hotloop.nets.reading import Reading, read_actor_critic
+from hotloop.nets.tracing import in_mode
 from hotloop.parts.inputs import (
-    BOOL,
-    FLOAT,
-    INT,
     adam_constants,
-    read_array,
     read_mask,
     read_obs,
     require_above_zero,
@@ -32,11 +29,10 @@ from hotloop.parts.inputs import (
 )
 from hotloop.parts.learner import ModuleLearner, Plan
 from hotloop.parts.own_network import SharedActorCritic, answer_to
+from hotloop.parts.policy_inputs import ActionSpace, RolloutFields, find_log_std, read_actions, read_rollout
 from hotloop.parts.rollout import Note
-from hotloop.parts.specs import read_action_spec
 from hotloop.parts.values import require_count, require_share
 
-LOG_STD_NAMES = ("log_std", "logstd")
 VECTORS = ("mean", "square")
 FARTHEST = 1e-2
 """Log-probabilities of a rollout may differ so much from the policy's own, by rounding; more is another policy."""
@@ -177,7 +173,8 @@ class PolicyLearner(ModuleLearner):
 
     def act(self, obs: Any, mask: Any = None, deterministic: bool = False) -> tuple[Any, Note]:
         """An action drawn for one observation, or for N observations [N, ...], and the note that belongs into the
-        rollout. `mask` ([A] or [N, A]) says which choices are allowed. `deterministic`: the likeliest choice, the mean."""
+        rollout. `mask` ([A] or [N, A]) says which choices are allowed; give it to the rollout too. `deterministic`:
+        the likeliest choices and the means."""
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
         count, layout = rows_of(rows), self._actions.layout
@@ -276,8 +273,8 @@ class PolicyLearner(ModuleLearner):
             at = int(np.argmax(np.where(counted, np.nan_to_num(off, nan=np.inf), 0.0)))
             raise ArgumentError(
                 f"the rollout notes a log-probability of {noted[at]:.4g} where the policy gives {log_prob[at]:.4g}",
-                "give `add` the action, mask and note that `act` returned (an action before clipping), and `update` the "
-                "rollout before anything else changes the network",
+                "give `add` the mask, the action (before clipping) and the note of `act`, and learn from the rollout "
+                "before anything else changes the network",
             )
         return outputs.reshape(*taken.reward.shape, layout.num_outputs)
 
@@ -297,88 +294,3 @@ class PolicyLearner(ModuleLearner):
             with torch.no_grad():
                 self.log_std.copy_(torch.as_tensor(state["log_std"]))
         self._rng[0], self._shuffler[0] = np.uint64(state["rng"]), np.uint64(state["shuffler"])
-
-
-class ActionSpace(NamedTuple):
-    """How a policy's rows [N, W] and an env's actions belong together."""
-
-    layout: ActionLayout
-    shape: tuple[int, ...]  # of one env's action
-
-    def to_env(self, action: Array) -> Array:
-        """int64 [N] or [N, W], or float32 [N, ...]."""
-        if self.layout.continuous:
-            return action.reshape(len(action), *self.shape)
-        return action.astype(np.int64).reshape(len(action), *self.shape)
-
-    def from_env(self, action: Any, leading: tuple[int, int]) -> Array:
-        """[T, N, W] float32 of a rollout's actions."""
-        given = read_array("rollout.action", action, FLOAT if self.layout.continuous else INT)
-        if given.shape != (*leading, *self.shape):
-            raise ArgumentError(f"`rollout.action` has shape {given.shape}; expected {(*leading, *self.shape)}")
-        rows = given.reshape(*leading, self.layout.width)
-        for column, count in enumerate(self.layout.counts):
-            if (rows[..., column] < 0).any() or (rows[..., column] >= count).any():
-                raise ArgumentError(f"`rollout.action` holds a choice outside 0 to {count - 1}", "choices count from 0")
-        return rows.astype(np.float32)
-
-
-def read_actions(given: Any) -> ActionSpace:
-    """`action=`: None for one choice, a shape of numbers, or a Gymnasium space."""
-    if given is None:
-        return ActionSpace(ActionLayout(), ())  # the network says of how many
-    spec = read_action_spec(given, None)
-    if spec.array.dtype.kind == "f":
-        return ActionSpace(ActionLayout(continuous=spec.array.size), spec.array.shape)
-    if spec.bounds is None:
-        raise ArgumentError(f"`action` is {given}; expected None, a shape, Discrete, MultiDiscrete or a Box of floats")
-    highest = np.broadcast_to(spec.bounds[1], spec.array.shape).reshape(-1)
-    return ActionSpace(ActionLayout(tuple(int(high) + 1 for high in highest)), spec.array.shape)
-
-
-def find_log_std(module: nn.Module, start: float | None, count: int) -> tuple[str, nn.Parameter]:
-    """The standard deviations' name among the module's parameters, and themselves; a parameter of the learner's own
-    (without a name) where `start` asks for one."""
-    found = [(name, one) for name, one in module.named_parameters() if name.endswith(LOG_STD_NAMES)]
-    if start is not None and not found:
-        device = next(module.parameters()).device
-        return "", nn.Parameter(torch.full((count,), float(start), device=device))
-    if start is not None or len(found) != 1:
-        names = ", ".join(f"`{name}`" for name, _ in found) or "none"
-        raise ArgumentError(
-            f"`actor_critic` should have one parameter whose name ends in `log_std`, and has {names}",
-            "leave `log_std=` out to use it" if len(found) == 1 else "`log_std=0.0` gives the learner one of its own",
-        )
-    name, parameter = found[0]
-    if parameter.shape[-1:] != (count,) or parameter.numel() != count:
-        raise ArgumentError(f"`actor_critic.{name}` has shape {tuple(parameter.shape)}; expected ({count},)", "")
-    return name, parameter
-
-
-class RolloutFields(NamedTuple):
-    """A full rollout as arrays [T, N, ...]."""
-
-    obs: Obs
-    action: Array
-    log_prob: Array
-    value: Array
-    reward: Array
-    terminated: Array
-    truncated: Array
-    weight: Array  # 0 where an env ignored the action
-    timeouts: tuple[Array, Array, Obs] | None  # steps, envs and final observations of truncated episodes
-    action_mask: Array | None
-
-
-def read_rollout(rollout: Any, as_floats: bool) -> RolloutFields:
-    """The one place that knows how a rollout keeps its rows."""
-    if not rollout.full:
-        raise ArgumentError("the rollout is not full yet", "`add` until `rollout.full`")
-    names = (("log_prob", FLOAT), ("value", FLOAT), ("reward", FLOAT), ("terminated", BOOL), ("truncated", BOOL))
-    return RolloutFields(
-        read_obs("rollout.obs", rollout.obs, as_floats),
-        rollout.action,
-        *(read_array(f"rollout.{name}", getattr(rollout, name), dtype) for name, dtype in (*names, ("weight", FLOAT))),
-        timeouts=rollout.timeouts(),
-        action_mask=rollout.action_mask,
-    )

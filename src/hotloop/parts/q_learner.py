@@ -17,7 +17,8 @@ from hotloop.core.types import Array, Batch, Obs, ObsSpec, UpdateStats, map_obs
 from hotloop.lanes.eager import EagerLane, kept_buffers
 from hotloop.lanes.objective import TARGET
 from hotloop.lanes.q_objective import QObjective, QSpec
-from hotloop.nets.reading import Reading, in_mode, read_q_network
+from hotloop.nets.reading import Reading, read_q_network
+from hotloop.nets.tracing import in_mode
 from hotloop.parts.inputs import (
     FLOAT,
     INT,
@@ -256,7 +257,8 @@ class QLearner(ModuleLearner):
     def _target(self) -> nn.Module | None:
         """The target network's module, where the lane has one; the native lane has its parameters only."""
         lane = getattr(self._lane, "eager", self._lane)
-        return lane.modules[TARGET].network if isinstance(lane, EagerLane) else None
+        target = lane.modules[TARGET] if isinstance(lane, EagerLane) else None
+        return target.network if isinstance(target, SharedNetwork) else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> QLearner:
         """A learner of its own, with a copy of the network."""
