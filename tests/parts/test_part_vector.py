@@ -244,7 +244,7 @@ def test_equal_seeds_play_alike_and_a_second_reset_goes_on():
         ({"env": Corridor, "workers": 1}, "`workers` is given, but `env` has no name"),
         ({"env": Corridor, "height": 1}, "`Corridor` could not be made"),
         ({"env": lambda: 3}, "made a int; expected a gymnasium.Env"),
-        ({"env": lambda: ONLY_ONE, "num_envs": 2}, "returned the same env twice"),
+        ({"env": lambda: ONLY_ONE, "num_envs": 2}, "gave the same env twice"),
         ({"env": "durotaxis"}, "graphs of changing size"),
         ({"num_envs": 0}, "`num_envs` is 0"),
         ({"seed": -1}, "`seed` is -1"),
