@@ -6,6 +6,7 @@ size, sum and norm of every parameter tensor.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -159,6 +160,7 @@ def _size_sum_norm(values: np.ndarray) -> list[float]:
     return [values.size, *(float(f"{value:.6g}") for value in (exact.sum(), np.linalg.norm(exact)))]
 
 
+@functools.cache
 def arithmetic() -> dict[str, Any]:
     """What decides how this machine rounds: versions, vector units, and the result of a small computation."""
     return {
