@@ -154,6 +154,33 @@ def test_a_copy_of_the_module_or_of_the_learner_goes_its_own_way():
     twin.update(transitions(1))
     assert torch.equal(numbers(twin.network), numbers(learner.network))
     assert twin.updates == 2
+    actor = PolicyLearner(made(TwoTorsos, 2, False), action=(2,), log_std=-1.0, batch_size=16)
+    other = copy.deepcopy(actor)
+    for each in (actor, other):
+        each.update(filled(each, Rollout(16, 2, (FEATURES,), action=(2,))), observations(2))
+    assert torch.equal(numbers(actor.network), numbers(other.network))
+    assert actor.log_std is not other.log_std
+    assert torch.equal(actor.log_std, other.log_std)
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_an_update_under_no_grad_is_an_update(lane):
+    module = network()
+    learner, before = QLearner(module, lane=lane), numbers(module)
+    with torch.no_grad():
+        learner.update(transitions(0))
+    assert not torch.equal(numbers(module), before)
+
+
+def test_the_users_default_dtype_does_not_matter():
+    module = network()
+    torch.set_default_dtype(torch.float64)
+    try:
+        learner = QLearner(module)
+        learner.update(transitions(0))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert learner.lane == "native"
 
 
 def replace_parameter(module):

@@ -17,7 +17,18 @@ from torch.nn import functional
 
 from hotloop.nets.actor_critic import ActorCriticLayout
 from hotloop.nets.settings import MLPLayout
-from hotloop.nets.tracing import Chain, Layer, MeanOf, Sum, Unreadable, Value, in_mode, refuse_by_kind, trace_outputs
+from hotloop.nets.tracing import (
+    Chain,
+    Layer,
+    MeanOf,
+    Sum,
+    Unreadable,
+    Value,
+    in_mode,
+    random_obs,
+    refuse_by_kind,
+    trace_outputs,
+)
 
 FORWARDS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -149,7 +160,7 @@ def _verify(module: nn.Module, heads: tuple[Value | None, Value], obs_shape: tup
     """The module against what was read of it: outputs and gradients of random observations, in both modes."""
     generator = torch.Generator().manual_seed(0)
     for rows, scale, training in ((1, 1.0, True), (33, 1.0, False), (16, 10.0, True)):
-        obs = scale * torch.randn(rows, *obs_shape, generator=generator)
+        obs = scale * random_obs((rows, *obs_shape), generator)
         with torch.enable_grad(), in_mode(module, training):
             answers = module(obs)
             theirs = [answers] if isinstance(answers, Tensor) else list(answers)
@@ -158,7 +169,7 @@ def _verify(module: nn.Module, heads: tuple[Value | None, Value], obs_shape: tup
 
 def _require_same(module: nn.Module, theirs: list[Tensor], ours: list[Tensor], generator: torch.Generator) -> None:
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    weights = [torch.randn(one.shape, generator=generator) for one in ours]
+    weights = [random_obs(tuple(one.shape), generator) for one in ours]
     for one, other in zip(theirs, ours, strict=True):
         if one.numel() != other.numel() or not _close(one.reshape(other.shape), other):
             raise Unreadable("computes something else than its layers do")

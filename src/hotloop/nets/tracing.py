@@ -113,9 +113,14 @@ class Recorder(TorchDispatchMode):
         return value
 
 
+def random_obs(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Whatever dtype and device are the user's defaults."""
+    return torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
+
+
 def trace_outputs(module: nn.Module, obs_shape: tuple[int, ...]) -> list[Value]:
     """What each output is. In training mode: what happens there only must show."""
-    obs = torch.randn(3, *obs_shape, generator=torch.Generator().manual_seed(1))
+    obs = random_obs((3, *obs_shape), torch.Generator().manual_seed(1))
     known: dict[Tensor, Value] = {parameter: Weight(name) for name, parameter in module.named_parameters()}
     buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a forward may count in them
     recorder = Recorder(known | {obs: Chain(())})
@@ -187,9 +192,9 @@ def in_mode(module: nn.Module, training: bool) -> Iterator[None]:
     """All of a module in training or evaluation mode, each part afterwards as it was."""
     parts = [part for part in module.modules() if part.training != training]
     for part in parts:
-        part.training = training
+        object.__setattr__(part, "training", training)  # a module's own way looks for parameters first, 2 us each
     try:
         yield
     finally:
         for part in parts:
-            part.training = not training
+            object.__setattr__(part, "training", not training)

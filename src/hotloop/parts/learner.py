@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
 from torch import nn
 
 from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
-from hotloop.core.types import Array, Obs, ObsSpec, map_obs
+from hotloop.core.types import Array, Obs, ObsSpec, UpdateStats, map_obs
 from hotloop.lanes.choice import LaneChoice, LaneJob, build_lane, choose_lane
 from hotloop.lanes.compiled import CompiledLane, untraceable
 from hotloop.lanes.objective import Objective
@@ -28,6 +30,7 @@ from hotloop.parts.own_network import (
 from hotloop.parts.specs import read_obs_spec
 from hotloop.parts.values import require_count
 
+NOT_ARGUMENTS = ("self", "network", "actor_critic", "__class__")
 UNDECIDED = LaneChoice("", "not chosen yet: it depends on the observations; say `obs=` or make the first call")
 
 
@@ -48,6 +51,8 @@ class ModuleLearner:
     """
 
     _title = "network"
+    _arguments: dict[str, Any]
+    """Of the constructor, but for the module."""
 
     def __init__(self, network: nn.Module, lr: float, lane: str, obs: Any, planned_updates: int) -> None:
         require_one_of("lane", lane, ("auto", *LANES))
@@ -131,6 +136,17 @@ class ModuleLearner:
             self._choice = LaneChoice("eager", f"{self._choice.reason}; compiled: {error.message}")
             self._begin_on(self._lane.eager)
 
+    def _run(self, data: Any, k: int) -> UpdateStats:
+        """Up to k updates, counted."""
+        rates = self._learning_rates(k)
+        if self._as_floats:
+            stats = self._lane.update(data, rates, self.updates)
+        else:
+            with torch.enable_grad():  # who acts under `no_grad` may forget to leave it
+                stats = self._lane.update(data, rates, self.updates)
+        self.updates += stats.num_updates
+        return stats
+
     def _learning_rates(self, k: int) -> Array:
         lr, rates = self._rates
         if lr != self.lr or len(rates) != k:
@@ -152,8 +168,11 @@ class ModuleLearner:
     def _read_rows(self, value: Any) -> tuple[Obs, bool]:
         """Observations [N, ...] to act on, and whether it was a single one."""
         rows = read_obs("obs", value, self._as_floats)
-        if rows.__class__ is np.ndarray and rows.shape == self._shape and not self._guessed:
-            return rows[None], True
+        if rows.__class__ is np.ndarray and not self._guessed:
+            if rows.shape == self._shape:
+                return rows[None], True
+            if rows.shape[1:] == self._shape and len(rows):
+                return rows, False
         one, several = spec_of(rows, 0), spec_of(rows, 1)
         self._settle([one, several], "obs")
         if self._as_floats:
@@ -184,6 +203,21 @@ class ModuleLearner:
                 )
             self._start(fits[0])
         self._guessed = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A learner of its own, with a copy of the network."""
+        other = type(self)(copy.deepcopy(self.network, memo), **self._arguments)  # type: ignore[misc]
+        other.lr = self.lr
+        if self._spec is not None:
+            other._start(self._spec)
+        other.load_state_dict(self.state_dict())
+        return other
+
+    def state_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        raise NotImplementedError
 
     def _named_vectors(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Of the lane's state, by the names of the network's parameters; none before there is a lane."""
