@@ -97,7 +97,7 @@ def _q_layout(module: nn.Module, outputs: list[Value], obs_size: int) -> tuple[M
     if len(outputs) != 1:
         raise Unreadable(f"gives {len(outputs)} tensors")
     sizes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
-    value, advantage = _dueling(outputs[0], sizes)
+    value, advantage = _dueling(outputs[0])
     layers, activation = _hidden(advantage, "an output")
     heads = layers[-1:]
     if value is not None:
@@ -110,7 +110,7 @@ def _q_layout(module: nn.Module, outputs: list[Value], obs_size: int) -> tuple[M
     return layout, (value, advantage), _names((*layers[:-1], *heads))
 
 
-def _dueling(output: Value, sizes: dict[str, tuple[int, ...]]) -> tuple[Value | None, Value]:
+def _dueling(output: Value) -> tuple[Value | None, Value]:
     """Value and advantages of V + A - mean A; None and the output where it is no sum."""
     if not isinstance(output, Sum):
         return None, output

@@ -98,13 +98,19 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = operation(*args, **(kwargs or {}))
-        given = [self._known.get(id(one)) for one in args]
+        given = [self._of_argument(one, operation) for one in args]
         if any(one is not None for one in given):
             value = _value(operation._opname.rstrip("_"), args, kwargs or {}, given, result)
             self._alive.append(result)
             for one in result if isinstance(result, tuple) else (result,):
                 self._known[id(one)] = value
         return result
+
+    def _of_argument(self, argument: Any, operation: Any) -> Value | None:
+        """Tensors in a list, as `cat` takes them, are nothing that layers would need."""
+        if isinstance(argument, list | tuple) and any(id(one) in self._known for one in argument):
+            return Unknown(f"has `{operation._opname}` in its forward")
+        return self._known.get(id(argument))
 
     def of(self, output: Any) -> Value:
         value = self._known.get(id(output), Unknown("has an output that does not come from the observation by layers"))

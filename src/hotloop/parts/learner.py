@@ -100,7 +100,7 @@ class ModuleLearner:
     def _start(self, spec: ObsSpec) -> None:
         """Choose and build the lane for observations of `spec`."""
         plan = self._plan(spec)
-        frozen = frozen_problem(self._title, self.network)
+        frozen, problem = frozen_problem(self._title, self.network), untraceable(self.network)
         job = LaneJob(
             objective=plan.objective,
             layout=plan.reading.layout,
@@ -108,7 +108,7 @@ class ModuleLearner:
             device=self._device,
             precision="float32",
             planned_updates=self._planned,
-            untraceable=frozen or untraceable(self.network),
+            untraceable=frozen or (f"it {problem}" if problem else ""),
             unreadable=frozen or plan.reading.reason,
         )
         try:
@@ -191,22 +191,22 @@ class ModuleLearner:
             return
         if self._spec is not None and not self._guessed:
             raise ArgumentError(f"`{name}` has observations of shape {shapes[0]}; expected {shape_of(self._spec)}")
-        if len(possible) == 1:
-            self._start(possible[0])  # says what the network says to them
-        else:
-            fits = [spec for spec in possible if self._takes(spec)]
-            if len(fits) != 1:
-                how = "as one observation and" if fits else "neither as one observation nor"
-                raise ArgumentError(
-                    f"`{name}` has shape {shapes[0]}, which the network takes {how} as several",
-                    "say the shape of one: `obs=` of the learner",
-                )
-            self._start(fits[0])
+        fits = possible if len(possible) == 1 else [spec for spec in possible if self._takes(spec)]
+        if len(fits) != 1:
+            how = "as one observation and" if fits else "neither as one observation nor"
+            raise ArgumentError(
+                f"`{name}` has shape {shapes[0]}, which the network takes {how} as several",
+                "say the shape of one: `obs=` of the learner",
+            )
+        before = None if self._spec is None else self.state_dict()  # a state may have been loaded
+        self._start(fits[0])
+        if before is not None:
+            self.load_state_dict(before)
         self._guessed = False
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A learner of its own, with a copy of the network."""
-        other = type(self)(copy.deepcopy(self.network, memo), **self._arguments)  # type: ignore[misc]
+        other = type(self)(copy.deepcopy(self.network, memo), **self._arguments)
         other.lr = self.lr
         if self._spec is not None:
             other._start(self._spec)

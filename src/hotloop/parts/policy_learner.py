@@ -97,6 +97,8 @@ class PolicyLearner(ModuleLearner):
     may be set anew at any time. Network, lanes and `obs` are as of `QLearner`.
     """
 
+    _title = "actor_critic"
+
     def __init__(
         self,
         actor_critic: nn.Module,
