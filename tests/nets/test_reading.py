@@ -149,6 +149,7 @@ OTHERS = {
     "stops or changes gradients": (lambda: two(lambda net, x: net.b(torch.relu(net.a(x)).detach())), (4,)),
     "does not take observations": (lambda: linear(4, 3), (5,)),
     "gives 2 tensors": (lambda: two(lambda net, x: (net.b(torch.relu(net.a(x))), x)), (4,)),
+    "`cat`": (lambda: Written(lambda net, x: net.a(torch.cat([x, x], 1)), a=linear(8, 3)), (4,)),
     "`div`": (lambda: two(lambda net, x: net.b(torch.relu(net.a(x / 255)))), (4,)),
 }
 

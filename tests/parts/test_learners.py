@@ -82,7 +82,7 @@ def test_a_multilayer_network_is_native_and_others_say_why_not():
 def test_a_lane_that_cannot_is_refused():
     with pytest.raises(LaneError, match=r"native lane cannot train this: the network has dropout \(`1`\)"):
         QLearner(nn.Sequential(nn.Linear(5, 8), nn.Dropout(), nn.Linear(8, 3)), lane="native")
-    with pytest.raises(LaneError, match="compiled lane cannot train this: cannot draw the random numbers"):
+    with pytest.raises(LaneError, match="compiled lane cannot train this: it cannot draw the random numbers"):
         QLearner(nn.Sequential(nn.Linear(5, 8), nn.Dropout(), nn.Linear(8, 3)), lane="compiled")
 
 
@@ -154,6 +154,33 @@ def test_a_copy_of_the_module_or_of_the_learner_goes_its_own_way():
     twin.update(transitions(1))
     assert torch.equal(numbers(twin.network), numbers(learner.network))
     assert twin.updates == 2
+    actor = PolicyLearner(made(TwoTorsos, 2, False), action=(2,), log_std=-1.0, batch_size=16)
+    other = copy.deepcopy(actor)
+    for each in (actor, other):
+        each.update(filled(each, Rollout(16, 2, (FEATURES,), action=(2,))), observations(2))
+    assert torch.equal(numbers(actor.network), numbers(other.network))
+    assert actor.log_std is not other.log_std
+    assert torch.equal(actor.log_std, other.log_std)
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_an_update_under_no_grad_is_an_update(lane):
+    module = network()
+    learner, before = QLearner(module, lane=lane), numbers(module)
+    with torch.no_grad():
+        learner.update(transitions(0))
+    assert not torch.equal(numbers(module), before)
+
+
+def test_the_users_default_dtype_does_not_matter():
+    module = network()
+    torch.set_default_dtype(torch.float64)
+    try:
+        learner = QLearner(module)
+        learner.update(transitions(0))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert learner.lane == "native"
 
 
 def replace_parameter(module):
@@ -312,6 +339,56 @@ def test_a_network_that_flattens_takes_tables_too():
     assert learner.lane == "native"
     with pytest.raises(ArgumentError, match=r"shape \(6,\); expected \(2, 3\)"):
         learner.act(np.zeros(6, np.float32))
+
+
+def test_a_state_loaded_before_the_first_table_is_kept():
+    """The network was taken for one of vectors until then, and the lane is built anew."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Flatten(), nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3))
+    draw = np.random.default_rng(0)
+    obs = draw.normal(size=(4, 2, 3)).astype(np.float32)
+    rest = {"action": [0, 1, 2, 0], "reward": np.ones(4, np.float32), "discount": np.ones(4, np.float32)}
+    learner, other = QLearner(module), QLearner(copy.deepcopy(module))
+    learner.update(SimpleNamespace(obs=obs, next_obs=obs, **rest))
+    other.load_state_dict(learner.state_dict())
+    for each in (learner, other):
+        each.update(SimpleNamespace(obs=obs, next_obs=obs, **rest))
+    assert torch.equal(numbers(learner.network), numbers(other.network))
+    assert other.updates == 2
+
+
+def test_networks_without_hidden_layers_learn_alike_on_both_lanes():
+    linear = [made(nn.Linear, FEATURES, ACTIONS) for _ in LANES]
+    for lane, module in zip(LANES, linear, strict=True):
+        learner = QLearner(module, lane=lane, double=True)
+        for number in range(5):
+            learner.update(transitions(number))
+    torch.testing.assert_close(numbers(linear[0]), numbers(linear[1]), rtol=0, atol=1e-6)
+
+    class Heads(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.value, self.policy = nn.Linear(FEATURES, 1), nn.Linear(FEATURES, 4)
+
+        def forward(self, obs):
+            return self.policy(obs), self.value(obs)
+
+    heads = [made(Heads) for _ in LANES]
+    for lane, module in zip(LANES, heads, strict=True):
+        learner = PolicyLearner(module, lane=lane, batch_size=16)
+        learner.update(filled(learner, Rollout(16, 2, (FEATURES,), num_actions=4)), observations(2))
+        assert learner.lane == lane
+    torch.testing.assert_close(numbers(heads[0]), numbers(heads[1]), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", [nn.SELU, nn.LeakyReLU, nn.GELU])
+def test_other_activations_learn_alike_on_both_lanes(activation):
+    modules = [made(lambda: mlp(FEATURES, 16, ACTIONS, activation=activation)) for _ in LANES]
+    for lane, module in zip(LANES, modules, strict=True):
+        learner = QLearner(module, lane=lane)
+        for number in range(5):
+            learner.update(transitions(number))
+    torch.testing.assert_close(numbers(modules[0]), numbers(modules[1]), rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("lane", LANES)
@@ -636,7 +713,7 @@ def test_a_policys_mistakes_are_told():
     with pytest.raises(ArgumentError, match="a choice outside 0 to 3"):
         learner.update(rollout, observations(2))
     learner.network.half()
-    with pytest.raises(ArgumentError, match="no longer shares its memory"):
+    with pytest.raises(ArgumentError, match="`actor_critic` no longer shares its memory"):
         learner.act(observations(2))
 
 

@@ -17,7 +17,18 @@ from torch.nn import functional
 
 from hotloop.nets.actor_critic import ActorCriticLayout
 from hotloop.nets.settings import MLPLayout
-from hotloop.nets.tracing import Chain, Layer, MeanOf, Sum, Unreadable, Value, in_mode, refuse_by_kind, trace_outputs
+from hotloop.nets.tracing import (
+    Chain,
+    Layer,
+    MeanOf,
+    Sum,
+    Unreadable,
+    Value,
+    in_mode,
+    random_obs,
+    refuse_by_kind,
+    trace_outputs,
+)
 
 FORWARDS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -86,7 +97,7 @@ def _q_layout(module: nn.Module, outputs: list[Value], obs_size: int) -> tuple[M
     if len(outputs) != 1:
         raise Unreadable(f"gives {len(outputs)} tensors")
     sizes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
-    value, advantage = _dueling(outputs[0], sizes)
+    value, advantage = _dueling(outputs[0])
     layers, activation = _hidden(advantage, "an output")
     heads = layers[-1:]
     if value is not None:
@@ -99,7 +110,7 @@ def _q_layout(module: nn.Module, outputs: list[Value], obs_size: int) -> tuple[M
     return layout, (value, advantage), _names((*layers[:-1], *heads))
 
 
-def _dueling(output: Value, sizes: dict[str, tuple[int, ...]]) -> tuple[Value | None, Value]:
+def _dueling(output: Value) -> tuple[Value | None, Value]:
     """Value and advantages of V + A - mean A; None and the output where it is no sum."""
     if not isinstance(output, Sum):
         return None, output
@@ -149,7 +160,7 @@ def _verify(module: nn.Module, heads: tuple[Value | None, Value], obs_shape: tup
     """The module against what was read of it: outputs and gradients of random observations, in both modes."""
     generator = torch.Generator().manual_seed(0)
     for rows, scale, training in ((1, 1.0, True), (33, 1.0, False), (16, 10.0, True)):
-        obs = scale * torch.randn(rows, *obs_shape, generator=generator)
+        obs = scale * random_obs((rows, *obs_shape), generator)
         with torch.enable_grad(), in_mode(module, training):
             answers = module(obs)
             theirs = [answers] if isinstance(answers, Tensor) else list(answers)
@@ -158,7 +169,7 @@ def _verify(module: nn.Module, heads: tuple[Value | None, Value], obs_shape: tup
 
 def _require_same(module: nn.Module, theirs: list[Tensor], ours: list[Tensor], generator: torch.Generator) -> None:
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    weights = [torch.randn(one.shape, generator=generator) for one in ours]
+    weights = [random_obs(tuple(one.shape), generator) for one in ours]
     for one, other in zip(theirs, ours, strict=True):
         if one.numel() != other.numel() or not _close(one.reshape(other.shape), other):
             raise Unreadable("computes something else than its layers do")

@@ -98,13 +98,19 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = operation(*args, **(kwargs or {}))
-        given = [self._known.get(id(one)) for one in args]
+        given = [self._of_argument(one, operation) for one in args]
         if any(one is not None for one in given):
             value = _value(operation._opname.rstrip("_"), args, kwargs or {}, given, result)
             self._alive.append(result)
             for one in result if isinstance(result, tuple) else (result,):
                 self._known[id(one)] = value
         return result
+
+    def _of_argument(self, argument: Any, operation: Any) -> Value | None:
+        """Tensors in a list, as `cat` takes them, are nothing that layers would need."""
+        if isinstance(argument, list | tuple) and any(id(one) in self._known for one in argument):
+            return Unknown(f"has `{operation._opname}` in its forward")
+        return self._known.get(id(argument))
 
     def of(self, output: Any) -> Value:
         value = self._known.get(id(output), Unknown("has an output that does not come from the observation by layers"))
@@ -113,9 +119,14 @@ class Recorder(TorchDispatchMode):
         return value
 
 
+def random_obs(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Whatever dtype and device are the user's defaults."""
+    return torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu")
+
+
 def trace_outputs(module: nn.Module, obs_shape: tuple[int, ...]) -> list[Value]:
     """What each output is. In training mode: what happens there only must show."""
-    obs = torch.randn(3, *obs_shape, generator=torch.Generator().manual_seed(1))
+    obs = random_obs((3, *obs_shape), torch.Generator().manual_seed(1))
     known: dict[Tensor, Value] = {parameter: Weight(name) for name, parameter in module.named_parameters()}
     buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a forward may count in them
     recorder = Recorder(known | {obs: Chain(())})
@@ -187,9 +198,9 @@ def in_mode(module: nn.Module, training: bool) -> Iterator[None]:
     """All of a module in training or evaluation mode, each part afterwards as it was."""
     parts = [part for part in module.modules() if part.training != training]
     for part in parts:
-        part.training = training
+        object.__setattr__(part, "training", training)  # a module's own way looks for parameters first, 2 us each
     try:
         yield
     finally:
         for part in parts:
-            part.training = not training
+            object.__setattr__(part, "training", not training)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
 from torch import nn
 
 from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
-from hotloop.core.types import Array, Obs, ObsSpec, map_obs
+from hotloop.core.types import Array, Obs, ObsSpec, UpdateStats, map_obs
 from hotloop.lanes.choice import LaneChoice, LaneJob, build_lane, choose_lane
 from hotloop.lanes.compiled import CompiledLane, untraceable
 from hotloop.lanes.objective import Objective
@@ -28,6 +30,7 @@ from hotloop.parts.own_network import (
 from hotloop.parts.specs import read_obs_spec
 from hotloop.parts.values import require_count
 
+NOT_ARGUMENTS = ("self", "network", "actor_critic", "__class__")
 UNDECIDED = LaneChoice("", "not chosen yet: it depends on the observations; say `obs=` or make the first call")
 
 
@@ -48,6 +51,8 @@ class ModuleLearner:
     """
 
     _title = "network"
+    _arguments: dict[str, Any]
+    """Of the constructor, but for the module."""
 
     def __init__(self, network: nn.Module, lr: float, lane: str, obs: Any, planned_updates: int) -> None:
         require_one_of("lane", lane, ("auto", *LANES))
@@ -95,7 +100,7 @@ class ModuleLearner:
     def _start(self, spec: ObsSpec) -> None:
         """Choose and build the lane for observations of `spec`."""
         plan = self._plan(spec)
-        frozen = frozen_problem(self._title, self.network)
+        frozen, problem = frozen_problem(self._title, self.network), untraceable(self.network)
         job = LaneJob(
             objective=plan.objective,
             layout=plan.reading.layout,
@@ -103,7 +108,7 @@ class ModuleLearner:
             device=self._device,
             precision="float32",
             planned_updates=self._planned,
-            untraceable=frozen or untraceable(self.network),
+            untraceable=frozen or (f"it {problem}" if problem else ""),
             unreadable=frozen or plan.reading.reason,
         )
         try:
@@ -131,6 +136,17 @@ class ModuleLearner:
             self._choice = LaneChoice("eager", f"{self._choice.reason}; compiled: {error.message}")
             self._begin_on(self._lane.eager)
 
+    def _run(self, data: Any, k: int) -> UpdateStats:
+        """Up to k updates, counted."""
+        rates = self._learning_rates(k)
+        if self._as_floats:
+            stats = self._lane.update(data, rates, self.updates)
+        else:
+            with torch.enable_grad():  # who acts under `no_grad` may forget to leave it
+                stats = self._lane.update(data, rates, self.updates)
+        self.updates += stats.num_updates
+        return stats
+
     def _learning_rates(self, k: int) -> Array:
         lr, rates = self._rates
         if lr != self.lr or len(rates) != k:
@@ -152,8 +168,11 @@ class ModuleLearner:
     def _read_rows(self, value: Any) -> tuple[Obs, bool]:
         """Observations [N, ...] to act on, and whether it was a single one."""
         rows = read_obs("obs", value, self._as_floats)
-        if rows.__class__ is np.ndarray and rows.shape == self._shape and not self._guessed:
-            return rows[None], True
+        if rows.__class__ is np.ndarray and not self._guessed:
+            if rows.shape == self._shape:
+                return rows[None], True
+            if rows.shape[1:] == self._shape and len(rows):
+                return rows, False
         one, several = spec_of(rows, 0), spec_of(rows, 1)
         self._settle([one, several], "obs")
         if self._as_floats:
@@ -172,18 +191,33 @@ class ModuleLearner:
             return
         if self._spec is not None and not self._guessed:
             raise ArgumentError(f"`{name}` has observations of shape {shapes[0]}; expected {shape_of(self._spec)}")
-        if len(possible) == 1:
-            self._start(possible[0])  # says what the network says to them
-        else:
-            fits = [spec for spec in possible if self._takes(spec)]
-            if len(fits) != 1:
-                how = "as one observation and" if fits else "neither as one observation nor"
-                raise ArgumentError(
-                    f"`{name}` has shape {shapes[0]}, which the network takes {how} as several",
-                    "say the shape of one: `obs=` of the learner",
-                )
-            self._start(fits[0])
+        fits = possible if len(possible) == 1 else [spec for spec in possible if self._takes(spec)]
+        if len(fits) != 1:
+            how = "as one observation and" if fits else "neither as one observation nor"
+            raise ArgumentError(
+                f"`{name}` has shape {shapes[0]}, which the network takes {how} as several",
+                "say the shape of one: `obs=` of the learner",
+            )
+        before = None if self._spec is None else self.state_dict()  # a state may have been loaded
+        self._start(fits[0])
+        if before is not None:
+            self.load_state_dict(before)
         self._guessed = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A learner of its own, with a copy of the network."""
+        other = type(self)(copy.deepcopy(self.network, memo), **self._arguments)
+        other.lr = self.lr
+        if self._spec is not None:
+            other._start(self._spec)
+        other.load_state_dict(self.state_dict())
+        return other
+
+    def state_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        raise NotImplementedError
 
     def _named_vectors(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Of the lane's state, by the names of the network's parameters; none before there is a lane."""

@@ -27,7 +27,7 @@ from hotloop.parts.inputs import (
     require_choices,
     rows_of,
 )
-from hotloop.parts.learner import ModuleLearner, Plan
+from hotloop.parts.learner import NOT_ARGUMENTS, ModuleLearner, Plan
 from hotloop.parts.own_network import SharedActorCritic, answer_to
 from hotloop.parts.policy_inputs import ActionSpace, RolloutFields, find_log_std, read_actions, read_rollout
 from hotloop.parts.rollout import Note
@@ -97,6 +97,8 @@ class PolicyLearner(ModuleLearner):
     may be set anew at any time. Network, lanes and `obs` are as of `QLearner`.
     """
 
+    _title = "actor_critic"
+
     def __init__(
         self,
         actor_critic: nn.Module,
@@ -121,6 +123,7 @@ class PolicyLearner(ModuleLearner):
         planned_updates: int = 0,
         seed: int = 0,
     ) -> None:
+        self._arguments = {name: value for name, value in locals().items() if name not in NOT_ARGUMENTS}
         self.clip = require_above_zero("clip", clip, "0.2")
         self._batch_size, self._epochs = require_count("batch_size", batch_size), require_count("epochs", epochs)
         self._gamma, self._lam = require_share("gamma", gamma), require_share("lam", lam)
@@ -181,7 +184,7 @@ class PolicyLearner(ModuleLearner):
         allowed = NO_MASK if mask is None else self._allowed(mask, count, is_single)
         outputs, value = np.empty((count, layout.num_outputs), np.float32), np.empty(count, np.float32)
         action, log_prob = np.empty((count, layout.width), np.float32), np.empty(count, np.float32)
-        log_std = self._shared.log_std.detach().cpu().numpy()
+        log_std = self._log_stds()
         if deterministic:
             outputs, value = self._outputs(rows)
             best_actions(outputs, log_std, allowed, self._counts, action)
@@ -197,8 +200,18 @@ class PolicyLearner(ModuleLearner):
             return given, Note(log_prob, value)
         return (int(given[0]) if given.ndim == 1 else given[0]), Note(float(log_prob[0]), float(value[0]))
 
+    def _begin_on(self, lane: Any) -> None:
+        super()._begin_on(lane)
+        self._kept_log_stds = self._shared.log_std.detach().cpu().numpy()  # of a CPU the same memory
+
+    def _log_stds(self) -> Array:
+        """[C], as they are now."""
+        return self._kept_log_stds if self._device == "cpu" else self._shared.log_std.detach().cpu().numpy()
+
     def _outputs(self, rows: Obs) -> tuple[Array, Array]:
         """Of observations [N, ...]: the policy's outputs and the values, in evaluation mode."""
+        if self._as_floats:  # the native lane, which asks no module
+            return self._lane.infer(rows)
         with in_mode(self.network, training=False):
             return self._lane.infer(rows)
 
@@ -234,8 +247,7 @@ class PolicyLearner(ModuleLearner):
         batches = Minibatches(data, order, require_above_zero("clip", self.clip, "0.2"))
         if self._compiles:
             self._compile(batches, UPDATES_COMPILED)
-        stats = self._lane.update(batches, self._learning_rates(order.size // self._batch_size), self.updates)
-        self.updates += stats.num_updates
+        stats = self._run(batches, order.size // self._batch_size)
         rollout.clear()
         return PolicyStats(stats)
 
@@ -264,7 +276,7 @@ class PolicyLearner(ModuleLearner):
         parts = [self._outputs(map_obs(lambda p, i=i: p[i : i + self._batch_size], flat))[0] for i in pieces]
         outputs, log_prob = np.concatenate(parts), np.empty(rows, np.float32)
         mask = NO_MASK if taken.action_mask is None else taken.action_mask.reshape(rows, -1)
-        log_std = self._shared.log_std.detach().cpu().numpy()
+        log_std = self._log_stds()
         action_log_probs(outputs, log_std, mask, self._counts, action.reshape(rows, -1), log_prob)
         noted = taken.log_prob.reshape(-1)
         off = np.abs(log_prob - noted) / (1.0 + np.abs(noted))
@@ -294,3 +306,8 @@ class PolicyLearner(ModuleLearner):
             with torch.no_grad():
                 self.log_std.copy_(torch.as_tensor(state["log_std"]))
         self._rng[0], self._shuffler[0] = np.uint64(state["rng"]), np.uint64(state["shuffler"])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PolicyLearner:
+        other = super().__deepcopy__(memo)
+        other.clip = self.clip
+        return other

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -31,7 +30,7 @@ from hotloop.parts.inputs import (
     require_one_of,
     rows_of,
 )
-from hotloop.parts.learner import ModuleLearner, Plan
+from hotloop.parts.learner import NOT_ARGUMENTS, ModuleLearner, Plan
 from hotloop.parts.own_network import SharedNetwork, answer_to
 from hotloop.parts.values import require_count
 from hotloop.parts.values_kernels import count_outside
@@ -116,6 +115,7 @@ class QLearner(ModuleLearner):
         planned_updates: int = 0,
         seed: int = 0,
     ) -> None:
+        self._arguments = {name: value for name, value in locals().items() if name not in NOT_ARGUMENTS}
         require_one_of("loss", loss, ("huber", "mse"))
         spec = QSpec(
             loss=loss,
@@ -130,7 +130,7 @@ class QLearner(ModuleLearner):
             **adam_constants(betas, eps, max_gradient_norm),
         )
         self._objective = QObjective(spec)
-        self._seed, self._rng = seed, np.array([derive_seed(seed, "policy")], np.uint64)
+        self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
         self._ones: dict[tuple[int, ...], Array] = {}
         super().__init__(network, require_above_zero("lr", lr, "1e-3"), lane, obs, planned_updates)
 
@@ -164,8 +164,7 @@ class QLearner(ModuleLearner):
         k = len(data.reward)
         if self._compiles:
             self._compile(data, k)
-        stats = self._lane.update(data, self._learning_rates(k), self.updates)
-        self.updates += k
+        stats = self._run(data, k)
         return QStats(stats, is_single)
 
     def _read(self, batch: Any) -> tuple[Batch, bool]:
@@ -180,9 +179,8 @@ class QLearner(ModuleLearner):
         discount = read_array("batch.discount", _field(batch, "discount"), FLOAT)
         weight = getattr(batch, "weight", None)
         weight = self._all_ones(leading) if weight is None else read_array("batch.weight", weight, FLOAT)
-        for name, array in (("action", action), ("discount", discount), ("weight", weight)):
-            if array.shape != leading:
-                raise ArgumentError(f"`batch.{name}` has shape {tuple(array.shape)}; expected {leading}, as the reward")
+        if not action.shape == discount.shape == weight.shape == leading:
+            raise _wrong_shape(leading, action=action, discount=discount, weight=weight)
         self._require_in_range(action)
         mask = getattr(batch, "next_action_mask", None)
         if mask is not None:
@@ -260,26 +258,17 @@ class QLearner(ModuleLearner):
         target = lane.modules[TARGET] if isinstance(lane, EagerLane) else None
         return target.network if isinstance(target, SharedNetwork) else None
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> QLearner:
-        """A learner of its own, with a copy of the network."""
-        spec = self._objective.spec
-        other = QLearner(
-            copy.deepcopy(self.network, memo), self.lr, double=spec.double, loss=spec.loss,
-            target_every=spec.target_every, target_tau=spec.target_tau,
-            max_gradient_norm=spec.max_gradient_norm or None, betas=(spec.beta1, spec.beta2), eps=spec.epsilon,
-            lane=self._asked, planned_updates=self._planned, seed=self._seed,
-        )  # fmt: skip
-        if self._spec is not None:
-            other._start(self._spec)
-        other.load_state_dict(self.state_dict())
-        return other
-
 
 def _field(batch: Any, name: str) -> Any:
     value = getattr(batch, name, None)
     if value is None:
         raise ArgumentError(f"`batch.{name}` is missing", "give what `Replay.sample` returns, or the same fields")
     return value
+
+
+def _wrong_shape(leading: tuple[int, ...], **fields: Any) -> ArgumentError:
+    name, found = next((name, field.shape) for name, field in fields.items() if field.shape != leading)
+    return ArgumentError(f"`batch.{name}` has shape {tuple(found)}; expected {leading}, as the reward")
 
 
 def _stacked(part: Array) -> Array:
