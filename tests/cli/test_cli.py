@@ -149,6 +149,8 @@ def test_envs_lists_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
     ids = {row["id"] for row in ask(capsys, "envs")}
     assert {"cartpole", "CartPole-v1"} <= ids
     assert all(row["ok"] for row in ask(capsys, "envs", "check", "cartpole", "--env-steps", "300"))
+    wrapped = ["CartPole-v1", "--env.wrappers", "FrameStackObservation(2)", "ClipReward(-1, 1)", "--env-steps", "60"]
+    assert all(row["ok"] for row in ask(capsys, "envs", "check", *wrapped))
 
 
 @pytest.mark.parametrize(
@@ -172,6 +174,8 @@ def test_envs_lists_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
         (["evaluate", "nowhere"], "nowhere"),
         (["evaluate", "runs", "--episodes", "some"], "--episodes"),
         (["envs", "check"], "CartPole-v1"),
+        (["envs", "check", "CartPole-v1", "--env.wrappers", "FrameStack(2)"], "FrameStackObservation"),
+        (["envs", "check", "CartPole-v1", "--seed", "2"], "no option of `envs`"),
         (["settings", "dqm"], "dqn"),
     ],
 )
@@ -219,6 +223,10 @@ def test_an_env_of_ones_own_file_trains_and_asks_for_trust_when_loaded(
     (run_folder / "own.toml").write_text('[env]\nid = "corridor.py:Corridor"\n')
     assert "--trust" in fail(capsys, "train", "own.toml", *TINY)
     assert main(["train", "own.toml", *TINY, "--trust", "--quiet"]) == 0
+    (run_folder / "own.toml").write_text('[network]\ntorso = "net.py:Net"\n')
+    assert "--trust" in fail(capsys, "train", "own.toml", *TINY)
+    assert "no file `" in fail(capsys, "train", "own.toml", *TINY, "--trust")
+    assert "no file `" in fail(capsys, "train", "cartpole-dqn", *TINY, "--network.torso", "net.py:Net")
     (run_folder / "own.toml").write_text("trust = true\n")
     assert "command line" in fail(capsys, "train", "own.toml")
 

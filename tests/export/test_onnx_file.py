@@ -43,6 +43,7 @@ class MaskedEnvs:
     ("agent", "inputs", "shape"),
     [
         (q_agent(IMAGE, first=1, dueling=True, noisy=True, atoms=5), ["obs"], ["batch", 6, 6, 2]),
+        (q_agent(PARTS | {"eyes.0": IMAGE}), ["obs.eyes.0", "obs.own", "obs.speed", "obs.view"], ["batch", 6, 6, 2]),
         (q_agent(PARTS, torso="branch_attention"), ["obs.own", "obs.speed", "obs.view"], ["batch", 5]),
         (
             q_agent(ArraySpec((4,)), torso="topology", topology={"hidden": 9, "ring_degree": 4, "activation": "tanh"}),
@@ -50,7 +51,7 @@ class MaskedEnvs:
             ["batch", 4],
         ),
     ],
-    ids=["rainbow on images", "branches", "topology"],
+    ids=["rainbow on images", "an image among parts", "branches", "topology"],
 )
 def test_q_networks_are_the_same_outside(agent: Agent, inputs: list[str], shape: list[Any], tmp_path: Path) -> None:
     exported = export_onnx(agent, tmp_path / "q.onnx", None)

@@ -57,8 +57,8 @@ def make_from_file(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv
 
 
 def make_single(settings: EnvSettings, **options: Any) -> gymnasium.Env:
-    """One env, limited and wrapped as the settings say; `options` stand beside theirs. A module that the id names
-    is imported already."""
+    """One env, limited and wrapped as the settings say; `options` stand beside theirs. A module that the id names is
+    imported already."""
     options = {**settings.options, **options}
     limit = settings.max_episode_steps
     if not is_file(settings.id):
