@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
     from hotloop.algos.registry import preset as preset
     from hotloop.api import evaluate as evaluate
+    from hotloop.api import history as history
     from hotloop.api import iterate as iterate
     from hotloop.api import load as load
     from hotloop.api import report_page as report_page
@@ -55,6 +56,7 @@ _HOMES = {
     "export_agent": "export.agent_files",
     "final_obs": "parts.vector_env",
     "gae": "parts.advantage",
+    "history": "api",
     "iterate": "api",
     "load": "api",
     "preset": "algos.registry",
@@ -75,6 +77,8 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("hotloop.core.program").hotloop_version()
     if name not in _HOMES:
         raise AttributeError(f"module 'hotloop' has no attribute {name!r}")
     return getattr(importlib.import_module(f"hotloop.{_HOMES[name]}"), name)

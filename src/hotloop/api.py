@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from hotloop.algos.registry import RunSettings
 from hotloop.algos.registry import preset as preset
 from hotloop.algos.registry import settings_of as settings_of
 from hotloop.core.errors import HotloopError as HotloopError
-from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.errors import MissingExtraError, RunError, SettingsError
 from hotloop.core.given import PREFIX, give, is_given, require_given
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
@@ -27,7 +28,8 @@ from hotloop.envs.registry import make_baseline, make_envs, refuse_untrusted, wi
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
-from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, load_agent, require_same_actions, weights_of
+from hotloop.loop.agent_files import load_agent, load_agent_file, weights_of
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, require_same_actions
 from hotloop.loop.contract import NullProgress, Progress, TrainingSession, require_size
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
 from hotloop.loop.iterate import Iteration, to_the_end
@@ -35,6 +37,7 @@ from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import extend, require_resumable
 from hotloop.loop.running import Claim, Rows
 from hotloop.runs.directory import Run
+from hotloop.runs.events import read_events
 
 Maker = Callable[..., Any]
 """A class, or a function without arguments that must be given."""
@@ -224,11 +227,15 @@ def _display(verbose: bool, progress: Progress | None) -> Iterator[Progress]:
 def load(
     run_dir: str | Path, *, network: nn.Module | Maker | None = None, trust: bool = False
 ) -> Agent | ActorAgent | GraphAgent:
-    """The best agent of a run so far. Runs no code of the run's env; a torso in a file of yours needs `trust`.
+    """The best agent of a run so far, or one that `agent.save(file)` wrote.
+
+    Runs no code of the run's env; a torso in a file of yours needs `trust`, a network that was given is given again.
 
     agent = hotloop.load("runs/cartpole-dqn-20260101-120000")
     action = agent.act(observation)
     """
+    if Path(run_dir).is_file():
+        return load_agent_file(Path(run_dir), trust)
     run = Run.open(run_dir)
     settings = settings_of(run, trust)
     if network is not None:
@@ -279,6 +286,24 @@ def evaluate(
         return summarise(play_episodes(player, played_in, episodes, settings.evaluation.max_episode_steps))
     finally:
         envs.close()
+
+
+def history(run_dir: str | Path, event: str = "progress", frame: bool | None = None) -> Any:
+    """The rows of a run's events.jsonl: a list of dicts, or a DataFrame where pandas is installed.
+
+        rows = hotloop.history("runs/cartpole-dqn-20260101-120000", frame=False)
+        [(row["env_steps"], row["mean_return"]) for row in rows]
+
+    `event` is `progress` (a row every `log_every` env steps) or `evaluation`; `frame` asks for the one or the other.
+    """
+    rows = [row for row in read_events(Run.open(run_dir).events) if row["event"] == event]
+    if frame is False or (frame is None and importlib.util.find_spec("pandas") is None):
+        return rows
+    try:
+        import pandas  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingExtraError("a DataFrame needs pandas, which is not installed", "pip install pandas") from error
+    return pandas.DataFrame(rows)
 
 
 def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False) -> str:

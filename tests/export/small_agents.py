@@ -17,7 +17,7 @@ from hotloop.nets.build import build_q_network
 def q_agent(obs_spec: ObsSpec, actions: int = 3, first: int = 0, **network: Any) -> Agent:
     settings = api.preset("cartpole-dqn", network={"hidden": [8], **network})
     assert isinstance(settings, api.DQNSettings)
-    return Agent(build_q_network(settings.network, obs_spec, actions, seed=1), settings, obs_spec, first)
+    return Agent(build_q_network(settings.network, obs_spec, actions, seed=1), settings, obs_spec, actions, first)
 
 
 def actor(obs_spec: ObsSpec, actions: ActionSpec, normalise: bool = False, **network: Any) -> ActorAgent:

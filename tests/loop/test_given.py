@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from torch import nn
 
 import hotloop
 from hotloop.algos.registry import settings_of
@@ -115,3 +116,72 @@ def test_runs_end_in_the_order_in_which_they_nest(tmp_path):
             what(rows[0])
     rows[1].close()
     assert list(rows[0])[-1]["env_steps"] == 400
+
+
+class Net(nn.Module):
+    """A multilayer network in somebody else's writing: the head is declared first."""
+
+    def __init__(self, outputs: int = 2) -> None:
+        super().__init__()
+        self.head = nn.Linear(16, outputs)
+        self.body = nn.Sequential(nn.Linear(3, 16), nn.Tanh())
+
+    def forward(self, obs):
+        return self.head(self.body(obs))
+
+
+class Critic(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.value = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 1))
+
+    def forward(self, obs):
+        return super().forward(obs), self.value(obs)
+
+
+@pytest.mark.parametrize(("family", "network"), [("dqn", Net), ("ppo", Critic)])
+@pytest.mark.parametrize("lane", ["eager", "native"])
+def test_a_network_of_this_process_is_trained_and_given_again(family, network, lane, tmp_path):
+    options = {"env": Corridor, "network": network, "verbose": False}
+    whole = hotloop.train(small(family, tmp_path / "whole", learner={"lane": lane}), **options)
+    assert whole["lane"] == lane
+    for row in hotloop.iterate(small(family, tmp_path / "run"), env=Corridor, network=network):
+        assert row.learner.choice.name == "native"  # what it is was read, not told
+        if row["env_steps"] == 200:
+            break
+    given._objects.clear()
+    with pytest.raises(RunError, match="the network `.*` was given as a Python object"):
+        hotloop.resume(tmp_path / "run", env=Corridor, verbose=False)
+    resumed = hotloop.resume(tmp_path / "run", **options)
+    if lane == "native":
+        assert resumed["digest"] == whole["digest"]
+    agent = hotloop.load(tmp_path / "run", network=network)
+    assert agent.act(np.zeros(3, np.float32)) in (0, 1)
+    assert hotloop.evaluate(tmp_path / "run", env=Corridor, network=network, episodes=2)["episodes"] == 2
+
+
+def test_a_module_that_is_given_keeps_its_own_weights_and_starts_the_run(tmp_path):
+    module = Net()
+    before = [parameter.detach().clone() for parameter in module.parameters()]
+    settings = small("dqn", tmp_path / "run", optimiser={"lr": 1e-12}, total_env_steps=200)
+    hotloop.train(settings, env=Corridor, network=module, verbose=False)
+    assert all((old == new).all() for old, new in zip(before, module.parameters(), strict=True))
+    learned = dict(hotloop.load(tmp_path / "run", network=module).network.network.named_parameters())
+    for name, parameter in module.named_parameters():
+        assert (learned[name] - parameter).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        (lambda: 3, "made a int"),
+        (lambda: Net(5), "answers two observations with (2, 5)"),
+        (lambda: nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Linear(8, 2)), "Dropout"),
+        (lambda: nn.Linear(4, 2), "does not take observations of shape (3,)"),
+    ],
+)
+def test_a_network_that_does_not_fit_is_one_sentence(network, told, tmp_path):
+    with pytest.raises(HotloopError) as error:
+        hotloop.train(small("dqn", tmp_path / "run"), env=Corridor, network=network, verbose=False)
+    assert told in error.value.message
+    assert not (tmp_path / "run").exists()

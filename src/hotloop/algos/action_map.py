@@ -10,7 +10,7 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import ActionSpec, Array, BoxActions, DiscreteActions, HybridActions
-from hotloop.maths.action_kernels import best_actions
+from hotloop.maths.action_kernels import best_actions, draw_actions
 from hotloop.maths.distributions import NO_MASK, ActionLayout
 
 
@@ -29,6 +29,12 @@ class ActionMap:
         """The likeliest choices and the means [N, W]."""
         action = np.empty((len(outputs), self.layout.width), np.float32)
         best_actions(outputs, log_std, NO_MASK if mask is None else mask, self._counts, action)
+        return action
+
+    def draw(self, state: Array, outputs: Array, log_std: Array, mask: Array | None) -> Array:
+        """Choices and numbers drawn from the policy [N, W], advancing the generator `state` [1]."""
+        action = np.empty((len(outputs), self.layout.width), np.float32)
+        draw_actions(state, outputs, log_std, NO_MASK if mask is None else mask, self._counts, action)
         return action
 
     def to_env(self, action: Array) -> Array:

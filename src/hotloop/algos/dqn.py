@@ -5,6 +5,7 @@ How a DQN agent acts: greedily, and with a share of random actions while it lear
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_torso
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.lanes.spec import Lane
-from hotloop.nets.branches import BranchLayout, branch_layout
-from hotloop.nets.build import MLPLayout, build_q_network, mlp_layout
+from hotloop.nets.branches import branch_layout
+from hotloop.nets.build import build_q_network, mlp_layout
+from hotloop.nets.given_network import SharedNetwork
 
 TOPOLOGY_UNTRACEABLE = "the network is a graph of nodes, one compiled operation already"
 
@@ -62,12 +64,15 @@ class DQNLearner:
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
         self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
         specs = (settings.network, obs_spec, num_actions)
-        job = self._lane_job(mlp_layout(*specs) or branch_layout(*specs))
+        reading = self.network.reading if isinstance(self.network, SharedNetwork) else None
+        job = self._lane_job(reading.layout if reading else mlp_layout(*specs) or branch_layout(*specs))
+        if reading:
+            job = replace(job, unreadable=reading.reason)
         self.measures = job.objective.measures
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane = build_lane(self.choice, job, self.network)
 
-    def _lane_job(self, layout: MLPLayout | BranchLayout | None) -> LaneJob:
+    def _lane_job(self, layout: Any) -> LaneJob:
         settings = self.settings
         planned = int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step))
         untraceable = TOPOLOGY_UNTRACEABLE if settings.network.torso == "topology" else ""

@@ -106,7 +106,7 @@ class PPOLearner:
         self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update = settings.batch_size
         self._of_graphs = isinstance(obs_spec, GraphSpec)
-        init = derive_seed(settings.seed, "init")
+        init, reading = derive_seed(settings.seed, "init"), None
         self.actions: Any
         self.network: Any
         if isinstance(obs_spec, GraphSpec):
@@ -117,7 +117,8 @@ class PPOLearner:
         else:
             self.actions = ActionMap(action_spec, settings.network.squashed)
             self.network = build_actor_critic(settings.network, obs_spec, self.actions.layout, init)
-            layout = actor_critic_layout(settings.network, obs_spec)
+            reading = getattr(self.network, "reading", None)
+            layout = reading.layout if reading else actor_critic_layout(settings.network, obs_spec)
         self.objective = policy_objective(settings, self.actions)
         self.measures = self.objective.measures
         planned = settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout
@@ -129,6 +130,7 @@ class PPOLearner:
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
             planned_updates=planned,
+            unreadable=reading.reason if reading else "",
             untraceable=GRAPHS_UNTRACEABLE if self._of_graphs else untraceable_torso(self.network, planned),
         )
         self.choice = choose_lane(settings.learner.lane, job)

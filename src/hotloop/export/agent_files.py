@@ -13,7 +13,8 @@ from hotloop.core.types import VecEnv
 from hotloop.envs.registry import make_envs
 from hotloop.export.about import AnyAgent, export_torch
 from hotloop.export.onnx_file import export_onnx
-from hotloop.loop.agents import load_agent, require_same_actions
+from hotloop.loop.agent_files import load_agent
+from hotloop.loop.agents import require_same_actions
 from hotloop.runs.directory import Run
 
 _ENVS = 4

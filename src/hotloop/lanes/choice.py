@@ -11,6 +11,7 @@ from hotloop.core.errors import LaneError
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.spec import Lane, Precision
+from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.user_torso import UserTorso
 
 UPDATES_THAT_REPAY_COMPILING = 50_000
@@ -76,6 +77,10 @@ def native_problem(job: LaneJob) -> str:
 def untraceable_torso(network: nn.Module, planned_updates: int) -> str:
     """Why a compiler cannot look into a torso of the user's own; empty where it can, or where there is none. Trying
     takes a second, so that it is tried only where compiling would be repaid."""
+    if isinstance(network, SharedNetwork) and planned_updates >= UPDATES_THAT_REPAY_COMPILING:
+        from hotloop.lanes.compiled import untraceable
+
+        return f"it {problem}" if (problem := untraceable(network)) else ""
     torsos = (module for module in network.modules() if isinstance(module, UserTorso))
     torso = next(torsos, None) if planned_updates >= UPDATES_THAT_REPAY_COMPILING else None
     return "" if torso is None else torso.untraceable()

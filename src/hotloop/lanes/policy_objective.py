@@ -27,10 +27,8 @@ from hotloop.maths import distributions, ppo
 from hotloop.maths.action_kernels import draw_actions
 from hotloop.maths.distributions import NO_MASK, ActionLayout, distribution
 from hotloop.maths.gae import normalise
-from hotloop.nets.actor_critic import ActorCriticLayout
+from hotloop.nets.actor_critic import LOG_STD, ActorCriticLayout
 
-LOG_STD = "spread.log_std"
-"""The standard deviations' name among the parameters; absent where no action is a number."""
 MEASURES = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "gradient_norm")
 KL = MEASURES.index("kl")
 WHOLE = ("reward", "value", "final_value")

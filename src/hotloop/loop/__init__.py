@@ -1,6 +1,7 @@
 """The two training loops and the parts that only they use. Start with `off_policy.py`.
 
 Files:
+    agent_files.py        Agents from files: the best weights of a run, or one file that an agent was saved to
     agents.py             Trained agents that act: greedy Q-networks, actors, and actors over graphs
     cadence.py            When something is due
     collector.py          Acts in the envs and keeps account of episodes

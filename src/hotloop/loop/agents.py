@@ -1,7 +1,6 @@
 """Trained agents that act: greedy Q-networks, actors, and actors over graphs.
 
-Loaded from a run: plain data in, an ordinary network out, no code of the run's executed. They take one observation or
-a batch of them, as a user gives it.
+They take one observation or a batch of them, as a user gives it; `agent_files` loads and saves them.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
-from hotloop.algos.action_map import ActionMap, layout_of
+from hotloop.algos.action_map import ActionMap
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import ObsNormaliser
+from hotloop.algos.policy_kernels import draw_masked_exploration
 from hotloop.algos.ppo import build_graph_network
 from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.registry import RunSettings
-from hotloop.core.errors import CheckpointError, EnvError, RunError
+from hotloop.core.errors import CheckpointError, EnvError
 from hotloop.core.graphs import Graphs, GraphSpec
-from hotloop.core.terminal import say
+from hotloop.core.rng import derive_seed
 from hotloop.core.types import (
     Action,
     ActionSpec,
@@ -41,19 +41,49 @@ from hotloop.core.types import (
     map_obs,
 )
 from hotloop.envs.foreign import BadValueError
-from hotloop.envs.observations import RawObs, raw_obs_from_data
+from hotloop.envs.observations import RawObs
 from hotloop.lanes.graph_objective import GraphOutputs
-from hotloop.loop.sizes import require_weights
-from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.maths import td
-from hotloop.nets.actor_critic import ActorCritic, build_actor_critic
-from hotloop.nets.build import QNetwork, build_q_network
+from hotloop.nets.actor_critic import ActorCritic
+from hotloop.nets.given_network import SharedActorCritic
 from hotloop.nets.graphs.attention import to_tensors
-from hotloop.runs import checkpoint
-from hotloop.runs.directory import Run
 
 
-class GraphAgent:
+class TrainedAgent:
+    """What every agent offers beside `act`."""
+
+    settings: Any
+    network: Any
+    obs_spec: Any
+
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Any:
+        raise NotImplementedError
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[Any, Any]:
+        """The action as an array, and `state`, as Stable-Baselines3 answers; nothing is remembered between calls."""
+        return np.asarray(self.act(observation, deterministic=deterministic)), state
+
+    def save(self, path: str | Path) -> Path:
+        """Write the agent to one file, which `hotloop.load` reads: plain data, no code."""
+        from hotloop.loop.agent_files import save_agent
+
+        return save_agent(self, Path(path))  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        count = sum(parameter.numel() for parameter in self.network.parameters())
+        env = self.settings.env.id.rpartition("/")[2]
+        return f"<{self.settings.algorithm.upper()} agent for {env}, {count:,} parameters>"
+
+    def _next_seed(self) -> Array:
+        """The state of the generator that actions are drawn with, advanced by whoever draws."""
+        if not hasattr(self, "_rng"):
+            self._rng = np.array([derive_seed(self.settings.seed, "agent")], np.uint64)
+        return self._rng
+
+
+class GraphAgent(TrainedAgent):
     """`act` on a batch of graphs; `network` is an ordinary `nn.Module`."""
 
     def __init__(self, settings: PPOSettings, obs_spec: GraphSpec, action_spec: GraphActionSpec) -> None:
@@ -65,6 +95,9 @@ class GraphAgent:
     @property
     def num_weights(self) -> int:
         return sum(parameter.numel() for parameter in self.network.parameters())
+
+    def weights(self) -> Array:
+        return nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
 
     def load_weights(self, values: Array) -> None:
         torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), self.network.parameters())
@@ -79,15 +112,18 @@ class GraphAgent:
         fields = (outcome.mean, outcome.log_std, outcome.value, outcome.node_logits)
         return GraphOutputs._make(None if field is None else field.numpy() for field in fields)
 
-    def act(self, obs: Any, action_mask: Any = None) -> Action:
-        """The likeliest action of each graph, as the env takes it."""
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Action:
+        """The likeliest action of each graph, as the env takes it; drawn from the policy unless `deterministic`."""
         if not isinstance(obs, Graphs) or obs.nodes.shape[1] != self.obs_spec.node_features:
             raise EnvError(
                 f"the observation is {type(obs).__name__}, the agent was trained on graphs with "
                 f"{self.obs_spec.node_features} numbers per node",
                 "give `hotloop.core.graphs.Graphs`, as the env does",
             )
-        return self.actions.to_env(*self.actions.best(self.outputs(obs)))
+        outputs = self.outputs(obs)
+        if deterministic:
+            return self.actions.to_env(*self.actions.best(outputs))
+        return self.actions.to_env(*self.actions.draw(self._next_seed(), obs, outputs))
 
 
 def as_batch(obs: Any, obs_spec: ObsSpec, raw_obs: RawObs | None = None) -> tuple[Obs, bool]:
@@ -119,7 +155,7 @@ def _checked(obs: Any, spec: ArraySpec) -> tuple[Array, bool]:
     )
 
 
-class ActorAgent:
+class ActorAgent(TrainedAgent):
     """`act` on one observation or on a batch of them; `network` is an ordinary `nn.Module`.
 
     The network takes observations as `normaliser` leaves them, where the run had one.
@@ -128,7 +164,11 @@ class ActorAgent:
     raw_obs: RawObs | None = None
 
     def __init__(
-        self, network: ActorCritic, settings: PPOSettings, specs: tuple[ObsSpec, ActionSpec], from_zero: bool = False
+        self,
+        network: ActorCritic | SharedActorCritic,
+        settings: PPOSettings,
+        specs: tuple[ObsSpec, ActionSpec],
+        from_zero: bool = False,
     ) -> None:
         self.network = network
         self.settings = settings
@@ -143,8 +183,13 @@ class ActorAgent:
         own = sum(parameter.numel() for parameter in self.network.parameters())
         return own + (self.normaliser.num_weights if self.normaliser else 0)
 
-    def load_weights(self, values: Array) -> None:
+    def weights(self) -> Array:
         """The parameters, then what observations are normalised by."""
+        own = nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
+        return own if self.normaliser is None else np.concatenate([own, self.normaliser.weights()])
+
+    def load_weights(self, values: Array) -> None:
+        """Of `weights`."""
         if self.normaliser is not None:
             self.normaliser.load_weights(values[-self.normaliser.num_weights :])
             values = values[: -self.normaliser.num_weights]
@@ -163,13 +208,20 @@ class ActorAgent:
         outputs, values = self.network(map_obs(torch.from_numpy, seen))
         return outputs.numpy(), values.numpy()
 
-    def act(self, obs: Any, action_mask: Any = None) -> Any:
-        """The likeliest action as the env numbers it: one for one observation, an array of them for a batch."""
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Any:
+        """The likeliest action as the env numbers it: one for one observation, an array of them for a batch.
+
+        Drawn from the policy, as in training, unless `deterministic`.
+        """
         batch, single = as_batch(obs, self.obs_spec, self.raw_obs)
         outputs, _ = self.outputs_and_values(batch)
         mask = None if action_mask is None else np.atleast_2d(np.asarray(action_mask, np.bool_))
         log_std = self.network.log_std.detach().numpy()
-        action = self.actions.to_env(self.actions.best(outputs, log_std, mask))
+        if deterministic:
+            chosen = self.actions.best(outputs, log_std, mask)
+        else:
+            chosen = self.actions.draw(self._next_seed(), outputs, log_std, mask)
+        action = self.actions.to_env(chosen)
         if not self._from_zero:
             action = _as_numbered(action, self.action_spec)
         if not single:
@@ -191,25 +243,26 @@ MISFITS = (KeyError, IndexError, TypeError, ValueError, AttributeError, Overflow
 """What code that expects a state of its own raises when it is given another."""
 
 
-class Agent:
+class Agent(TrainedAgent):
     """`act` on one observation or on a batch of them; `network` is an ordinary `nn.Module`."""
 
     raw_obs: RawObs | None = None
     """How the env's own observations are encoded; None where they are taken as they are."""
 
-    def __init__(self, network: QNetwork, settings: DQNSettings, obs_spec: ObsSpec, first_action: int = 0) -> None:
+    def __init__(
+        self, network: nn.Module, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int, first_action: int = 0
+    ) -> None:
         self.network = network
+        self.num_actions = num_actions
         self.settings = settings
         self.obs_spec = obs_spec
         self.first_action = first_action
 
-    @property
-    def num_actions(self) -> int:
-        return int(self.network.head.shape[0])  # type: ignore[index]
-
     def as_policy(self) -> Agent:
         """The same agent with actions numbered from 0, as our envs take them."""
-        return Agent(self.network, self.settings, self.obs_spec)
+        twin = Agent(self.network, self.settings, self.obs_spec, self.num_actions)
+        twin.raw_obs = self.raw_obs
+        return twin
 
     @torch.no_grad()
     def q_values(self, obs: Obs) -> Array:
@@ -220,53 +273,29 @@ class Agent:
             q = td.expected_q(q, td.make_support(network.v_min, network.v_max, network.atoms))
         return q.numpy()
 
-    def act(self, obs: Any, action_mask: Any = None) -> Any:
-        """The best action as the env numbers it: an int for one observation, an array [N] for a batch."""
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Any:
+        """The best action as the env numbers it: an int for one observation, an array [N] for a batch.
+
+        Unless `deterministic`, at random as often as at the end of training (`exploration.end`).
+        """
         batch, single = as_batch(obs, self.obs_spec, self.raw_obs)
         q = torch.from_numpy(self.q_values(batch))
         mask = None if action_mask is None else torch.as_tensor(np.atleast_2d(action_mask), dtype=torch.bool)
-        action = td.mask_actions(q, mask).argmax(-1).numpy() + self.first_action
+        action = td.mask_actions(q, mask).argmax(-1).numpy()
+        if not deterministic:
+            action = self._explored(action, np.ones(q.shape, np.bool_) if mask is None else mask.numpy())
+        action = action + self.first_action
         return int(action[0]) if single else action
 
+    def _explored(self, best: Array, mask: Array) -> Array:
+        schedule = self.settings.exploration
+        epsilon = schedule.start if schedule.kind == "constant" else schedule.end
+        drawn = np.empty(len(best), np.int64)
+        draw_masked_exploration(self._next_seed(), epsilon, np.ascontiguousarray(mask), drawn)
+        return np.where(drawn < 0, best, drawn)
 
-def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
-    """The best weights by periodic evaluation up to the newest good checkpoint."""
-    with _best_weights(run, settings) as (values, obs_spec, action_spec, raw_obs):
-        return agent_with(values, settings, obs_spec, action_spec, raw_obs)
-
-
-def weights_of(run: Run, settings: RunSettings) -> Array:
-    """Those of `load_agent`, as the vector that a session loads."""
-    with _best_weights(run, settings) as found:
-        return found[0]
-
-
-@contextmanager
-def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any, Any, RawObs | None]]:
-    found = checkpoint.newest(run.checkpoints, warn=say)
-    if found is None:
-        raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
-    path, state, meta = found
-    with misfits_named(path):
-        best, current = state["best"]["parameters"], "weights" if isinstance(settings, PPOSettings) else "online"
-        values = best if len(best) else state["learner"][current]
-        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != np.float32:
-            raise ValueError("its weights are no vector of float32")
-        obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
-        require_weights(len(values), settings, obs_spec, action_spec)  # before anything of that size is built
-        raw_obs = raw_obs_from_data(meta["raw_obs"], obs_spec) if "raw_obs" in meta else None
-        yield values, obs_spec, action_spec, raw_obs
-
-
-def agent_with(
-    values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any, raw_obs: RawObs | None = None
-) -> Agent | ActorAgent | GraphAgent:
-    """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where it sees that encoded."""
-    load: Any = _load_actor if isinstance(settings, PPOSettings) else _load_q_agent
-    agent: Any = load(settings, values, obs_spec, action_spec)
-    if raw_obs is not None:
-        agent.raw_obs = raw_obs
-    return agent
+    def weights(self) -> Array:
+        return nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
 
 
 @contextmanager
@@ -304,29 +333,3 @@ def _kind(spec: Any) -> str:
     if isinstance(spec, NodeActions):
         return f"{spec.count} choices for each node and {_kind(spec.numbers)}"
     return f"{_kind(spec.choices)} and {_kind(spec.numbers)}"
-
-
-def _load_q_agent(settings: DQNSettings, values: Array, obs_spec: Any, action_spec: Any) -> Agent:
-    if not isinstance(action_spec, DiscreteActions) or isinstance(obs_spec, GraphSpec):
-        raise ValueError("DQN has discrete actions and observations that are arrays")
-    network = build_q_network(settings.network, obs_spec, action_spec.count, seed=0)
-    _require_size(values, sum(parameter.numel() for parameter in network.parameters()))
-    torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
-    return Agent(network, settings, obs_spec, action_spec.first)
-
-
-def _load_actor(settings: PPOSettings, values: Array, obs_spec: Any, action_spec: Any) -> ActorAgent | GraphAgent:
-    agent: ActorAgent | GraphAgent
-    if isinstance(obs_spec, GraphSpec):
-        agent = GraphAgent(settings, obs_spec, action_spec)
-    else:
-        network = build_actor_critic(settings.network, obs_spec, layout_of(action_spec, settings.network.squashed), 0)
-        agent = ActorAgent(network, settings, (obs_spec, action_spec))
-    _require_size(values, agent.num_weights)
-    agent.load_weights(values)
-    return agent
-
-
-def _require_size(values: Array, expected: int) -> None:
-    if len(values) != expected:
-        raise CheckpointError(f"the checkpoint has {len(values)} parameters, the network of its settings {expected}")

@@ -14,7 +14,8 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Policy, VecEnv
-from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, agent_with
+from hotloop.loop.agent_files import agent_with
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.cadence import is_over
 from hotloop.loop.collector import Collector
 from hotloop.loop.contract import State, load_state_of, state_of

@@ -16,7 +16,8 @@ from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Batch, Obs, ObsSpec, map_obs
 from hotloop.core.values import exact_fraction
 from hotloop.envs.foreign import require_discrete
-from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, agent_with
+from hotloop.loop.agent_files import agent_with
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.cadence import UpdatePlan, is_over
 from hotloop.loop.collector import Collector
 from hotloop.loop.contract import State, load_state_of, state_of

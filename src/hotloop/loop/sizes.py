@@ -19,7 +19,6 @@ from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.graphs import GraphSpec
-from hotloop.core.user_files import is_file
 from hotloop.envs.registry import refuse_untrusted
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network, num_features
@@ -46,7 +45,7 @@ def num_weights(settings: RunSettings, obs_spec: Any, action_spec: Any) -> int:
         return _topology_weights(settings.network, num_features(obs_spec), action_spec.count)
     try:
         # a module of the user's own is made as it will be, and says itself what is wrong with it
-        with torch.device("cpu" if is_file(settings.network.torso) else "meta"):
+        with torch.device("cpu" if ":" in settings.network.torso else "meta"):
             network = _build(settings, obs_spec, action_spec)
     except (RuntimeError, OverflowError, TypeError):  # more numbers than can be counted
         return TOO_MANY

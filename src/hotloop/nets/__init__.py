@@ -5,12 +5,14 @@ Files:
     branches.py      A branch for each named part of an observation, and attention over what the branches say
     build.py         A Q-network from settings and specs; and its plain layout, for the lane that does without
                      modules
+    given_network.py  A network of the user's own as ours are used: its module shared, its parameters in the order that
+                     lanes read
     graphs/          Networks over graphs of any size
     modules.py       The parts of a Q-network: torsos, heads and noisy layers
     reading.py       A user's module read as a plain multilayer network, whichever way it is written
     settings.py      What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts
-    tracing.py       A module's forward followed from the observation on, operation by operation
     topology/        Networks wired like any directed acyclic graph
+    tracing.py       A module's forward followed from the observation on, operation by operation
     user_torso.py    A torso of the user's own: `--network.torso path/to/file.py:Class`
 """
 

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from hotloop.core.given import is_given
 from hotloop.core.types import ObsSpec
 from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.build import build_torso, is_plain, num_features
 from hotloop.nets.settings import ActorCriticSettings
 from hotloop.nets.user_torso import UserTorso
 
+if TYPE_CHECKING:
+    from hotloop.nets.given_network import SharedActorCritic
+
+LOG_STD = "spread.log_std"
+"""The standard deviations' name among the parameters; absent where no action is a number."""
 POLICY_GAIN = 0.01
 HIDDEN_GAIN = math.sqrt(2.0)
 
@@ -78,10 +84,14 @@ class ActorCritic(nn.Module):
 
 def build_actor_critic(
     settings: ActorCriticSettings, obs_spec: ObsSpec, layout: ActionLayout, seed: int
-) -> ActorCritic:
+) -> ActorCritic | SharedActorCritic:
     """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
+        if is_given(settings.torso):
+            from hotloop.nets.given_network import given_actor_critic
+
+            return given_actor_critic(settings.torso, obs_spec, layout, settings.log_std)
         return ActorCritic(settings, obs_spec, layout)
 
 

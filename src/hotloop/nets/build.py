@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.given import PREFIX, is_given
 from hotloop.core.types import ArraySpec, ObsSpec
 from hotloop.core.user_files import is_file
 from hotloop.nets.branches import BranchAttention
@@ -16,6 +17,9 @@ from hotloop.nets.modules import CNN, MLP, NATURE_SMALLEST, DuelingHead, JoinedT
 from hotloop.nets.settings import MLPLayout as MLPLayout
 from hotloop.nets.settings import NetworkSettings
 from hotloop.nets.user_torso import UserTorso
+
+if TYPE_CHECKING:
+    from hotloop.nets.given_network import SharedNetwork
 
 IMAGE_TORSOS = ("cnn", "nature_cnn")
 
@@ -32,10 +36,16 @@ class QNetwork(nn.Module):
         return self.head(self.torso(obs))
 
 
-def build_q_network(settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int, seed: int) -> QNetwork:
+def build_q_network(
+    settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int, seed: int
+) -> QNetwork | SharedNetwork:
     """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
+        if is_given(settings.torso):
+            from hotloop.nets.given_network import given_q_network
+
+            return given_q_network(settings.torso, obs_spec, num_actions)
         if settings.torso == "topology":
             return _build_topology(settings, obs_spec, num_actions)
         linear: Linear = partial(NoisyLinear, sigma=settings.noisy_sigma) if settings.noisy else nn.Linear
@@ -141,6 +151,8 @@ def channels_come_first(layout: str, shape: tuple[int, ...]) -> bool:
 
 def observation_words(settings: TorsoSettings, obs_spec: ObsSpec) -> str:
     """How an observation that is no vector is read; empty for vectors, and for networks with parts of their own."""
+    if is_given(settings.torso):
+        return f"`{settings.torso.removeprefix(PREFIX)}` is the network; other settings of `network` are not used"
     if is_file(settings.torso):
         return f"`{settings.torso}` is the torso; `network.hidden` and `network.activation` are not used"
     if settings.torso not in ("auto", "mlp", *IMAGE_TORSOS) or not isinstance(obs_spec, ArraySpec | dict):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from hotloop.core.errors import SettingsError
+from hotloop.core.given import is_given
 from hotloop.core.user_files import is_file
 from hotloop.core.values import nearest, require_at_least, require_finite, shortened
 
@@ -26,7 +27,7 @@ Q_TORSOS = (*TORSOS, "topology", "branch_attention")
 
 
 def require_torso(torso: str, known: tuple[str, ...]) -> None:
-    if torso in known or is_file(torso):
+    if torso in known or is_file(torso) or is_given(torso):
         return
     near = nearest(torso, known)
     hint = (
@@ -145,6 +146,11 @@ class NetworkSettings:
             raise SettingsError(f"`network.v_max` is {self.v_max}, expected above `network.v_min` ({self.v_min})")
         if self.noisy_sigma <= 0:
             raise SettingsError(f"`network.noisy_sigma` is {self.noisy_sigma}, expected above 0")
+        if is_given(self.torso) and (self.noisy or self.atoms > 1):
+            raise SettingsError(
+                "`network.noisy` and `network.atoms` are of networks that the settings describe, and one was given",
+                "leave them out, or `network`",
+            )
         if self.torso == "topology" and self.noisy:
             raise SettingsError(
                 "`network.noisy` needs linear layers, and `network.torso` is `topology`, which has none",

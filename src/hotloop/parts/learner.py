@@ -16,10 +16,10 @@ from hotloop.lanes.choice import LaneChoice, LaneJob, build_lane, choose_lane
 from hotloop.lanes.compiled import CompiledLane, untraceable
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.spec import LANES
+from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading
 from hotloop.parts.inputs import read_obs, require_above_zero, require_one_of, rows_of, shape_of, spec_of
 from hotloop.parts.own_network import (
-    SharedNetwork,
     Sharing,
     flattened,
     frozen_problem,

@@ -5,7 +5,7 @@ The parameters become views of one flat vector; the module stays the user's and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,58 +16,9 @@ from hotloop.core.errors import ArgumentError, CheckpointError
 from hotloop.core.types import Array, ArraySpec, ObsSpec, map_obs
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.optimiser import shapes_of, split_vector
-from hotloop.lanes.policy_objective import LOG_STD
 from hotloop.lanes.spec import Lane
+from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.tracing import in_mode
-
-PREFIX = "network."
-
-
-class SharedNetwork(nn.Module):
-    """The user's module with its parameters in another order: `order` names them, those left out do not count."""
-
-    def __init__(self, network: nn.Module, order: Sequence[str] = ()) -> None:
-        super().__init__()
-        self.network = network
-        self._order = [PREFIX + name for name in order or [name for name, _ in network.named_parameters()]]
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, nn.Parameter]]:
-        if not remove_duplicate:  # `functional_call` asks for all names of a parameter
-            yield from super().named_parameters(prefix, recurse, remove_duplicate)
-        for name in self._order if remove_duplicate else ():
-            yield prefix + name, self.get_parameter(name)
-
-    def user_name(self, name: str) -> str:
-        return name.removeprefix(PREFIX)
-
-    def forward(self, obs: Any) -> Any:
-        return self.network(obs)
-
-
-class SharedActorCritic(SharedNetwork):
-    """The same of a module that gives a policy's outputs and a value; `log_std` comes last, as objectives know it."""
-
-    def __init__(self, network: nn.Module, order: Sequence[str], log_std: nn.Parameter | None, name: str) -> None:
-        super().__init__(network, order or [name for name, one in network.named_parameters() if one is not log_std])
-        self._log_std_name = name or "log_std"
-        if log_std is not None:
-            self.spread = nn.Module()
-            self.spread.log_std = log_std
-            self._order.append(LOG_STD)
-
-    @property
-    def log_std(self) -> Tensor:
-        """[C], empty where no action is a number."""
-        return self.spread.log_std.reshape(-1) if hasattr(self, "spread") else torch.zeros(0)  # type: ignore
-
-    def user_name(self, name: str) -> str:
-        return self._log_std_name if name == LOG_STD else super().user_name(name)
-
-    def forward(self, obs: Any) -> Any:
-        outputs, value = self.network(obs)
-        return outputs, value.reshape(len(outputs))
 
 
 def require_trainable(name: str, network: Any) -> str:

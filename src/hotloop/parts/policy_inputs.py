@@ -11,10 +11,9 @@ from torch import nn
 from hotloop.core.errors import ArgumentError
 from hotloop.core.types import Array, Obs
 from hotloop.maths.distributions import ActionLayout
+from hotloop.nets.given_network import LOG_STD_NAMES
 from hotloop.parts.inputs import BOOL, FLOAT, INT, read_array, read_obs
 from hotloop.parts.specs import read_action_spec
-
-LOG_STD_NAMES = ("log_std", "logstd")
 
 
 class ActionSpace(NamedTuple):

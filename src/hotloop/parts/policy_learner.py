@@ -16,6 +16,7 @@ from hotloop.lanes.policy_objective import MEASURES, Minibatches, PolicyObjectiv
 from hotloop.maths.action_kernels import action_log_probs, best_actions, shuffle
 from hotloop.maths.distributions import NO_MASK, ActionLayout
 from hotloop.maths.gae_kernels import gae_numpy
+from hotloop.nets.given_network import SharedActorCritic
 from hotloop.nets.reading import Reading, read_actor_critic
 from hotloop.nets.tracing import in_mode
 from hotloop.parts.inputs import (
@@ -28,7 +29,7 @@ from hotloop.parts.inputs import (
     rows_of,
 )
 from hotloop.parts.learner import NOT_ARGUMENTS, ModuleLearner, Plan
-from hotloop.parts.own_network import SharedActorCritic, answer_to
+from hotloop.parts.own_network import answer_to
 from hotloop.parts.policy_inputs import ActionSpace, RolloutFields, find_log_std, read_actions, read_rollout
 from hotloop.parts.rollout import Note
 from hotloop.parts.values import require_count, require_share

@@ -16,6 +16,7 @@ from hotloop.core.types import Array, Batch, Obs, ObsSpec, UpdateStats, map_obs
 from hotloop.lanes.eager import EagerLane, kept_buffers
 from hotloop.lanes.objective import TARGET
 from hotloop.lanes.q_objective import QObjective, QSpec
+from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading, read_q_network
 from hotloop.nets.tracing import in_mode
 from hotloop.parts.inputs import (
@@ -31,7 +32,7 @@ from hotloop.parts.inputs import (
     rows_of,
 )
 from hotloop.parts.learner import NOT_ARGUMENTS, ModuleLearner, Plan
-from hotloop.parts.own_network import SharedNetwork, answer_to
+from hotloop.parts.own_network import answer_to
 from hotloop.parts.values import require_count
 from hotloop.parts.values_kernels import count_outside
 

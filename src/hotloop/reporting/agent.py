@@ -15,7 +15,7 @@ import numpy as np
 from hotloop.algos.registry import RunSettings, settings_of
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array
-from hotloop.loop.agents import load_agent
+from hotloop.loop.agent_files import load_agent
 from hotloop.nets.topology.graph import Measures, measure
 from hotloop.nets.topology.network import TopologyTorso
 from hotloop.render.html import Html, data_uri, element, section

@@ -77,7 +77,8 @@ def _migrate(
     from hotloop.core.settings import as_tree, build, merge
     from hotloop.envs.durotaxis.node_log import LoggedColonies
     from hotloop.envs.settings import EnvSettings
-    from hotloop.loop.agents import load_agent, require_same_actions
+    from hotloop.loop.agent_files import load_agent
+    from hotloop.loop.agents import require_same_actions
     from hotloop.loop.evaluate import play_fresh
 
     env = build(EnvSettings, merge(as_tree(settings.env), {"options": substrate}), source="the command line")

@@ -138,7 +138,7 @@ def _require_sense(speed: float, fps: float | None, **counts: int) -> None:
 
 def _agent_and_env(run_dir: str | Path, trust: bool) -> tuple[Policy, EnvSettings]:
     from hotloop.algos.registry import settings_of
-    from hotloop.loop.agents import load_agent
+    from hotloop.loop.agent_files import load_agent
     from hotloop.runs.directory import Run
 
     run = Run.open(run_dir)

@@ -175,7 +175,8 @@ class _Agents:
             target=TargetSettings(every=TARGET_EVERY),
         )
         self.learner = DQNLearner(settings, ArraySpec((OBS_SIZE,)), NUM_ACTIONS)
-        network: Any = self.learner.network.torso.network
+        torso: Any = self.learner.network.torso
+        network = torso.network
         self.graph: Topology = network.graph
         self.agent = reference.TopologyAgent(plain_twin(network), LR, GAMMA, TARGET_EVERY)
         self._batches = [make_batches("mse", size.batch, 1, seed) for seed in range(DIFFERENT_BATCHES)]

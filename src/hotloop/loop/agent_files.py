@@ -1,0 +1,138 @@
+"""Agents from files: the best weights of a run, or one file that an agent was saved to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from hotloop.algos.action_map import layout_of
+from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.algos.registry import RunSettings, class_of
+from hotloop.core.errors import CheckpointError, RunError
+from hotloop.core.graphs import GraphSpec
+from hotloop.core.settings import as_tree, build
+from hotloop.core.terminal import say
+from hotloop.core.types import Array, DiscreteActions
+from hotloop.envs.observations import RawObs, raw_obs_from_data
+from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, misfits_named
+from hotloop.loop.sizes import require_weights
+from hotloop.loop.spec_data import actions_as_data, actions_from_data, spec_as_data, spec_from_data
+from hotloop.nets.actor_critic import build_actor_critic
+from hotloop.nets.build import build_q_network
+from hotloop.runs import checkpoint
+from hotloop.runs.directory import Run
+from hotloop.runs.files import make_folder, parse_strict, read_file, write_file
+from hotloop.runs.tensors import decode, encode
+
+ABOUT, WEIGHTS, SCHEMA = "about", "weights", 1
+MAX_AGENT_BYTES = 2**34
+
+
+def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
+    """The best weights by periodic evaluation up to the newest good checkpoint."""
+    with _best_weights(run, settings) as (values, obs_spec, action_spec, raw_obs):
+        return agent_with(values, settings, obs_spec, action_spec, raw_obs)
+
+
+def weights_of(run: Run, settings: RunSettings) -> Array:
+    """Those of `load_agent`, as the vector that a session loads."""
+    with _best_weights(run, settings) as found:
+        return found[0]
+
+
+@contextmanager
+def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any, Any, RawObs | None]]:
+    found = checkpoint.newest(run.checkpoints, warn=say)
+    if found is None:
+        raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
+    path, state, meta = found
+    with misfits_named(path):
+        best, current = state["best"]["parameters"], "weights" if isinstance(settings, PPOSettings) else "online"
+        values = best if len(best) else state["learner"][current]
+        if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != np.float32:
+            raise ValueError("its weights are no vector of float32")
+        obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
+        require_weights(len(values), settings, obs_spec, action_spec)  # before anything of that size is built
+        raw_obs = raw_obs_from_data(meta["raw_obs"], obs_spec) if "raw_obs" in meta else None
+        yield values, obs_spec, action_spec, raw_obs
+
+
+def save_agent(agent: Agent | ActorAgent | GraphAgent, path: Path) -> Path:
+    """One file of plain data: the weights, and what says how to build and feed the network."""
+    actions = DiscreteActions(agent.num_actions, agent.first_action) if isinstance(agent, Agent) else agent.action_spec
+    raw_obs = getattr(agent, "raw_obs", None)
+    about = {
+        "schema": SCHEMA,
+        "settings": as_tree(agent.settings),
+        "obs_spec": spec_as_data(agent.obs_spec),
+        **actions_as_data(actions),
+        **({} if raw_obs is None else {"raw_obs": raw_obs.as_data()}),
+    }
+    text = np.frombuffer(json.dumps(about, allow_nan=False).encode(), np.uint8)
+    make_folder(path.absolute().parent)
+    write_file(path, b"".join(encode({WEIGHTS: agent.weights(), ABOUT: text})))
+    return path
+
+
+def load_agent_file(path: Path, trust: bool = False) -> Agent | ActorAgent | GraphAgent:
+    """What `save_agent` wrote; runs no code unless its torso is a file and `trust` allows it."""
+    try:
+        arrays = decode(read_file(path, MAX_AGENT_BYTES))
+        about, values = parse_strict(arrays[ABOUT].tobytes()), arrays[WEIGHTS]
+        if about["schema"] != SCHEMA or values.dtype != np.float32 or values.ndim != 1:
+            raise ValueError("another schema, or weights that are no vector of float32")
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(
+            f"{path} is no agent that `agent.save` wrote: {error}", "`hotloop.load` takes runs too"
+        ) from None
+    tree = about["settings"]
+    settings = build(class_of(tree), {**tree, "trust": trust}, source=str(path))
+    with misfits_named(path):
+        obs_spec, action_spec = spec_from_data(about["obs_spec"]), actions_from_data(about)
+        require_weights(len(values), settings, obs_spec, action_spec)
+        raw_obs = raw_obs_from_data(about["raw_obs"], obs_spec) if "raw_obs" in about else None
+        return agent_with(values, settings, obs_spec, action_spec, raw_obs)
+
+
+def agent_with(
+    values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any, raw_obs: RawObs | None = None
+) -> Agent | ActorAgent | GraphAgent:
+    """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where it sees that encoded."""
+    load: Any = _load_actor if isinstance(settings, PPOSettings) else _load_q_agent
+    agent: Any = load(settings, values, obs_spec, action_spec)
+    if raw_obs is not None:
+        agent.raw_obs = raw_obs
+    return agent
+
+
+def _load_q_agent(settings: DQNSettings, values: Array, obs_spec: Any, action_spec: Any) -> Agent:
+    if not isinstance(action_spec, DiscreteActions) or isinstance(obs_spec, GraphSpec):
+        raise ValueError("DQN has discrete actions and observations that are arrays")
+    network = build_q_network(settings.network, obs_spec, action_spec.count, seed=0)
+    _require_size(values, sum(parameter.numel() for parameter in network.parameters()))
+    torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
+    return Agent(network, settings, obs_spec, action_spec.count, action_spec.first)
+
+
+def _load_actor(settings: PPOSettings, values: Array, obs_spec: Any, action_spec: Any) -> ActorAgent | GraphAgent:
+    agent: ActorAgent | GraphAgent
+    if isinstance(obs_spec, GraphSpec):
+        agent = GraphAgent(settings, obs_spec, action_spec)
+    else:
+        network = build_actor_critic(settings.network, obs_spec, layout_of(action_spec, settings.network.squashed), 0)
+        agent = ActorAgent(network, settings, (obs_spec, action_spec))
+    _require_size(values, agent.num_weights)
+    agent.load_weights(values)
+    return agent
+
+
+def _require_size(values: Array, expected: int) -> None:
+    if len(values) != expected:
+        raise CheckpointError(f"the checkpoint has {len(values)} parameters, the network of its settings {expected}")
