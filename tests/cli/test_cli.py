@@ -176,6 +176,7 @@ def test_envs_lists_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
         (["envs", "check"], "CartPole-v1"),
         (["envs", "check", "CartPole-v1", "--env.wrappers", "FrameStack(2)"], "FrameStackObservation"),
         (["envs", "check", "CartPole-v1", "--seed", "2"], "no option of `envs`"),
+        (["envs", "check", "CartPole-v1", "--env.id", "cartpole"], "no option of `envs`"),
         (["settings", "dqm"], "dqn"),
     ],
 )

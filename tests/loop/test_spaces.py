@@ -14,7 +14,7 @@ from tests.nets import planted_torsos
 
 import hotloop
 from hotloop.core import user_files
-from hotloop.core.errors import EnvError, RunError
+from hotloop.core.errors import EnvError, RunError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.registry import make_envs
 
@@ -126,3 +126,9 @@ def test_a_torso_that_was_changed_is_refused_by_resume_and_told_by_load(
     hotloop.load(tmp_path / "run", trust=True)
     assert "was changed since the checkpoint was saved" in capsys.readouterr().err
     assert hotloop.resume(tmp_path / "run", trust=True, accept_changes=True)["env_steps"] == 256
+
+
+def test_a_torso_over_graphs_is_refused(tmp_path: Path) -> None:
+    tree = {"env": {"id": "durotaxis", "num_envs": 2}, "network": {"torso": TORSO}, "run_dir": str(tmp_path / "run")}
+    with pytest.raises(SettingsError, match="the observation is a graph"):
+        hotloop.train(hotloop.preset("cartpole-ppo", **tree))

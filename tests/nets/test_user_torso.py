@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
+from hotloop.lanes.choice import UPDATES_THAT_REPAY_COMPILING, untraceable_torso
 from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
 from hotloop.nets.build import build_q_network, mlp_layout, observation_words
@@ -101,5 +102,6 @@ def test_no_machine_code_is_written_for_it_and_a_compiler_may_or_may_not_look_in
     settings = NetworkSettings(torso=torso("Plain"))
     assert mlp_layout(settings, VECTOR, 3) is None
     assert made("Plain").torso.untraceable() == ""
-    assert "cannot look into" in made("Branching").torso.untraceable()
+    assert "cannot look into" in untraceable_torso(made("Branching"), UPDATES_THAT_REPAY_COMPILING)
+    assert untraceable_torso(made("Branching"), UPDATES_THAT_REPAY_COMPILING - 1) == ""  # not worth asking
     assert "`network.hidden` and `network.activation` are not used" in observation_words(settings, VECTOR)

@@ -22,6 +22,7 @@ from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, EnvObs, GraphRollout, Obs, Rollout, RolloutRow, UpdateStats
+from hotloop.core.user_files import is_file
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_torso
 from hotloop.lanes.graph_objective import GraphObjective
 from hotloop.lanes.nonfinite import FailedUpdate, explained
@@ -110,7 +111,7 @@ class PPOLearner:
         self.actions: Any
         self.network: Any
         if isinstance(obs_spec, GraphSpec):
-            _refuse_normalised(settings)
+            _refuse_for_graphs(settings)
             self.actions = GraphActionMap(action_spec)
             self.network = build_graph_network(settings, obs_spec, self.actions, init)
             layout = None
@@ -283,7 +284,12 @@ def policy_objective(settings: PPOSettings, actions: ActionMap | GraphActionMap)
     return GraphObjective(policy_spec(settings, layout), settings.reward_parts.value_weights)
 
 
-def _refuse_normalised(settings: PPOSettings) -> None:
+def _refuse_for_graphs(settings: PPOSettings) -> None:
+    if is_file(settings.network.torso):
+        raise SettingsError(
+            f"`network.torso` is `{settings.network.torso}`, but the observation is a graph",
+            "networks over graphs are set by `network.graph`",
+        )
     if settings.normalise.obs:
         raise SettingsError(
             "`normalise.obs` is set, but the observation is a graph, which comes scaled", "`--normalise.obs false`"

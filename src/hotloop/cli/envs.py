@@ -28,6 +28,8 @@ def run(words: list[str]) -> int:
     env = env_overrides("envs", overrides)
     if arguments.action == "list":
         return _list(arguments.json)
+    if "id" in env:
+        raise SettingsError("`--env.id` is no option of `envs`", "name the env itself: `hotloop envs check ID`")
     if arguments.id is None:
         raise SettingsError("`hotloop envs check` needs an env id", "for example `hotloop envs check CartPole-v1`")
     return _check(arguments, env)

@@ -163,19 +163,19 @@ class DictEncoder:
     """Parts by name, each with an encoder of its own."""
 
     def __init__(self, parts: Sequence[ObsPart]) -> None:
-        self._parts = [(part, part_encoder(part)) for part in parts]
-        self.spec = {part.name: encoder.spec for part, encoder in self._parts}
+        self._parts = [(part.name, part, part_encoder(part)) for part in parts]
+        self.spec = {name: encoder.spec for name, _, encoder in self._parts}
 
     def empty(self, num_envs: int) -> dict[str, Array]:
-        return {part.name: encoder.empty(num_envs) for part, encoder in self._parts}
+        return {name: encoder.empty(num_envs) for name, _, encoder in self._parts}
 
     def write(self, obs: dict[str, Array], row: Any, raw: Any) -> None:
-        for part, encoder in self._parts:
-            _write_part(part, encoder.write, obs[part.name], row, part.pick(raw))
+        for name, part, encoder in self._parts:
+            _write_part(part, encoder.write, obs[name], row, part.pick(raw))
 
     def write_all(self, obs: dict[str, Array], raw: Any) -> None:
-        for part, encoder in self._parts:
-            _write_part(part, encoder.write_all, obs[part.name], part.pick(raw))
+        for name, part, encoder in self._parts:
+            _write_part(part, encoder.write_all, obs[name], part.pick(raw))
 
 
 class FlatEncoder:
