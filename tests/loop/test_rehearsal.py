@@ -109,7 +109,11 @@ def no_folder():
     raise NoFolder("none")
 
 
-@pytest.mark.parametrize("why", ["one core", "no folder", "a foreign env", "done before"])
+def no_process(*given, **named):
+    raise OSError(11, "Resource temporarily unavailable")
+
+
+@pytest.mark.parametrize("why", ["one core", "no folder", "a foreign env", "done before", "no more processes"])
 def test_there_is_no_second_process_where_it_would_not_pay(fresh, monkeypatch, why):
     settings = fresh
     if why == "one core":
@@ -118,6 +122,8 @@ def test_there_is_no_second_process_where_it_would_not_pay(fresh, monkeypatch, w
         monkeypatch.setattr(rehearsal, "kernels_folder", no_folder)
     elif why == "a foreign env":
         settings = hotloop.preset("lunarlander-dqn")
+    elif why == "no more processes":
+        monkeypatch.setattr(subprocess, "Popen", no_process)
     else:
         rehearsal._mark_of(settings).touch()
     with rehearsal.rehearsing(settings, lambda text: pytest.fail(text)):

@@ -45,30 +45,39 @@ _under_way: dict[subprocess.Popen[bytes], Callable[[str], None]] = {}
 def rehearsing(settings: Any, say: Callable[[str], None]) -> Iterator[None]:
     """While active, a process compiles for a run of these settings, where that pays; `finish_rehearsal` awaits it."""
     mark = _mark_of(settings)
-    if mark is None or mark.exists():
+    process = None if mark is None or mark.exists() else _start(settings, mark)
+    if process is None:
         yield
         return
     say("compiling the kernels of envs and replay in a second process, which no run here has needed before")
-    folder = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, json.dumps(sys.path)],
-        env={**os.environ, "NUMBA_CACHE_DIR": folder} if folder else None,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C in the terminal is for the run, which ends this one
-    )
     _under_way[process] = say
     try:
-        assert process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(json.dumps({"settings": as_tree(settings), "mark": str(mark)}).encode() + b"\n")
-            process.stdin.flush()  # and stays open: its end is the other's sign to leave
         yield
     finally:
         del _under_way[process]
         process.kill()
         process.communicate()
+
+
+def _start(settings: Any, mark: Path) -> subprocess.Popen[bytes] | None:
+    folder = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    request = json.dumps({"settings": as_tree(settings), "mark": str(mark)}).encode() + b"\n"
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", START, json.dumps(sys.path)],
+            env={**os.environ, "NUMBA_CACHE_DIR": folder} if folder else None,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in the terminal is for the run, which ends this one
+        )
+    except OSError:  # no more processes, or no memory for one
+        return None
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(request)
+        process.stdin.flush()  # and stays open: its end is the other's sign to leave
+    return process
 
 
 def finish_rehearsal() -> None:
@@ -109,7 +118,7 @@ def rehearse(settings: Any) -> None:
     for _ in range(getattr(settings, "n_step", 1) + 1):
         action: Any = chooser.choose(envs.action_spec, obs, mask)
         step = envs.step(action)
-        if replay is not None:
+        if replay is not None and isinstance(action, np.ndarray):
             replay.add(obs, action, step)
         obs, mask = step.obs, step.action_mask
     if replay is not None:
