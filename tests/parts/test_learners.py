@@ -390,6 +390,17 @@ def test_other_activations_learn_alike_on_both_lanes(activation):
             learner.update(transitions(number))
     torch.testing.assert_close(numbers(modules[0]), numbers(modules[1]), rtol=0, atol=2e-6)
 
+    def actor_critic() -> nn.Module:
+        module = TwoTorsos(4, False)
+        module.actor, module.critic = (mlp(FEATURES, 16, out, activation=activation) for out in (4, 1))
+        return module
+
+    actors = [made(actor_critic) for _ in LANES]
+    for lane, module in zip(LANES, actors, strict=True):
+        learner = PolicyLearner(module, lane=lane, batch_size=16)
+        learner.update(filled(learner, Rollout(16, 2, (FEATURES,), num_actions=4)), observations(2))
+    torch.testing.assert_close(numbers(actors[0]), numbers(actors[1]), rtol=0, atol=2e-6)
+
 
 @pytest.mark.parametrize("lane", LANES)
 def test_tensors_lists_and_rounded_numbers_are_the_same_batch(lane):
