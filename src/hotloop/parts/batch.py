@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hotloop.core.types import Array, map_obs
-from hotloop.core.types import Batch as StackedBatch
 from hotloop.replay.storage import BatchArrays
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Batch:
     """Transitions drawn from a `Replay`: arrays that start [B], or [k, B] of `sample(batch_size, k=k)`.
 
@@ -38,7 +37,7 @@ class Batch:
     weight: Any  # [B] float32
     index: Any  # [B] int64
     next_action_mask: Any = None  # [B, A] bool
-    _arrays: BatchArrays | None = field(default=None, repr=False, compare=False)
+    _arrays: BatchArrays | None = field(default=None, repr=False)
 
     def torch(self, device: Any = None) -> Batch:
         """The same as tensors, which share memory with the arrays; on another `device` they are copies."""
@@ -52,27 +51,6 @@ class Batch:
         action, reward, discount, weight, index = map(tensor, columns)
         obs, next_obs = map_obs(tensor, self.obs), map_obs(tensor, self.next_obs)
         return Batch(obs, action, reward, discount, next_obs, weight, index, mask)
-
-    def stacked(self) -> StackedBatch:
-        """As lanes take it: every array begins [k, B], with k = 1 of a single batch; views, not copies."""
-        mask = self.next_action_mask
-        if self.reward.ndim == 2:
-            head = (self.obs, self.action, self.reward, self.discount, self.next_obs)
-            return StackedBatch(*head, self.weight, self.index, mask)
-        return StackedBatch(
-            map_obs(_one, self.obs),
-            self.action[None],
-            self.reward[None],
-            self.discount[None],
-            map_obs(_one, self.next_obs),
-            self.weight[None],
-            self.index[None],
-            None if mask is None else mask[None],
-        )
-
-
-def _one(array: Array) -> Array:
-    return array[None]
 
 
 def _first(array: Array) -> Array:

@@ -17,7 +17,9 @@ from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays, BatchPlan
 
 FLOAT = np.dtype(np.float32)
-FLOATS, INTS, BOOLS = ({float, np.float64}, {int, np.int64}, {bool, np.bool_})
+FLOATS: frozenset[Any] = frozenset({float, np.float64})
+INTS: frozenset[Any] = frozenset({int, np.int64})
+BOOLS: frozenset[Any] = frozenset({bool, np.bool_})
 NUMBER, FLAG = ArraySpec(()), ArraySpec((), np.dtype(np.bool_))
 KEPT_PLANS = 32
 
@@ -80,9 +82,10 @@ class Replay:
         seed = require_count("seed", seed, lowest=0)
         self._rows = Rows(settings, obs_spec, self.num_envs, returns, seed, num_actions, shaped)
         self._is_prioritised = prioritised
-        is_simple = self.num_envs == n_step == 1 and shaped is num_actions is None and not isinstance(obs_spec, dict)
-        self._vector = obs_spec.shape if is_simple and len(obs_spec.shape) == 1 and obs_spec.dtype == FLOAT else None
-        self._last_action = -1 if self._action_spec.bounds is None else self._action_spec.bounds[1]
+        is_vector = isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 1 and obs_spec.dtype == FLOAT
+        is_simple = self.num_envs == n_step == 1 and shaped is None and num_actions is None and is_vector
+        self._vector: tuple[int, ...] | None = obs_spec.shape if is_simple else None  # type: ignore[union-attr]
+        self._last_action: Any = -1 if self._action_spec.bounds is None else self._action_spec.bounds[1]
         self._plans: dict[tuple[int | None, int], BatchPlan] = {}
         self._make_readers(obs_spec)
 
