@@ -381,7 +381,7 @@ def test_networks_without_hidden_layers_learn_alike_on_both_lanes():
     torch.testing.assert_close(numbers(heads[0]), numbers(heads[1]), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("activation", [nn.SELU, nn.LeakyReLU, nn.GELU])
+@pytest.mark.parametrize("activation", [nn.SELU, nn.LeakyReLU])
 def test_other_activations_learn_alike_on_both_lanes(activation):
     modules = [made(lambda: mlp(FEATURES, 16, ACTIONS, activation=activation)) for _ in LANES]
     for lane, module in zip(LANES, modules, strict=True):
