@@ -35,7 +35,6 @@ FORWARDS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "selu": functional.selu,
     "leaky_relu": functional.leaky_relu,
-    "gelu": functional.gelu,
 }
 """The activations that the native lane has."""
 

@@ -147,7 +147,7 @@ def _value(name: str, args: Any, kwargs: Any, given: list[Value | None], result:
     for one in given:
         if isinstance(one, Unknown):
             return one
-    found = _linear(name, given) or _activated(name, args, kwargs, given) or _joined(name, args, kwargs, given)
+    found = _linear(name, given) or _activated(name, args, given) or _joined(name, args, kwargs, given)
     kept = name in SAME_NUMBERS and given[0] is not None
     if found is None and kept and (name == "expand" or result.numel() == args[0].numel()):
         return given[0]  # type: ignore[return-value]
@@ -170,10 +170,10 @@ def _linear(name: str, given: list[Value | None]) -> Value | None:
     return None
 
 
-def _activated(name: str, args: Any, kwargs: Any, given: list[Value | None]) -> Value | None:
-    if name not in ("relu", "tanh", "elu", "leaky_relu", "gelu") or not isinstance(given[0], Chain):
+def _activated(name: str, args: Any, given: list[Value | None]) -> Value | None:
+    if name not in ("relu", "tanh", "elu", "leaky_relu") or not isinstance(given[0], Chain):
         return None
-    if (name == "elu" and args[1:] != SELU) or (name == "leaky_relu" and args[1:] not in ((), (0.01,))) or kwargs:
+    if (name == "elu" and args[1:] != SELU) or (name == "leaky_relu" and args[1:] not in ((), (0.01,))):
         return None  # other constants than the native lane's
     return Chain((*given[0].steps, "selu" if name == "elu" else name))
 
