@@ -1,6 +1,6 @@
 """`plain_dqn.py` with hotloop's replay and learner in the place of its own: same env, same network, same loop.
 
-    python faster_dqn.py --seed 1 --env-steps 20000
+python faster_dqn.py --seed 1 --env-steps 20000
 """
 
 import argparse

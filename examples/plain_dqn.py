@@ -1,6 +1,6 @@
 """DQN on CartPole in plain PyTorch: the program that most people begin with. `faster_dqn.py` is the same, made fast.
 
-    python plain_dqn.py --seed 1 --env-steps 20000
+python plain_dqn.py --seed 1 --env-steps 20000
 """
 
 import argparse
