@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import api_page
 
 from hotloop.cli.main import VERBS
 
@@ -25,7 +26,7 @@ def test_the_example_in_the_readme_runs(run_folder: Path) -> None:
     assert action in "01"
 
 
-@pytest.mark.parametrize("page", ["parts", "learners"])
+@pytest.mark.parametrize("page", ["parts", "learners", "own-loop", "recipes"])
 def test_the_blocks_of_a_page_run_in_their_order(page: str, run_folder: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL)
     assert len(blocks) >= 3
@@ -52,6 +53,10 @@ def test_files_and_commands_of_a_guide_run_in_their_order(name: str, tmp_path: P
             command, shell=True, cwd=tmp_path, env=os.environ | words, capture_output=True, text=True
         )
         assert answer.returncode == 0, f"{command}\n{answer.stdout}\n{answer.stderr}"
+
+
+def test_the_api_page_is_what_the_docstrings_say() -> None:
+    assert api_page.PAGE.read_text() == api_page.page(), "`python -m tests.api_page` writes it anew"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

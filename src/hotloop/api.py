@@ -106,12 +106,13 @@ def resume(
 ) -> dict[str, Any]:
     """Continue a run that stopped, exactly; a finished one returns its result again.
 
-    `total_env_steps` lets a run go on to more env steps than it was begun for, finished or not: its intervals stay
-    what they were, its schedules at their end, and it need not end as a run that was longer from the start.
         result = hotloop.resume("runs/cartpole-dqn-20260101-120000")
+        result = hotloop.resume("runs/cartpole-dqn-20260101-120000", total_env_steps=200_000)
 
-    `env` and `network` are given again where the run was given them as Python objects.
-    Where its settings.toml was changed since, that is refused, unless `accept_changes` says that it is meant.
+    `total_env_steps` lets a run go on to more env steps than it was begun for, finished or not: its intervals stay
+    what they were, its schedules at their end, and it need not end as a run that was longer from the start. `env` and
+    `network` are given again where the run was given them as Python objects. Where its settings.toml was changed
+    since, that is refused, unless `accept_changes` says that it is meant.
     """
     run = Run.open(run_dir)
     _give_again(run, env, network)
@@ -231,8 +232,8 @@ def load(
 
     Runs no code of the run's env; a torso in a file of yours needs `trust`, a network that was given is given again.
 
-    agent = hotloop.load("runs/cartpole-dqn-20260101-120000")
-    action = agent.act(observation)
+        agent = hotloop.load("runs/cartpole-dqn-20260101-120000")
+        action = agent.act(observation)
     """
     if Path(run_dir).is_file():
         return load_agent_file(Path(run_dir), trust)

@@ -82,6 +82,8 @@ class LearnerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class DQNSettings:
+    """All settings of a DQN run; `hotloop settings dqn` explains each, `hotloop.preset` makes them."""
+
     algorithm: Literal["dqn"] = "dqn"
     """Which family: `dqn`."""
     seed: int = 0

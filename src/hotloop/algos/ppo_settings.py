@@ -103,6 +103,8 @@ class RewardPartSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PPOSettings:
+    """All settings of a PPO run; `hotloop settings ppo` explains each, `hotloop.preset` makes them."""
+
     algorithm: Literal["ppo"] = "ppo"
     """Which family: `ppo`."""
     seed: int = 0

@@ -1,0 +1,86 @@
+"""docs/api.md, made from the docstrings of all public names: `python -m tests.api_page` writes it anew."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import hotloop
+
+PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+GROUPS = {
+    "Train": ("preset", "train", "iterate", "resume", "load", "evaluate", "history", "DQNSettings", "PPOSettings"),
+    "Parts for your own loop": ("Replay", "QLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs"),
+    "Instruments": ("diagnose", "prove", "compare", "tune"),
+    "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
+    "Errors": ("HotloopError",),
+}
+HEAD = """# API
+
+Made from the docstrings; `help(hotloop.train)` shows the same. Pages with more: [your own loop](own-loop.md),
+[parts](parts.md), [learners](learners.md), [recipes](recipes.md).
+"""
+
+
+def page() -> str:
+    left = set(hotloop.__all__) - {name for names in GROUPS.values() for name in names}
+    assert not left, f"{sorted(left)} have no place on the page"
+    parts = [HEAD]
+    for group, names in GROUPS.items():
+        parts.append(f"\n## {group}\n")
+        parts += [entry(name, getattr(hotloop, name)) for name in names if name in hotloop.__all__]
+    return "".join(parts)
+
+
+def entry(name: str, thing: Any) -> str:
+    text = f"\n### `hotloop.{name}`\n\n```text\n{signature(name, thing)}\n```\n\n{body(thing)}\n"
+    if inspect.isclass(thing) and thing.__module__.startswith("hotloop.parts"):
+        for key, member in public_members(thing):
+            text += f"\n- **`{member_head(key, member)}`** {one_line(member)}"
+        text += "\n"
+    return text
+
+
+def public_members(kind: type) -> list[tuple[str, Any]]:
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        if base.__module__.startswith("hotloop."):
+            found |= {key: value for key, value in vars(base).items() if not key.startswith("_")}
+    return [(key, value) for key, value in found.items() if inspect.getdoc(value) and not isinstance(value, int | str)]
+
+
+def member_head(key: str, member: Any) -> str:
+    if isinstance(member, property):
+        return key
+    parameters = list(inspect.signature(member).parameters.values())[1:]
+    return f"{key}({', '.join(str(one.replace(annotation=one.empty)) for one in parameters)})"
+
+
+def one_line(member: Any) -> str:
+    return re.sub(r"\s+", " ", (inspect.getdoc(member) or "").partition("\n\n")[0])
+
+
+def signature(name: str, thing: Any) -> str:
+    if inspect.isclass(thing) and not thing.__module__.startswith("hotloop.parts"):
+        return f"class {name}"
+    parameters = [
+        one.replace(annotation=one.empty) for one in inspect.signature(thing).parameters.values() if one.name != "self"
+    ]
+    return re.sub(r"<function [^>]*>( at \w+>)?", "...", f"{name}({', '.join(map(str, parameters))})")
+
+
+def body(thing: Any) -> str:
+    """Prose as it is; paragraphs that are indented or begin with `>>>` as code."""
+    paragraphs = (inspect.getdoc(thing) or "").split("\n\n")
+    return "\n\n".join(as_code(one) if one.startswith(("    ", ">>>")) else one for one in paragraphs)
+
+
+def as_code(paragraph: str) -> str:
+    return f"```python\n{textwrap.dedent(paragraph)}\n```"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
