@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import hotloop
+from hotloop.cli.main import VERBS
 
 PACKAGE = Path(hotloop.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -140,6 +141,11 @@ def test_text_reaches_a_terminal_through_one_door(path):
     calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     called = {call.id for call in calls if isinstance(call, ast.Name)} & {"print", "Console"}
     assert not called or name_of(path) in WRITES_TO_A_TERMINAL or name_of(path).startswith(NOBODYS_TEXT_BUT_ITS_OWN)
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_a_verb_parses_calls_and_prints_in_at_most_eighty_lines(verb):
+    assert len((PACKAGE / "cli" / f"{verb.replace('-', '_')}.py").read_text().splitlines()) <= 80
 
 
 def test_help_answers_without_the_heavy_libraries():
