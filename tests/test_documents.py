@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import subprocess
@@ -36,6 +37,14 @@ def test_the_blocks_of_a_page_run_in_their_order(page: str, run_folder: Path) ->
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_an_example_runs(script: Path, run_folder: Path) -> None:
     subprocess.run([sys.executable, str(script)], check=True, capture_output=True)
+
+
+def test_the_fast_example_is_the_plain_one_but_for_eight_lines() -> None:
+    plain, fast = ((ROOT / "examples" / f"{name}_dqn.py").read_text().splitlines() for name in ("plain", "faster"))
+    new = [line for line in difflib.ndiff(plain, fast) if line.startswith("+ ")]
+    assert len(new) <= 8
+    loop = plain.index("    obs, _ = env.reset(seed=arguments.seed)")
+    assert plain[loop:] == fast[-len(plain[loop:]) :]  # the loop itself is the same
 
 
 @pytest.mark.parametrize("name", ["algorithms.md", "environments.md"])
