@@ -51,35 +51,15 @@ def resume_hint(run: Run, env_steps: int, saved_env_steps: int) -> str:
 
 
 def rows_with(
-    build: Build[Built],
-    loop: Loop[Built],
-    settings: Any,
-    claim_run: Claim,
-    progress: Progress,
-    timer: PhaseTimer,
+    build: Build[Built], loop: Loop[Built], settings: Any, claim_run: Claim, progress: Progress, timer: PhaseTimer
 ) -> Rows:
     """Train until the run is finished, from its newest checkpoint if it has one; yields its log rows.
 
-    `claim_run` is asked only once everything is built, so that a mistake in the
-    settings leaves nothing behind. Whoever stops asking for rows ends the run as a signal would: saved, to be resumed.
+    `claim_run` is asked only once everything is built, so that a mistake in the settings leaves nothing behind. Whoever
+    stops asking for rows ends the run as a signal would: saved, to be resumed.
     """
     with ExitStack() as cleanup, compile_phase(timer, progress.say):
-        if settings.env.id not in NATIVE:  # ours come back
-            cleanup.enter_context(Watchdog(settings.env.id))
-        cleanup.enter_context(machine_for(settings.threads))
-        cleanup.enter_context(rehearsing(settings, progress.say))
-        with timer.phase("start-up"):
-            session = build(settings, timer)
-            cleanup.callback(session.close)
-            stop = cleanup.enter_context(StopSignals())  # from here on there is something to lose
-            run = cleanup.enter_context(claim_run(session))
-            journal = Journal(run, session, timer, warn=progress.say)
-            cleanup.callback(journal.close)
-            journal.begin()
-        progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
-        if words := observation_words(settings.network, session.collector.envs.obs_spec):
-            progress.say(words)
-        progress.say(f"evaluation: {evaluation_plan(settings).words}")
+        session, run, journal, stop = _begin(cleanup, build, settings, claim_run, progress, timer)
         while True:
             try:
                 yield from loop(session, journal, timer, stop, progress)
@@ -89,21 +69,51 @@ def rows_with(
                 break
             except GeneratorExit:
                 _save_on_stop(session, journal, timer)
-                env_steps = session.counters.env_steps
                 progress.say(
-                    f"ended at {env_steps:,} env steps; {resume_hint(run, env_steps, journal.saved_env_steps)}"
+                    f"ended at {session.counters.env_steps:,} env steps; {_resume_hint(run, session, journal)}"
                 )
                 raise
             except Overdue:
                 progress.say("the evaluation under way was given up")
                 break
             except Interrupt:
-                env_steps = session.counters.env_steps
-                hint = resume_hint(run, env_steps, journal.saved_env_steps)
-                raise Interrupt(f"stopped at once at {env_steps:,} env steps; {hint}") from None
+                words = f"stopped at once at {session.counters.env_steps:,} env steps"
+                raise Interrupt(f"{words}; {_resume_hint(run, session, journal)}") from None
             except NonFiniteError as error:
                 go_back_or_raise(error, run, session, journal, progress.say)
         raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
+
+
+def _begin(
+    cleanup: ExitStack,
+    build: Build[Built],
+    settings: Any,
+    claim_run: Claim,
+    progress: Progress,
+    timer: PhaseTimer,
+) -> tuple[Built, Run, Journal, StopSignals]:
+    """The machine set up, all parts built, the run claimed and where it stopped; `cleanup` undoes it in the end."""
+    if settings.env.id not in NATIVE:  # ours come back
+        cleanup.enter_context(Watchdog(settings.env.id))
+    cleanup.enter_context(machine_for(settings.threads))
+    cleanup.enter_context(rehearsing(settings, progress.say))
+    with timer.phase("start-up"):
+        session = build(settings, timer)
+        cleanup.callback(session.close)
+        stop = cleanup.enter_context(StopSignals())  # from here on there is something to lose
+        run = cleanup.enter_context(claim_run(session))
+        journal = Journal(run, session, timer, warn=progress.say)
+        cleanup.callback(journal.close)
+        journal.begin()
+    progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
+    if words := observation_words(settings.network, session.collector.envs.obs_spec):
+        progress.say(words)
+    progress.say(f"evaluation: {evaluation_plan(settings).words}")
+    return session, run, journal, stop
+
+
+def _resume_hint(run: Run, session: TrainingSession, journal: Journal) -> str:
+    return resume_hint(run, session.counters.env_steps, journal.saved_env_steps)
 
 
 def log(session: TrainingSession, journal: Journal, timer: PhaseTimer, progress: Progress) -> Row:
