@@ -22,7 +22,7 @@ LAYERS = [
     {"lanes"},
     {"algos"},
     {"loop"},
-    {"parts", "proof", "comparison", "viewing", "export", "scale", "dashboard"},
+    {"parts", "proof", "comparison", "viewing", "export"},
     {"reporting", "tuning", "diagnosis"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -32,7 +32,6 @@ ONLY = {
     "render": {"core"},
     "presets": {"core"},
     "proof/reference": set(),
-    "dashboard": {"runs", "doctor", "render", "core"},
 }
 HEAVY = ("torch", "numba", "gymnasium", "PIL")
 SIX_FILES = [

@@ -1,7 +1,4 @@
-"""The DQN learner: what an update computes, as a `QObjective`, and a lane that executes it.
-
-How a DQN agent acts: greedily, and with a share of random actions while it learns.
-"""
+"""DQN: the learner (a `QObjective` and the lane that executes it), then the policies, greedy and epsilon-greedy."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def q_spec(settings: DQNSettings) -> QSpec:
 
 
 class DQNLearner:
-    """Learns: `update` makes k sequential optimiser steps, `follow` moves a target that counts other units.
+    """Learns: `update` makes k sequential optimiser steps, `update_target_if_due` moves a target that counts env steps or episodes.
 
     It counts its updates itself, in `counters`. A run gives it the counters that it shares and saves; by itself the
     learner has counters of its own, saved with its state, whose env steps and episodes are the caller's to count.

@@ -1,9 +1,8 @@
 """The actor-critic learner: what an update computes, as an objective, a lane that executes it, and running statistics.
 
 One learner for observations that are arrays, and for graphs with a value for each part of the reward: a rollout of
-arrays has a single part.
-
-How an actor-critic agent acts: by drawing while it learns, by its likeliest action when it is judged.
+arrays has a single part. Below it the policies: drawn while it learns, the
+likeliest action when it is judged.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def build_graph_network(settings: PPOSettings, spec: GraphSpec, actions: GraphAc
 
 
 class PPOLearner:
-    """Learns: `finish` turns a rollout into advantages, `update` goes through it for some epochs.
+    """Learns: `compute_advantages` turns a rollout into advantages, `update` goes through it for some epochs.
 
     Counts its updates as `DQNLearner` does.
     """
@@ -162,7 +161,7 @@ class PPOLearner:
 
     def draw(self, row: RolloutRow, state: Array, action_mask: Array | None) -> None:
         """Outputs, values and drawn actions of the row's observations, into the row; advances the generator `state`."""
-        if self.lane.name == "native":  # in one call
+        if self.lane.name == "native":  # it alone has `act`: forward and draw in one call
             self.lane.act(row, state, action_mask)
         else:
             forward_and_draw(self.lane, self.network, row, state, action_mask)

@@ -1,7 +1,6 @@
 """What was recorded of one training loop, as plain data: the recorders write it, rules and reports only read it.
 
-Every share and ratio that rules and reports use is worked out here, once, so that the page, the terminal and the
-findings never disagree about a number.
+Shares of phases and rates of calls that rules have in common are methods here; `views/summary.py` makes rows of them.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ SCHEMA = 1
 START_UP, ACT, ENV, STORE, SAMPLE = "start-up", "act", "env", "store", "sample"
 UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER = "update", "log", "evaluate", "checkpoint", "other"
 STORE_AND_SAMPLE = "store-and-sample"
+"""A foreign script's replay cannot always be told apart into the two."""
 RECORDING = "recording"
 """The doctor's own work between two events of a script."""
-"""A foreign script's replay cannot always be told apart into the two."""
 PHASES = (START_UP, ACT, ENV, STORE, SAMPLE, STORE_AND_SAMPLE, UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER, RECORDING)
 OUTSIDE = (START_UP, RECORDING)
 """No part of the loop."""
@@ -159,9 +158,9 @@ class Growth:
     """Does it get slower? `ratio` is the cost at the end of the range over the cost at its beginning."""
 
     over: str
-    """`run`, `replay fill`, `num_envs` or `episode length`."""
+    """`run`, `replay fill` or `num_envs`."""
     what: str
-    """The cost looked at: `env step`, or a phase, or `steps per episode`."""
+    """`env step`, `env step without the update`, a phase, `sample, per update` or `env steps per episode`."""
     points: tuple[tuple[float, float], ...]
     """Place on the axis, cost in microseconds (or in the unit `what` says)."""
     ratio: float

@@ -14,8 +14,7 @@ Files:
                          from, and what came first
     objective.py         What one update computes, said once for all lanes; `q_objective`, `policy_objective` and
                          `graph_objective` say it
-    optimiser.py         A module's parameters in one flat vector, and Adam on it: clipping, step and guard in one
-                         call
+    optimiser.py         A module's parameters in one flat vector, with the moments that Adam keeps of their gradient
     policy_objective.py  The loss of PPO and A2C: clipped or plain policy gradient, value error and entropy, over
                          minibatches of a rollout
     q_objective.py       The loss of every DQN variant: r + discount * Q_target(s', argmax Q), scalar or

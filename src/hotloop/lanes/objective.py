@@ -1,8 +1,9 @@
 """What one update computes, said once for all lanes; `q_objective`, `policy_objective` and `graph_objective` say it.
 
 An objective is a batch type, one or more stages (each a loss, and the parameters that the loss moves), what it
-measures, what acting needs of the network, and the order in which a number that is not finite is looked for. It knows
-no device, no optimiser and no lane. A further objective is a further file; no lane has to know it by name.
+measures, what acting needs of the network, and the order in which a number that is not finite is looked for. It makes
+no optimiser step; of lanes it knows only whether a native one exists for it. A further objective is a further file; no
+lane has to know it by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The two training loops and the parts that only they use. Start with `off_policy.py`.
+"""The two training loops, their parts, and agents made of runs. Start with `off_policy.py`.
 
 Files:
     agent_files.py        Agents from files: the best weights of a run, or one file that an agent was saved to

@@ -29,7 +29,7 @@ def run_loop(
         before = counters.copy()
         rollout.clear()
         while not rollout.full:
-            _, _, step = collector.advance(policy)  # phases act, env; the policy writes into the rollout
+            _, _, step = collector.advance(policy)  # phases act, env, log; the policy writes into the rollout
             with store:
                 rollout.add(step)
 

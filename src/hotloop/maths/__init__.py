@@ -6,8 +6,8 @@ Files:
     adam.py            Adam and gradient clipping on one flat vector: a few in-place passes instead of an object per
                        parameter
     distributions.py   Distributions in closed form, and those of whole actions: log-probability, entropy, KL
-    gae.py             Generalised advantage estimation (Schulman et al
+    gae.py             Generalised advantage estimation (Schulman et al. 2016) in plain PyTorch, and normalising
     gae_kernels.py     Generalised advantages over a whole [T, N] slab in one backward pass, in machine code
-    ppo.py             The terms of the PPO loss (Schulman et al
-    td.py              Targets of temporal differences, scalar and categorical
+    ppo.py             The terms of the PPO loss (Schulman et al. 2017), row by row
+    td.py              Targets and row losses of temporal differences, scalar and categorical
 """

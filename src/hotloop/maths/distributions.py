@@ -1,17 +1,8 @@
 """Distributions in closed form, and those of whole actions: log-probability, entropy, KL.
 
-Closed forms of the distributions that policies draw from: log-probability, entropy and Kullback-Leibler divergence.
-
-All reduce the last axis. KL is KL(old || new). Forbidden actions have logits of -1e9 instead of minus infinity, so that
-0 * log 0 is 0 and gradients stay finite.
-
-The policy's distribution over any kind of action: some choices among a few, some numbers, or both (hybrid).
-
-The parts are independent given the state, so log-probability, entropy and KL are sums over them.
-
-The policy's distribution over what a graph does: some numbers for the whole of it, and maybe a choice of each node.
-
-The numbers are normal before tanh. The choices enter every quantity by their *mean* over the graph's nodes, so that the
+The closed forms reduce the last axis. KL is KL(old || new). Forbidden actions have logits of -1e9 instead of minus infinity, so that
+0 * log 0 is 0 and gradients stay finite. The parts of an action (choices among a few, numbers, or both) are independent given the
+state, so that each quantity is a sum over them. Of a graph the numbers are normal before tanh, and the choices of its nodes enter every quantity by their *mean* over the graph's nodes, so that the
 ratio of two policies does not explode with the size of the graph; a graph without nodes adds 0.
 """
 

@@ -1,8 +1,6 @@
-"""Targets of temporal differences, scalar and categorical.
+"""Targets and row losses of temporal differences: scalar, and on a fixed support of Z atoms (C51, Bellemare et al. 2017).
 
-Temporal-difference targets and losses for scalar Q-values. Tensors in, tensors out.
-
-Return distributions on a fixed support (C51, Bellemare et al. 2017). Z atoms, log-probabilities in and out.
+Tensors in, tensors out.
 """
 
 from __future__ import annotations

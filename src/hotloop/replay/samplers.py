@@ -1,9 +1,4 @@
-"""Which transitions are drawn: uniformly, the newest too, or by priority through a sum tree.
-
-Which rows a batch is made of: uniform or prioritised.
-
-A sum tree over the rows of the replay: proportional draws and priority changes in logarithmic time, in batches.
-"""
+"""Which transitions are drawn: uniformly, the newest too, or by priority through a sum tree."""
 
 from __future__ import annotations
 

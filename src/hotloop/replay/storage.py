@@ -1,7 +1,4 @@
-"""The ring of transitions, and the arrays that batches are gathered into.
-
-Rows on a disk, for a replay larger than memory: a file mapped into memory, which the kernels see as an array.
-"""
+"""The ring of transitions, and the arrays that batches are gathered into; in memory, or in a file that is mapped into it."""
 
 from __future__ import annotations
 

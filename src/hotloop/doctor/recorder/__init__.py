@@ -20,8 +20,7 @@ Files:
                     one before
     toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a
                     stretch each
-    torch_hooks.py  Hooks on PyTorch, set the moment the script has imported it: forwards, backwards, optimiser
-                    steps
+    torch_hooks.py  Hooks on PyTorch, set the moment the script has imported it, and the installing of all hooks
     watch.py        What the hooks report to: it knows whether something is being timed already, counts, and ends
                     the recording
 """

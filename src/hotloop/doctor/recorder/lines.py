@@ -1,7 +1,4 @@
-"""From sampled stacks to costs of the user's own lines, with what the syntax of each line shows.
-
-What the syntax of a line shows about its cost: formatting, loops, host reads, shifting lists.
-"""
+"""From sampled stacks to costs of the user's own lines, with what the syntax of each line shows."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ BLOCKS = (*LOOPS, *FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast
 
 
 class Syntax:
-    """One source file."""
+    """What the lines of one source file show about their cost: formatting, loops, host reads, shifting lists."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()

@@ -1,13 +1,4 @@
-"""What is measured beside time: learning, operators, pauses and workers.
-
-What can be told of networks and optimisers when the loop has ended.
-
-The dearest PyTorch operators, by PyTorch's own profiler over a short stretch of the loop.
-
-Time that Python's garbage collector takes out of the loop.
-
-What the script's worker processes computed while its loop ran: what stepping their envs here would cost at most.
-"""
+"""What is measured beside time: learning, operators, pauses and workers."""
 
 from __future__ import annotations
 
@@ -26,7 +17,7 @@ MOST_VALUES = 50_000_000
 
 
 def learning_counts(hooks: TorchHooks, learning_modules: dict[int, int]) -> dict[str, Any]:
-    """Fields of Counts."""
+    """What can be told of networks and optimisers when the loop has ended: fields of Counts."""
     torch = sys.modules.get("torch")
     if torch is None or not hooks.optimisers:
         return {}
@@ -81,7 +72,7 @@ SECONDS = 3.0
 
 
 class OperatorWatch:
-    """Runs the profiler from the first update on."""
+    """The most expensive PyTorch operators, by PyTorch's own profiler over a short stretch from the first update on."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
@@ -119,6 +110,8 @@ class OperatorWatch:
 
 
 class Pauses:
+    """Time that Python's garbage collector takes out of the loop."""
+
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.seconds = 0.0
@@ -145,7 +138,8 @@ except ImportError:  # not on Windows: workers that have ended are not counted t
 
 
 class WorkerTime:
-    """Processor time of all child processes, the ended ones included, since `begin`."""
+    """Processor time of all child processes, the ended ones included, since `begin`: what stepping their envs here would
+    cost at most."""
 
     def __init__(self) -> None:
         self._before: float | None = None

@@ -1,7 +1,4 @@
-"""Runs a script as often as the plan asks, each time in a child process of its own, and puts the traces together.
-
-What to record of a script and for how long; also the note that the parent hands to each child.
-"""
+"""Runs a script as often as the plan asks, each time in a child process of its own, and puts the traces together."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ PASSES = (TIMING, COUNTING, THREADS, OPERATORS)
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptPlan:
-    """How a foreign script is recorded."""
+    """What to record of a foreign script and for how long."""
 
     seconds: float = 30.0
     """Loop time to record, in seconds from the first env step; above 0."""
@@ -64,7 +61,7 @@ class ScriptPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What one child has to do."""
+    """What one child has to do: the note that the parent hands to it."""
 
     script: str
     """As the user wrote it."""

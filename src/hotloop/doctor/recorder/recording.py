@@ -1,9 +1,4 @@
-"""One pass over the script in this process, and the trace that is left of it however it ends.
-
-What the reader should know about a recording: what was found, what the recording itself cost, what it missed.
-
-Ends a script that will not end itself when the doctor has seen enough, and loses nothing where it leaves early.
-"""
+"""One pass over the script in this process, and the trace that is left of it however it ends."""
 
 from __future__ import annotations
 
@@ -31,6 +26,7 @@ from hotloop.doctor.trace import RECORDING, START_UP, Counts, Subject, Trace, wr
 
 
 def recording_notes(watch: Watch, sampler: Sampler, order: Order) -> Iterator[str]:
+    """What the reader should know: what was found, what the recording itself cost, what it missed."""
     if not watch.begun:
         yield (
             "no env step was seen: nothing with `step` and `reset` was called"
@@ -69,6 +65,8 @@ Save = Callable[[str, int | None, str], None]
 
 
 class Guard:
+    """Ends a script that will not end itself when the doctor has seen enough; loses nothing where it leaves early."""
+
     def __init__(self, watch: Watch, patience: float, save: Save) -> None:
         self.watch, self.patience, self.save = watch, patience, save
         self._leave = os._exit
@@ -113,6 +111,8 @@ def raise_in(thread: threading.Thread) -> None:
 
 
 class Recording:
+    """One pass: the watch, the hooks and samplers that report to it, and the trace that is saved of them."""
+
     def __init__(self, order: Order) -> None:
         self.order = order
         self.places = Places(order.script)

@@ -3,8 +3,6 @@
 The alarm signal is used where there is one: its handler runs in the main thread at the next call boundary, on the very
 line that was running. A thread that asks for the interpreter lock instead gets it when the script lets go of it, which
 PyTorch does within every operator: it would see operators only, never the Python between them.
-
-Whose code a file is, and how a report names it.
 """
 
 from __future__ import annotations
@@ -31,6 +29,8 @@ DEEPEST = 120
 
 
 class Sampler:
+    """Takes the looks and charges each to the phase that runs."""
+
     def __init__(self, watch: Watch, interval: float, clock: Callable[[], float] = time.perf_counter) -> None:
         self.watch, self.interval, self.clock = watch, interval, clock
         self.charged: dict[tuple[str, Stack], float] = {}
@@ -105,6 +105,8 @@ USER, LIBRARY, DOCTOR = "user", "library", "doctor"
 
 
 class Places:
+    """Whose code a file is, and how a report names it."""
+
     def __init__(self, script: str) -> None:
         self.folder = str(Path(script).resolve().parent) + os.sep
         self.kind = cache(self._kind)

@@ -1,10 +1,7 @@
-"""Hooks on PyTorch, set the moment the script has imported it: forwards, backwards, optimiser steps.
+"""Hooks on PyTorch, set the moment the script has imported it (forwards, backwards, optimiser steps), and the installing of
+all hooks.
 
 Functions that TorchScript may compile (`torch.randint` and its like) must stay what they are.
-
-Hooks on the rest: what prints and logs, what draws a batch, and compilers that must see a class unhooked.
-
-Tells when a module of interest has just been imported, before the importer gets it.
 """
 
 from __future__ import annotations
@@ -95,7 +92,8 @@ Arrival = Callable[[ModuleType], None]
 
 
 class Arrivals:
-    """Stands first in `sys.meta_path`; finds nothing itself, but puts a note on the loader that does."""
+    """Tells when a module of interest has just been imported, before the importer gets it. Stands first in
+    `sys.meta_path`; finds nothing itself, but puts a note on the loader that does."""
 
     def __init__(self, wanted: dict[str, Arrival], anywhere: Arrival | None = None) -> None:
         self.wanted = wanted
@@ -138,7 +136,8 @@ def announce(spec: ModuleSpec, arrival: Arrival) -> None:
 
 
 def install_hooks(watch: Watch, named: tuple[str, ...]) -> tuple[ClassHooks, TorchHooks]:
-    """All of them; returns those that know more at the end."""
+    """All of them: PyTorch, what prints and logs, what draws a batch, compilers that must see a class unhooked; returns
+    those that know more at the end."""
     classes, torch_hooks = ClassHooks(watch, named), TorchHooks(watch)
     classes.install()
     builtins.print = timed(watch, builtins.print, attribution.LOG)

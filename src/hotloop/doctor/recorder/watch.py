@@ -1,7 +1,4 @@
-"""What the hooks report to: it knows whether something is being timed already, counts, and ends the recording.
-
-The loop cut into equal numbers of env steps; when there are too many slices, neighbours are joined.
-"""
+"""What the hooks report to: it knows whether something is being timed already, counts, and ends the recording."""
 
 from __future__ import annotations
 
@@ -20,7 +17,8 @@ MOST = 200
 
 
 class Timeline:
-    """Grows by one row per slice, so that a long recording costs no more memory than a short one."""
+    """The loop cut into equal numbers of env steps; when there are too many slices, neighbours are joined, so that a long
+    recording costs no more memory than a short one."""
 
     def __init__(self, start: float) -> None:
         self.every = 1
@@ -106,8 +104,8 @@ class Watch:
         self.timeline = Timeline(self.opened)
         self.batch = 1
         """Events seen before they are attributed."""
-        self.last = self.resumed = self.opened
-        """When the last event ended, and when the script ran on after it."""
+        self.resumed = self.opened
+        """When the script ran on after the last event."""
         self._unsettled: list[tuple[Any, ...]] = []
         self._gap_note: Any = None
         self._next_slice = 1
@@ -153,7 +151,6 @@ class Watch:
         now = now or self.clock()
         notes = None if self.notes is None else (self._gap_note, self.notes())
         self._unsettled.append((kind, start, now, notes, forward, self.resumed))
-        self.last = now
         if len(self._unsettled) >= self.batch:
             self.settle()
         self.busy = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.trace import OUTSIDE, Growth, LineCost, Trace
+from hotloop.doctor.trace import OUTSIDE, START_UP, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
 from hotloop.doctor.views.report import most_expensive
 from hotloop.doctor.views.summary import (
@@ -133,7 +133,7 @@ def _header(trace: Trace, findings: Sequence[Finding]) -> Html:
         ("us / env step", number(1e6 * trace.loop_seconds / counts.env_steps) if counts.env_steps else "-"),
         ("updates / env step", number(counts.updates / counts.env_steps) if counts.env_steps else "-"),
         ("loop", duration(trace.loop_seconds)),
-        ("start-up", duration(trace.seconds - trace.loop_seconds)),
+        ("start-up", duration(trace.phases.get(START_UP, 0.0))),
         ("findings", str(len(findings))),
     ]
     shown = (element("div", element("dd", value), element("dt", label)) for label, value in figures)

@@ -14,6 +14,7 @@ _SPOKEN = {
     "env": "the environment",
     "store": "storing transitions",
     "sample": "sampling batches",
+    "advantage": "computing advantages",
     "store-and-sample": "the replay",
     "update": "the update",
     "log": "logging",
