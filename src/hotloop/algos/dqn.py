@@ -46,7 +46,8 @@ def q_spec(settings: DQNSettings) -> QSpec:
 
 
 class DQNLearner:
-    """Learns: `update` makes k sequential optimiser steps, `update_target_if_due` moves a target that counts env steps or episodes.
+    """Learns: `update` makes k sequential optimiser steps, `update_target_if_due` moves a target that counts env
+    steps or episodes.
 
     It counts its updates itself, in `counters`. A run gives it the counters that it shares and saves; by itself the
     learner has counters of its own, saved with its state, whose env steps and episodes are the caller's to count.

@@ -1,9 +1,10 @@
 """Distributions in closed form, and those of whole actions: log-probability, entropy, KL.
 
-The closed forms reduce the last axis. KL is KL(old || new). Forbidden actions have logits of -1e9 instead of minus infinity, so that
-0 * log 0 is 0 and gradients stay finite. The parts of an action (choices among a few, numbers, or both) are independent given the
-state, so that each quantity is a sum over them. Of a graph the numbers are normal before tanh, and the choices of its nodes enter every quantity by their *mean* over the graph's nodes, so that the
-ratio of two policies does not explode with the size of the graph; a graph without nodes adds 0.
+The closed forms reduce the last axis. KL is KL(old || new). Forbidden actions have logits of -1e9 instead of minus
+infinity, so that 0 * log 0 is 0 and gradients stay finite. The parts of an action (choices among a few, numbers, or
+both) are independent given the state, so that each quantity is a sum over them. Of a graph the numbers are normal
+before tanh, and the choices of its nodes enter every quantity by their *mean* over the nodes, so that the ratio of two
+policies does not explode with the size of the graph; a graph without nodes adds 0.
 """
 
 from __future__ import annotations

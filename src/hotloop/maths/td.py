@@ -1,4 +1,4 @@
-"""Targets and row losses of temporal differences: scalar, and on a fixed support of Z atoms (C51, Bellemare et al. 2017).
+"""Targets and row losses of temporal differences: scalar, and on a fixed support of Z atoms (C51).
 
 Tensors in, tensors out.
 """

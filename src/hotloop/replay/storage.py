@@ -1,4 +1,4 @@
-"""The ring of transitions, and the arrays that batches are gathered into; in memory, or in a file that is mapped into it."""
+"""The ring of transitions, in memory or in a file mapped into it, and the arrays that batches are gathered into."""
 
 from __future__ import annotations
 

@@ -138,8 +138,8 @@ except ImportError:  # not on Windows: workers that have ended are not counted t
 
 
 class WorkerTime:
-    """Processor time of all child processes, the ended ones included, since `begin`: what stepping their envs here would
-    cost at most."""
+    """Processor time of all child processes, the ended ones included, since `begin`: what stepping their envs here
+    would cost at most."""
 
     def __init__(self) -> None:
         self._before: float | None = None

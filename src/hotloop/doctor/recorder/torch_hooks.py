@@ -1,5 +1,5 @@
-"""Hooks on PyTorch, set the moment the script has imported it (forwards, backwards, optimiser steps), and the installing of
-all hooks.
+"""Hooks on PyTorch, set the moment the script has imported it (forwards, backwards, optimiser steps), and the
+installing of all hooks.
 
 Functions that TorchScript may compile (`torch.randint` and its like) must stay what they are.
 """

@@ -17,8 +17,8 @@ MOST = 200
 
 
 class Timeline:
-    """The loop cut into equal numbers of env steps; when there are too many slices, neighbours are joined, so that a long
-    recording costs no more memory than a short one."""
+    """The loop cut into equal numbers of env steps; when there are too many slices, neighbours are joined, so that a
+    long recording costs no more memory than a short one."""
 
     def __init__(self, start: float) -> None:
         self.every = 1
