@@ -13,7 +13,7 @@ from hotloop.diagnosis.training_loop import NOT_TIMED, TrainingLoop
 from hotloop.doctor.loops import Ratio
 from hotloop.proof.reference.snake_dqn import push_one_by_one
 
-PRESET = ["cartpole-dqn", "--seconds", "0.3", "--quick", "--quiet", "--warmup-env-steps", "200"]
+PRESET = ["cartpole-dqn", "--seconds", "1", "--quick", "--quiet", "--warmup-env-steps", "200"]
 
 SCRIPT = """
 import sys

@@ -23,7 +23,7 @@ from hotloop.core.types import Array, DiscreteActions
 from hotloop.envs.observations import RawObs, raw_obs_from_data
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, misfits_named
 from hotloop.loop.sizes import require_weights
-from hotloop.loop.spec_data import actions_as_data, actions_from_data, spec_as_data, spec_from_data
+from hotloop.loop.spec_data import actions_as_data, actions_from_data, spec_as_data, spec_from_data, torso_change
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
 from hotloop.runs import checkpoint
@@ -53,6 +53,8 @@ def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any,
     if found is None:
         raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
     path, state, meta = found
+    if words := torso_change(meta, settings):
+        say(f"{words}: the agent may act in another way than it was trained to")
     with misfits_named(path):
         best, current = state["best"]["parameters"], "weights" if isinstance(settings, PPOSettings) else "online"
         values = best if len(best) else state["learner"][current]
