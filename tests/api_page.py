@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import hotloop
+from hotloop.loop.agents import Agent
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 GROUPS = {
@@ -32,7 +33,9 @@ def page() -> str:
     for group, names in GROUPS.items():
         parts.append(f"\n## {group}\n")
         parts += [entry(name, getattr(hotloop, name)) for name in names if name in hotloop.__all__]
-    return "".join(parts)
+    parts.append("\n## Agents\n\nWhat `hotloop.load` returns and a row of `hotloop.iterate` shows.\n")
+    parts += [f"\n- **`agent.{member_head(key, member)}`** {one_line(member)}" for key, member in public_members(Agent)]
+    return "".join(parts) + "\n"
 
 
 def entry(name: str, thing: Any) -> str:

@@ -28,9 +28,9 @@ from hotloop.envs.registry import make_baseline, make_envs, refuse_untrusted, wi
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
-from hotloop.loop.agent_files import load_agent, load_agent_file, weights_of
+from hotloop.loop.agent_files import give_network, load_agent, load_agent_file, read_agent_file, weights_of
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, require_same_actions
-from hotloop.loop.contract import NullProgress, Progress, TrainingSession, require_size
+from hotloop.loop.contract import NullProgress, Progress, Remarks, TrainingSession, require_size
 from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
 from hotloop.loop.iterate import Iteration, to_the_end
 from hotloop.loop.journal import LANE
@@ -39,14 +39,15 @@ from hotloop.loop.running import Claim, Rows
 from hotloop.runs.directory import Run
 from hotloop.runs.events import read_events
 
+EVENTS = ("progress", "evaluation", "start", "rollback", "settings", "extended", "rows_lost")
 Maker = Callable[..., Any]
 """A class, or a function without arguments that must be given."""
 
 
 def train(
-    settings: RunSettings,
+    settings: RunSettings | str,
     *,
-    env: Maker | None = None,
+    env: Maker | str | None = None,
     network: nn.Module | Maker | None = None,
     start_from: str | Path | nn.Module | Array | None = None,
     label: str = "",
@@ -55,11 +56,13 @@ def train(
 ) -> dict[str, Any]:
     """Train in a new run directory; returns the object that `hotloop train --json` prints.
 
-    `env` makes an env, a class or a function, and `network` is a module from observations to Q-values, or to a policy's
-    outputs and a value, or makes one: in the place of those that the settings name. They may come from a notebook's
-    cell; the run then needs them again (`hotloop.resume(run, env=...)`), and cannot leave this process: no
-    `env.workers`, no `compare`, no `tune`.
-    `start_from`: a run whose best weights the network begins with, or a module or vector with those weights.
+    `settings` may be a preset's name. `env` makes an env, a class or a function called without arguments (or an
+    id), and `network` makes a module from observations to Q-values, or to a policy's outputs and a value, or is
+    one: a module is copied, and `hotloop.load` gives the trained copy. Both stand in the place of what the settings
+    name. They may come from a notebook's cell; the run then needs them again (`hotloop.resume(run, env=...)`), and
+    cannot leave this process: no `env.workers`, no `compare`, no `tune`.
+
+    `start_from`: a run whose best weights the network begins with, a file of `agent.save`, or a module or vector.
     `verbose` shows progress on stderr; `progress` is a display of your own.
 
         result = hotloop.train(hotloop.preset("cartpole-dqn", total_env_steps=2_000))
@@ -71,25 +74,35 @@ def train(
 def iterate(
     settings: RunSettings | str | Path,
     *,
-    env: Maker | None = None,
+    total_env_steps: int | None = None,
+    env: Maker | str | None = None,
     network: nn.Module | Maker | None = None,
     start_from: str | Path | nn.Module | Array | None = None,
     label: str = "",
     trust: bool = False,
+    verbose: bool = True,
     progress: Progress | None = None,
 ) -> Iteration:
     """Train row by row: a row every `log_every` env steps, with the learner and an agent to look at.
 
-    `break` ends the run cleanly, to be resumed. In the place of settings a run directory continues that run.
-
-        for row in hotloop.iterate(hotloop.preset("cartpole-dqn", total_env_steps=2_000)):
+        for row in hotloop.iterate("cartpole-dqn"):
             print(row["env_steps"], row["mean_return"])
+            if row["env_steps"] >= 2_000:
+                break
+        hotloop.resume(row.run)
+
+    `break` ends the run cleanly, to be resumed. In the place of settings a run directory continues that run, and
+    `total_env_steps` extends it, as in `resume`. `verbose` prints remarks on stderr, and no bar. The rest is as in
+    `train`.
     """
-    timer, display = PhaseTimer(), progress or NullProgress()
-    if isinstance(settings, str | Path):
-        run = Run.open(settings)
-        _give_again(run, env, network)
+    timer, display = PhaseTimer(), progress or (Remarks() if verbose else NullProgress())
+    if isinstance(settings, Path) or (isinstance(settings, str) and Path(settings).is_dir()):
+        run = _opened(settings, total_env_steps, env, network, trust)
+        if run.finished:
+            return Iteration(iter(()), timer, run.result())
         return Iteration(_continued(run, trust, False, display, timer), timer)
+    if total_env_steps is not None:
+        raise SettingsError("`total_env_steps` extends a run; of a new one it is a setting", "give it to `preset`")
     return Iteration(_new_run(_with_given(settings, env, network), start_from, label, display, timer), timer)
 
 
@@ -114,23 +127,35 @@ def resume(
     `network` are given again where the run was given them as Python objects. Where its settings.toml was changed
     since, that is refused, unless `accept_changes` says that it is meant.
     """
-    run = Run.open(run_dir)
-    _give_again(run, env, network)
-    if total_env_steps is not None:
-        with run:
-            run.lock()
-            extend(run, settings_of(run, trust), total_env_steps)
+    run = _opened(run_dir, total_env_steps, env, network, trust)
     if run.finished:
         return run.result()
     with _display(verbose, progress) as display:
         return to_the_end(_continued(run, trust, accept_changes, display, PhaseTimer()))
 
 
-def _with_given(settings: RunSettings, env: Any, network: Any) -> RunSettings:
+def _opened(run_dir: str | Path, total_env_steps: int | None, env: Any, network: Any, trust: bool) -> Run:
+    """A run to be continued, extended where that is asked for."""
+    run = Run.open(run_dir)
+    _give_again(run, env, network)
+    if total_env_steps is not None:
+        with run:
+            run.lock()
+            extend(run, settings_of(run, trust), total_env_steps)
+    return run
+
+
+def _with_given(settings: RunSettings | str, env: Any, network: Any) -> RunSettings:
     """The settings with the names of what was given as a Python object."""
+    settings = preset(settings) if isinstance(settings, str) else settings
     tree: dict[str, Any] = {}
+    if env is not None and not isinstance(env, str) and not callable(env):
+        raise SettingsError(
+            f"`env` is a {type(env).__name__} already, one object, and several are needed",
+            "give its class, or a function that makes a new one",
+        )
     if env is not None:
-        tree["env"] = {"id": give("env", env)}
+        tree["env"] = {"id": env if isinstance(env, str) else give("env", env)}
     if network is not None:
         tree["network"] = {"torso": give("network", network)}
     return build(type(settings), merge(as_tree(settings), tree)) if tree else settings
@@ -174,6 +199,8 @@ def _start_weights(source: str | Path | nn.Module | Array) -> Array | None:
         return nn.utils.parameters_to_vector(source.parameters()).detach().cpu().float().numpy()
     if not str(source):
         return None
+    if Path(source).is_file():
+        return read_agent_file(Path(source))[1]
     run = Run.open(source)
     return weights_of(run, settings_of(run, trust=False))
 
@@ -236,11 +263,10 @@ def load(
         action = agent.act(observation)
     """
     if Path(run_dir).is_file():
-        return load_agent_file(Path(run_dir), trust)
+        return load_agent_file(Path(run_dir), trust, network)
     run = Run.open(run_dir)
     settings = settings_of(run, trust)
-    if network is not None:
-        give("network", network, settings.network.torso)
+    give_network(settings, network)
     return load_agent(run, settings)
 
 
@@ -295,9 +321,12 @@ def history(run_dir: str | Path, event: str = "progress", frame: bool | None = N
         rows = hotloop.history("runs/cartpole-dqn-20260101-120000", frame=False)
         [(row["env_steps"], row["mean_return"]) for row in rows]
 
-    `event` is `progress` (a row every `log_every` env steps) or `evaluation`; `frame` asks for the one or the other.
+    `event` is `progress` (a row every `log_every` env steps), `evaluation` or another kind of row;
+    `frame` asks for the one or the other.
     """
     rows = [row for row in read_events(Run.open(run_dir).events) if row["event"] == event]
+    if not rows and event not in EVENTS:
+        raise SettingsError(f"there are no `{event}` rows in a run", f"there are {', '.join(EVENTS)}")
     if frame is False or (frame is None and importlib.util.find_spec("pandas") is None):
         return rows
     try:

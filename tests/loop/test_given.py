@@ -60,7 +60,7 @@ def test_an_env_of_this_process_is_trained_on_and_given_again(family, env, tmp_p
     given._objects.clear()  # as in another process
     with pytest.raises(RunError, match="was given as a Python object") as told:
         hotloop.resume(tmp_path / "run", verbose=False)
-    assert "hotloop.resume(run, env=...)" in told.value.hint
+    assert "`env=...`" in told.value.hint
     assert hotloop.resume(tmp_path / "run", env=env, verbose=False)["digest"] == whole["digest"]
     assert hotloop.load(tmp_path / "run").act(np.zeros(3, np.float32)) in (0, 1)
     assert hotloop.evaluate(tmp_path / "run", env=env, episodes=2)["episodes"] == 2
@@ -175,6 +175,8 @@ def test_a_module_that_is_given_keeps_its_own_weights_and_starts_the_run(tmp_pat
     ("network", "told"),
     [
         (lambda: 3, "made a int"),
+        (lambda size: Net(size), "could not be made: TypeError"),
+        (lambda: Net("two"), "could not be made: TypeError"),
         (lambda: Net(5), "answers two observations with (2, 5)"),
         (lambda: nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Linear(8, 2)), "Dropout"),
         (lambda: nn.Linear(4, 2), "does not take observations of shape (3,)"),
@@ -185,3 +187,34 @@ def test_a_network_that_does_not_fit_is_one_sentence(network, told, tmp_path):
         hotloop.train(small("dqn", tmp_path / "run"), env=Corridor, network=network, verbose=False)
     assert told in error.value.message
     assert not (tmp_path / "run").exists()
+
+
+def test_a_saved_agent_of_a_given_network_is_given_it_again(tmp_path):
+    hotloop.train(small("dqn", tmp_path / "run", total_env_steps=200), env=Corridor, network=Net, verbose=False)
+    agent = hotloop.load(tmp_path / "run", network=Net)
+    path = agent.save(tmp_path / "agent")
+    given._objects.clear()  # as in another process
+    with pytest.raises(RunError, match="was given as a Python object"):
+        hotloop.load(path)
+    obs = np.random.default_rng(0).random((20, 3), np.float32)
+    assert (hotloop.load(path, network=Net).act(obs) == agent.act(obs)).all()
+    with pytest.raises(HotloopError) as error:
+        hotloop.load(path, network=lambda: nn.Linear(3, 2))  # another one is not overlooked
+    assert error.value.hint == "give the network that it was trained with"
+    again = hotloop.iterate(small("dqn", tmp_path / "new"), env=Corridor, network=Net, start_from=path, verbose=False)
+    assert (next(again).agent.weights() == agent.weights()).all()
+    again.close()
+
+
+def test_mistakes_with_train_are_told(tmp_path):
+    for env, told in ((Corridor(), "is a Corridor already"), (lambda size: 3, "could not be made")):
+        with pytest.raises(HotloopError, match=told):
+            hotloop.train(small("dqn", tmp_path / "run"), env=env, verbose=False)
+    with pytest.raises(SettingsError, match="`env` is a dict"):
+        hotloop.train(hotloop.DQNSettings(env={"num_envs": 4}), verbose=False)
+    hotloop.train(small("dqn", tmp_path / "run", total_env_steps=120), env="CartPole-v1", verbose=False)
+    assert hotloop.load(tmp_path / "run").settings.env.id == "CartPole-v1"
+    with pytest.raises(SettingsError, match="one of its own"):
+        hotloop.load(tmp_path / "run", network=Net)
+    with pytest.raises(SettingsError, match="no `eval` rows"):
+        hotloop.history(tmp_path / "run", "eval")

@@ -55,6 +55,23 @@ def test_break_ends_the_run_saved_and_it_resumes_to_the_same_digest(family, tmp_
     assert hotloop.resume(tmp_path / "run", verbose=False)["digest"] == whole["digest"]
 
 
+def test_a_row_says_which_run_it_is_of_and_the_end_is_said(tmp_path, capsys):
+    with hotloop.iterate(small("dqn", tmp_path / "run")) as rows:
+        row = next(rows)
+    assert row.run == rows.run == tmp_path / "run"
+    assert "ended at 100 env steps; all of it was saved" in capsys.readouterr().err
+    for row in hotloop.iterate(tmp_path / "run", verbose=False):
+        assert row.run == tmp_path / "run"
+    assert capsys.readouterr().err == ""
+    finished = hotloop.iterate(tmp_path / "run")
+    assert list(finished) == []
+    assert finished.result == Run.open(tmp_path / "run").result()
+    longer = [row["env_steps"] for row in hotloop.iterate(tmp_path / "run", total_env_steps=800, verbose=False)]
+    assert longer == [700, 800]
+    with pytest.raises(SettingsError, match="extends a run"):
+        hotloop.iterate(small("dqn", tmp_path / "new"), total_env_steps=5)
+
+
 def test_an_error_in_the_callers_hands_leaves_a_run_to_resume(tmp_path):
     def look() -> None:
         with hotloop.iterate(small("dqn", tmp_path / "run")) as rows:
@@ -124,7 +141,7 @@ def test_the_command_line_extends_too(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["env_steps"] == 700
     assert main(["resume", str(tmp_path / "run"), "--total-env-steps", "many"]) == 2
     assert main(["resume", str(tmp_path / "run"), "--total-env-steps", "100"]) == 2
-    assert "is for 700 env steps already" in capsys.readouterr().err
+    assert "is for 700 env steps and cannot be cut to 100" in capsys.readouterr().err
 
 
 def test_what_cannot_be_extended_is_said(tmp_path):

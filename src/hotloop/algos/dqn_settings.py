@@ -8,7 +8,7 @@ from typing import Literal
 from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
-from hotloop.core.values import Count, Ratio, exact_fraction, require_at_least, require_finite
+from hotloop.core.values import Count, Ratio, exact_fraction, require_at_least, require_finite, require_settings
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import NetworkSettings
@@ -141,6 +141,7 @@ class DQNSettings:
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
 
     def __post_init__(self) -> None:
+        require_settings(self)
         at_least_one = ("train_every", "updates_per_batch", "batch_size", "n_step", "log_every", "threads")
         require_at_least(1, self, "", "total_env_steps", *at_least_one)
         require_at_least(0, self, "", "extended_from", "total_episodes", "warmup_env_steps", "seed")

@@ -8,7 +8,7 @@ from typing import Literal
 from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule
-from hotloop.core.values import Count, require_at_least, require_finite
+from hotloop.core.values import Count, require_at_least, require_finite, require_settings
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import ActorCriticSettings
@@ -170,6 +170,7 @@ class PPOSettings:
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
 
     def __post_init__(self) -> None:
+        require_settings(self)
         require_finite(self, "")
         at_least_one = ("rollout_steps", "epochs", "batch_size", "log_every", "threads")
         require_at_least(1, self, "", "total_env_steps", *at_least_one)

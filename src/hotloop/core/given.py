@@ -36,8 +36,7 @@ def require_given(kind: str, name: str) -> None:
     if is_given(name) and (kind, name) not in _objects:
         raise RunError(
             f"the {kind} `{name.removeprefix(PREFIX)}` was given as a Python object, which no file holds",
-            f"give it again from Python: `hotloop.resume(run, {kind}=...)`; a run that needs none names a file: "
-            "`file.py:Name`",
+            f"give it again, as `{kind}=...` of the same function; a run that needs none names a file: `file.py:Name`",
         )
 
 

@@ -46,6 +46,15 @@ def require_finite(settings: Any, table: str) -> None:
             raise SettingsError(f"`{table}{field.name}` is {value}, expected a finite number")
 
 
+def require_settings(settings: Any) -> None:
+    """Refuse a table of settings that is still a dict."""
+    for name, value in vars(settings).items():
+        if isinstance(value, dict):
+            raise SettingsError(
+                f"`{name}` is a dict", f"`hotloop.preset(name, {name}={{...}})` takes dicts and checks them"
+            )
+
+
 def require_at_least(least: int, settings: Any, table: str, *names: str) -> None:
     for name in names:
         if getattr(settings, name) < least:

@@ -15,7 +15,8 @@ from hotloop.algos.action_map import layout_of
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings, class_of
-from hotloop.core.errors import CheckpointError, RunError
+from hotloop.core.errors import CheckpointError, RunError, SettingsError
+from hotloop.core.given import give, is_given, require_given
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import as_tree, build
 from hotloop.core.terminal import say
@@ -83,8 +84,21 @@ def save_agent(agent: Agent | ActorAgent | GraphAgent, path: Path) -> Path:
     return path
 
 
-def load_agent_file(path: Path, trust: bool = False) -> Agent | ActorAgent | GraphAgent:
+def load_agent_file(path: Path, trust: bool = False, network: Any = None) -> Agent | ActorAgent | GraphAgent:
     """What `save_agent` wrote; runs no code unless its torso is a file and `trust` allows it."""
+    about, values = read_agent_file(path)
+    tree = about["settings"]
+    settings = build(class_of(tree), {**tree, "trust": trust}, source=str(path))
+    give_network(settings, network)
+    with misfits_named(path):
+        obs_spec, action_spec = spec_from_data(about["obs_spec"]), actions_from_data(about)
+        require_weights(len(values), settings, obs_spec, action_spec)
+        raw_obs = raw_obs_from_data(about["raw_obs"], obs_spec) if "raw_obs" in about else None
+        return agent_with(values, settings, obs_spec, action_spec, raw_obs)
+
+
+def read_agent_file(path: Path) -> tuple[dict[str, Any], Array]:
+    """What says how to build and feed the network, and its weights."""
     try:
         arrays = decode(read_file(path, MAX_AGENT_BYTES))
         about, values = parse_strict(arrays[ABOUT].tobytes()), arrays[WEIGHTS]
@@ -94,13 +108,18 @@ def load_agent_file(path: Path, trust: bool = False) -> Agent | ActorAgent | Gra
         raise RunError(
             f"{path} is no agent that `agent.save` wrote: {error}", "`hotloop.load` takes runs too"
         ) from None
-    tree = about["settings"]
-    settings = build(class_of(tree), {**tree, "trust": trust}, source=str(path))
-    with misfits_named(path):
-        obs_spec, action_spec = spec_from_data(about["obs_spec"]), actions_from_data(about)
-        require_weights(len(values), settings, obs_spec, action_spec)
-        raw_obs = raw_obs_from_data(about["raw_obs"], obs_spec) if "raw_obs" in about else None
-        return agent_with(values, settings, obs_spec, action_spec, raw_obs)
+    return about, values
+
+
+def give_network(settings: RunSettings, network: Any) -> None:
+    """The network that settings name, where it was given as a Python object; refuses one that they do not ask for."""
+    torso = settings.network.torso
+    if network is None:
+        require_given("network", torso)
+    elif not is_given(torso):
+        raise SettingsError(f"`network` is given, but the run has one of its own (`{torso}`)", "leave `network` out")
+    else:
+        give("network", network, torso)
 
 
 def agent_with(

@@ -56,7 +56,9 @@ class TrainedAgent:
     network: Any
     obs_spec: Any
 
-    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Any:
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True, *, mask: Any = None) -> Any:
+        """Of one observation or a batch; `mask` is another name for `action_mask`. An env with masks wants one: without
+        it every action counts as allowed."""
         raise NotImplementedError
 
     def predict(
@@ -112,7 +114,7 @@ class GraphAgent(TrainedAgent):
         fields = (outcome.mean, outcome.log_std, outcome.value, outcome.node_logits)
         return GraphOutputs._make(None if field is None else field.numpy() for field in fields)
 
-    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Action:
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True, *, mask: Any = None) -> Action:
         """The likeliest action of each graph, as the env takes it; drawn from the policy unless `deterministic`."""
         if not isinstance(obs, Graphs) or obs.nodes.shape[1] != self.obs_spec.node_features:
             raise EnvError(
@@ -208,13 +210,14 @@ class ActorAgent(TrainedAgent):
         outputs, values = self.network(map_obs(torch.from_numpy, seen))
         return outputs.numpy(), values.numpy()
 
-    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Any:
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True, *, mask: Any = None) -> Any:
         """The likeliest action as the env numbers it: one for one observation, an array of them for a batch.
 
         Drawn from the policy, as in training, unless `deterministic`.
         """
         batch, single = as_batch(obs, self.obs_spec, self.raw_obs)
         outputs, _ = self.outputs_and_values(batch)
+        action_mask = mask if action_mask is None else action_mask
         mask = None if action_mask is None else np.atleast_2d(np.asarray(action_mask, np.bool_))
         log_std = self.network.log_std.detach().numpy()
         if deterministic:
@@ -273,13 +276,14 @@ class Agent(TrainedAgent):
             q = td.expected_q(q, td.make_support(network.v_min, network.v_max, network.atoms))
         return q.numpy()
 
-    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True) -> Any:
+    def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True, *, mask: Any = None) -> Any:
         """The best action as the env numbers it: an int for one observation, an array [N] for a batch.
 
         Unless `deterministic`, at random as often as at the end of training (`exploration.end`).
         """
         batch, single = as_batch(obs, self.obs_spec, self.raw_obs)
         q = torch.from_numpy(self.q_values(batch))
+        action_mask = mask if action_mask is None else action_mask
         mask = None if action_mask is None else torch.as_tensor(np.atleast_2d(action_mask), dtype=torch.bool)
         action = td.mask_actions(q, mask).argmax(-1).numpy()
         if not deterministic:

@@ -5,10 +5,12 @@ every family's session has, for checkpoints and the digest: a session adds what 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Counters
+from hotloop.core.terminal import say
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
 from hotloop.loop.collector import Collector
@@ -65,9 +67,11 @@ class TrainingSession(Protocol):
 class Row(dict[str, Any]):
     """A progress row of events.jsonl, and the run as it is at that moment."""
 
-    def __init__(self, values: dict[str, Any], session: TrainingSession) -> None:
+    def __init__(self, values: dict[str, Any], session: TrainingSession, run: Path) -> None:
         super().__init__(values)
         self._session = session
+        self.run = run
+        """The run's directory, for `hotloop.resume` and `hotloop.load`."""
 
     @property
     def learner(self) -> Any:
@@ -96,6 +100,13 @@ class NullProgress:
 
     def say(self, text: str) -> None:
         pass
+
+
+class Remarks(NullProgress):
+    """Prints what is said, on stderr, and no bar: for a run in its caller's hands."""
+
+    def say(self, text: str) -> None:
+        say(text)
 
 
 def require_size(start: Array, session: TrainingSession) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
@@ -30,10 +32,12 @@ class Iteration:
     once the rows came to their end.
     """
 
-    def __init__(self, rows: Rows, timer: PhaseTimer) -> None:
+    def __init__(self, rows: Iterator[Row], timer: PhaseTimer, result: dict[str, Any] | None = None) -> None:
         self._rows, self._caller = rows, timer.phase(CALLER)
         self._handed_out = self._started = False
-        self.result: dict[str, Any] | None = None
+        self.result = result
+        self.run: Path | None = None
+        """The run's directory, once there is a row."""
 
     def __iter__(self) -> Iteration:
         return self
@@ -54,7 +58,7 @@ class Iteration:
             self._ended()
             raise
         self._caller.__enter__()
-        self._handed_out = True
+        self._handed_out, self.run = True, row.run
         return row
 
     def _take_back(self) -> None:
@@ -66,7 +70,8 @@ class Iteration:
         """End the run here; where it ended already, nothing happens. The end of a `with` block closes too."""
         self._require_last()
         self._take_back()
-        self._rows.close()
+        if isinstance(self._rows, Generator):
+            self._rows.close()
         self._ended()
 
     def __del__(self) -> None:

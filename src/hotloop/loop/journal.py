@@ -6,6 +6,7 @@ import copy
 import platform
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ class Journal:
         self._checkpoints = checkpoint.Checkpoints(run.checkpoints, session.settings.checkpoint.keep, warn)
         self._beginning: tuple[State, int] | None = None
         self.saved_env_steps = 0
+
+    @property
+    def run_path(self) -> Path:
+        return self._run.path
 
     def begin(self) -> None:
         """A first row for a new run; for one that stopped, everything as its newest checkpoint has it."""
@@ -179,6 +184,8 @@ class Journal:
 
 class NullJournal:
     """Takes a loop's rows and checkpoints and writes none: for loops without a run directory."""
+
+    run_path = Path()
 
     def log(self, row: dict[str, Any]) -> None:
         pass

@@ -90,7 +90,7 @@ def extend(run: Run, settings: RunSettings, total_env_steps: int) -> None:
     """Let a run go on to so many env steps, finished or not; its intervals stay what they were."""
     if total_env_steps < settings.total_env_steps:
         raise RunError(
-            f"{run.path} is for {settings.total_env_steps:,} env steps already, not fewer than {total_env_steps:,}",
+            f"{run.path} is for {settings.total_env_steps:,} env steps and cannot be cut to {total_env_steps:,}",
             "give a larger `total_env_steps`",
         )
     if total_env_steps > settings.total_env_steps:

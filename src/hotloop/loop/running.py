@@ -120,7 +120,7 @@ def log(session: TrainingSession, journal: Journal, timer: PhaseTimer, progress:
     row = session.metrics.row(session.counters) | session.facts()
     journal.log({"event": "progress", **row})
     progress.show(session, timer, row)
-    return Row(row, session)
+    return Row(row, session, journal.run_path)
 
 
 def evaluation_plan(settings: Any) -> EvaluationPlan:

@@ -18,6 +18,7 @@ from hotloop.algos.ppo import build_graph_network
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import CheckpointError, SettingsError
+from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
 from hotloop.envs.registry import refuse_untrusted
 from hotloop.nets.actor_critic import build_actor_critic
@@ -87,7 +88,9 @@ def require_weights(found: int, settings: RunSettings, obs_spec: Any, action_spe
     if not fits:
         raise CheckpointError(
             f"the checkpoint has {found:,} parameters, the network of its settings {_told(expected)}",
-            "its settings.toml was changed, or belongs to another run",
+            "give the network that it was trained with"
+            if is_given(settings.network.torso)
+            else "its settings.toml was changed, or belongs to another run",
         )
 
 

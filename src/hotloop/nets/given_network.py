@@ -113,7 +113,14 @@ def given_actor_critic(torso: str, obs_spec: ObsSpec, layout: ActionLayout, log_
 def _made(torso: str) -> nn.Module:
     """A module of its own for each who asks: weights are never shared between two runs, or a run and its agent."""
     thing = given("network", torso)
-    module = copy.deepcopy(thing) if isinstance(thing, nn.Module) else thing()
+    try:
+        module = copy.deepcopy(thing) if isinstance(thing, nn.Module) else thing()
+    except Exception as error:
+        name = torso.removeprefix(GIVEN)
+        raise SettingsError(
+            f"the network `{name}` could not be made: {type(error).__name__}: {error}",
+            f"it is called without arguments: give `lambda: {name}(...)`, or a module",
+        ) from error
     if not isinstance(module, nn.Module):
         raise SettingsError(
             f"`network` made a {type(module).__name__}; expected a torch.nn.Module", "mend what makes it"
