@@ -38,6 +38,23 @@ class Batch:
     index: Any  # [B] int64
     next_action_mask: Any = None  # [B, A] bool
     _arrays: BatchArrays | None = field(default=None, repr=False)
+    _shown: tuple[Any, ...] = field(default=(), repr=False)
+
+    def arrays_as_drawn(self) -> BatchArrays | None:
+        """The arrays that a replay drew into, [k, B, ...], unless a field was replaced since: a learner takes them as
+        they are."""
+        shown = self._shown
+        is_whole = (
+            len(shown) == 7
+            and self.obs is shown[0]
+            and self.action is shown[1]
+            and self.reward is shown[2]
+            and self.discount is shown[3]
+            and self.next_obs is shown[4]
+            and self.weight is shown[5]
+            and self.next_action_mask is shown[6]
+        )
+        return self._arrays if is_whole else None
 
     def torch(self, device: Any = None) -> Batch:
         """The same as tensors, which share memory with the arrays; on another `device` they are copies."""
@@ -67,7 +84,8 @@ def show(arrays: BatchArrays, is_single: bool, out: Batch | None) -> Batch:
         next_obs = map_obs(_first, next_obs) if isinstance(next_obs, dict) else next_obs[0]
         action, reward, discount, weight, index = action[0], reward[0], discount[0], weight[0], index[0]
         mask = None if mask is None else mask[0]
-    fields: tuple[Any, ...] = (obs, action, reward, discount, next_obs, weight, index, mask, arrays)
+    shown = (obs, action, reward, discount, next_obs, weight, mask)
+    fields: tuple[Any, ...] = (obs, action, reward, discount, next_obs, weight, index, mask, arrays, shown)
     if out is None:
         return Batch(*fields)
     out.__init__(*fields)  # type: ignore[misc]

@@ -6,6 +6,7 @@ The parameters become views of one flat vector; the module stays the user's and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,26 @@ class Sharing:
                 for key, one in module._parameters.items()
                 if one is not None
             ]
+        self._places = [row[:2] for row in (*self._children, *self._parameters)]
+        self._things = [row[2] for row in (*self._children, *self._parameters)]
+        self._tensors = [row[2] for row in self._parameters]
+        self._pointers, self._moves = [row[3] for row in self._parameters], [row[4] for row in self._parameters]
         self._eager = lane if isinstance(lane, EagerLane) else None
         self._gradients = [(row[2], row[2].grad) for row in self._parameters] if self._eager else []
 
     def require(self) -> None:
+        """Before every call, so it is quick to see that nothing happened and slow only to say what did."""
+        things = [table.get(key) for table, key in self._places]
+        if not all(map(is_, things, self._things)):
+            self._name_the_break()
+        if [one.data_ptr() for one in self._tensors] != self._pointers:
+            self._name_the_break()
+        if [one.requires_grad for one in self._tensors] != self._moves:
+            self._name_the_break()
+        if self._eager is not None:
+            self._mend_gradients()
+
+    def _name_the_break(self) -> None:
         for table, key, child, path in self._children:
             if table.get(key) is not child:
                 raise self._broken(f"its layer `{path}` was replaced")
@@ -109,6 +126,8 @@ class Sharing:
                 raise self._broken(f"its parameter `{path}` was moved ({_place(parameter)})")
             if parameter.requires_grad is not moves:
                 raise self._broken(f"its parameter `{path}` was {'frozen' if moves else 'thawed'} since")
+
+    def _mend_gradients(self) -> None:
         for parameter, gradient in self._gradients:
             if parameter.grad is not gradient:  # zero_grad(set_to_none=True)
                 assert self._eager is not None

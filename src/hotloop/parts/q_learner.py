@@ -19,6 +19,7 @@ from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading, read_q_network
 from hotloop.nets.tracing import in_mode
+from hotloop.parts.batch import Batch as DrawnBatch
 from hotloop.parts.inputs import (
     FLOAT,
     INT,
@@ -35,6 +36,7 @@ from hotloop.parts.learner import NOT_ARGUMENTS, ModuleLearner, Plan
 from hotloop.parts.own_network import answer_to
 from hotloop.parts.values import require_count
 from hotloop.parts.values_kernels import count_outside
+from hotloop.replay.storage import BatchPlan
 
 USUAL_BATCH = 64
 VECTORS = ("target", "mean", "square")
@@ -133,6 +135,7 @@ class QLearner(ModuleLearner):
         self._objective = QObjective(spec)
         self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
         self._ones: dict[tuple[int, ...], Array] = {}
+        self._plan_taken: BatchPlan | None = None
         super().__init__(network, require_above_zero("lr", lr, "1e-3"), lane, obs, planned_updates)
 
     def _check_answer(self, spec: ObsSpec) -> int:
@@ -170,6 +173,18 @@ class QLearner(ModuleLearner):
 
     def _read(self, batch: Any) -> tuple[Batch, bool]:
         """The batch as [k, B, ...], and whether it was a single one."""
+        if batch.__class__ is DrawnBatch and (arrays := batch.arrays_as_drawn()) is not None:
+            if arrays.plan is self._plan_taken:  # of the same replay and size: looked at before
+                self._require_in_range(arrays.batch.action)
+                return arrays.batch, batch.reward.ndim == 1
+            data, is_single = self._look_at(batch)
+            is_plain = data.obs.__class__ is np.ndarray and data.obs.dtype is arrays.batch.obs.dtype  # type: ignore
+            self._plan_taken = arrays.plan if is_plain else None
+            return data, is_single
+        return self._look_at(batch)
+
+    def _look_at(self, batch: Any) -> tuple[Batch, bool]:
+        """The same of a batch of anybody's, field by field."""
         reward = read_array("batch.reward", _field(batch, "reward"), FLOAT)
         leading = tuple(reward.shape)
         if len(leading) not in (1, 2) or 0 in leading:
