@@ -98,8 +98,8 @@ class Sharing:
                 for key, one in module._parameters.items()
                 if one is not None
             ]
-        self._tables = [row[0] for row in (*self._children, *self._parameters)]
-        self._keys = [row[1] for row in (*self._children, *self._parameters)]
+        self._tables: list[Any] = [row[0] for row in (*self._children, *self._parameters)]
+        self._keys: list[Any] = [row[1] for row in (*self._children, *self._parameters)]
         self._things = [row[2] for row in (*self._children, *self._parameters)]
         self._tensors = [row[2] for row in self._parameters]
         self._pointers, self._moves = [row[3] for row in self._parameters], [row[4] for row in self._parameters]
