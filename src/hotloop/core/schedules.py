@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import Count, Stretch, parse_count, require_finite, share_of_run, shortened
+from hotloop.core.values import Count, Stretch, require_finite, share_of_run, shortened
 
 Unit = Literal["env_steps", "updates", "episodes"]
 
@@ -63,15 +63,14 @@ class Schedule:
 
     def _check_over(self) -> None:
         try:
-            share = share_of_run(self.over)
-            long_enough = share is not None or parse_count(self.over) >= 1
-        except (ValueError, TypeError, ArithmeticError):
-            long_enough = False
-        if not long_enough:
+            fits = share_of_run(self.over) is not None if isinstance(self.over, str) else self.over >= 1
+        except (ValueError, ArithmeticError):
+            fits = False
+        if not fits:
             raise SettingsError(
                 f"a schedule's `over` is {shortened(self.over)}, expected at least 1, or a share above 0% up to 100%"
             )
-        if share is not None and self.unit != "env_steps":
+        if isinstance(self.over, str) and self.unit != "env_steps":
             raise SettingsError(
                 f"a schedule's `over` is {self.over} of the run's env steps, but its `unit` is {self.unit}",
                 "give `over` in that unit, or count `env_steps`",

@@ -19,8 +19,8 @@ ANY_ENV = "any"
 class EnvSettings:
     id: str = "cartpole"
     """Environment: a native name (`cartpole`), a Gymnasium id (`CartPole-v1`), `module:Id-v0` (imports the module
-    first), `path/to/file.py:Class` (a class of your own) or `path/to/file.py:function` (which makes one env). `any`: one
-    that is still to be named."""
+    first), `path/to/file.py:Class` (a class of your own) or `path/to/file.py:function` (which makes one env). `any`:
+    one that is still to be named."""
 
     num_envs: int = 1
     """Environments stepped together, 1 to a million."""

@@ -102,8 +102,9 @@ def reproduce(facts: RunFacts) -> Reproduction:
 def _shortest_command(label: str, wanted: dict[str, Any]) -> list[str]:
     """The run's preset with what makes it `wanted`; of a run called by its env, the preset that needs the fewest words.
     Empty where the run came of something else, or the command line cannot say it."""
-    by_env = label == label_of(build(class_of(wanted), wanted))
-    names = preset_names() if by_env else [name for name in preset_names() if name == label]
+    names = [label] if label in preset_names() else []
+    if label == label_of(build(class_of(wanted), wanted)):
+        names = names or preset_names()
     commands = [[name, *words] for name in names if (words := _words(name, wanted)) is not None]
     return min(commands, key=len, default=[])
 
