@@ -1,6 +1,6 @@
 """An environment of your own, trained from Python.
 
-From the command line: hotloop train cartpole-dqn --env.id own_env.py:Corridor
+From the command line: hotloop train dqn --env.id own_env.py:Corridor
 """
 
 import gymnasium

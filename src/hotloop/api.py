@@ -14,12 +14,12 @@ from torch import nn
 
 from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-from hotloop.algos.registry import RunSettings
+from hotloop.algos.registry import RunSettings, label_of
 from hotloop.algos.registry import preset as preset
 from hotloop.algos.registry import settings_of as settings_of
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import MissingExtraError, RunError, SettingsError
-from hotloop.core.given import PREFIX, give, is_given, require_given
+from hotloop.core.given import give, is_given, require_given
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.timer import PhaseTimer
@@ -179,7 +179,7 @@ def _new_run(settings: RunSettings, start_from: Any, label: str, progress: Progr
             f"`extended_from` is {settings.extended_from:,}, but only `hotloop resume --total-env-steps` extends a run",
             "leave it out",
         )
-    label = label or f"{settings.env.id.removeprefix(PREFIX)}-{settings.algorithm}"
+    label = label or label_of(settings)
     settings = with_whole_path(settings)
     start = _start_weights(settings.start_from if start_from is None else start_from)
 

@@ -19,7 +19,7 @@ def schedule_ranges(table: str) -> dict[str, list[Any]]:
         f"{table}.kind": ["cosine"],
         f"{table}.start": [NAN, INFINITE],
         f"{table}.end": [NAN],
-        f"{table}.over": [0],
+        f"{table}.over": [0, "0%", "101%", "-5%", "nan%", "%"],
         f"{table}.factor": [0.0, 1.1],
         f"{table}.every": [0],
         f"{table}.unit": ["steps"],
@@ -45,7 +45,7 @@ OUT_OF_RANGE: dict[str, list[Any]] = {
     "env.worker_restarts": [-1],
     "env.dict_obs": ["drop"],
     "network.image_layout": ["hwc"],
-    "network.hidden": [[0], [64, 0], [-1]],
+    "network.hidden": [[-1], [64, -1]],
     "network.activation": ["gelu6"],
     "optimiser.lr": [0.0, -1e-3, NAN, INFINITE],
     **schedule_ranges("optimiser.lr_schedule"),
@@ -65,7 +65,8 @@ OUT_OF_RANGE: dict[str, list[Any]] = {
 AT_THE_EDGE: dict[str, Any] = {
     "total_env_steps": 1,
     "gamma": 1.0,
-    "network.hidden": [],
+    "network.hidden": [64, 0],
+    "optimiser.lr_schedule.over": "100%",
     "optimiser.beta1": 0.0,
     "optimiser.max_gradient_norm": 0.0,
     "evaluation.every": 0,
@@ -97,7 +98,7 @@ DQN_OUT_OF_RANGE: dict[str, list[Any]] = {
     "network.branches.row_width": [0, -1],
     "network.branches.width": [0],
     "network.branches.attention": [0],
-    "replay.capacity": [0],
+    "replay.capacity": [-1],
     "replay.alpha": [-0.1, 1.1],
     "replay.beta_start": [-0.1, 1.1],
     "replay.beta_end": [-0.1, 1.1],
@@ -125,6 +126,7 @@ DQN_AT_THE_EDGE: dict[str, Any] = {
     "exploration.end": 1.0,
     "target.tau": 1.0,
     "replay.alpha": 0.0,
+    "replay.capacity": 0,
 }
 DQN_NO_RANGE = {"double", "timeouts_are_terminal", "network.dueling", "network.noisy", "replay.prioritised"}
 DQN_NO_RANGE |= {"replay.combined", "network.topology.activate_outputs", "network.topology.learn_biases"}
@@ -151,6 +153,7 @@ PPO_OUT_OF_RANGE: dict[str, list[Any]] = {
     "network.graph.layers": [0],
     "network.graph.feed_forward": [0],
     "network.graph.groups": [0, 128],
+    "normalise.obs": ["maybe", 1],
     "normalise.limit": [0.0, -1.0, NAN],
     "reward_parts.value_weights": [[1.0, -1.0]],
     "reward_parts.advantage": ["some"],
@@ -161,8 +164,9 @@ PPO_AT_THE_EDGE: dict[str, Any] = {
     "gae_lambda": 0.0,
     "value_weight": 0.0,
     "network.log_std": 2.0,
+    "normalise.obs": "auto",
 }
-PPO_NO_RANGE = {"network.shared", "network.squashed", "normalise.obs", "normalise.reward"}
+PPO_NO_RANGE = {"network.shared", "network.squashed", "normalise.reward"}
 
 
 class Family(NamedTuple):

@@ -232,6 +232,33 @@ def test_an_env_of_ones_own_file_trains_and_asks_for_trust_when_loaded(
     assert "command line" in fail(capsys, "train", "own.toml")
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["dqn", "--env.id", "corridor.py:Corridor"], "Corridor-dqn"),
+        (["cartpole-dqn"], "cartpole-dqn"),
+        (["cartpole-dqn", "--env.id", "CartPole-v1"], "CartPole-v1-dqn"),
+        (["own.toml"], "own"),
+        (["own.toml", "--env.id", "CartPole-v1"], "CartPole-v1-dqn"),
+    ],
+)
+def test_a_run_is_called_after_its_env_where_that_is_not_the_presets(
+    words: list[str], name: str, run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run_folder / "corridor.py").write_text(USER_ENV.replace("BAD_REWARD", "0.0"))
+    (run_folder / "own.toml").write_text('[env]\nid = "cartpole"\n')
+    run = Path(ask(capsys, "train", *words, *TINY, "--quiet")["run"])
+    assert re.fullmatch(rf"{name}-\d{{8}}-\d{{6}}", run.name)
+
+
+def test_presets_for_any_env_are_listed_first_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb in ("train", "settings"):
+        with pytest.raises(SystemExit):
+            main([verb, "--help"])
+        assert "presets: dqn, ppo, " in capsys.readouterr().out
+    assert ask(capsys, "settings", "dqn", "--preset")["env"] == {"id": "any", "num_envs": 4}
+
+
 def test_an_env_that_gives_nan_is_named_and_nothing_is_lost(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,7 +317,9 @@ sys.exit(main(sys.argv[1:]))
     [
         (["cartpole-dqm"], "did you mean `cartpole-dqn`?"),
         (["sac"], "hotloop trains DQN"),
-        (["DQN"], "hotloop train cartpole-dqn --env.id YourEnv-v0"),
+        (["DQN"], "did you mean `dqn`?"),
+        (["rainbow"], "hotloop train cartpole-rainbow --env.id YourEnv-v0"),
+        (["dqn"], "name one: `--env.id CartPole-v1`"),
         (["cartpole-dqn", "--learning-rate", "1e-3"], "did you mean `optimiser.lr`"),
         (["cartpole-dqn", "--optimiser.lr", "-1"], "`optimiser.lr` is -1.0, expected above 0"),
         (["cartpole-dqn", "--env.id", "nav.py"], "give `nav.py:Nav`"),

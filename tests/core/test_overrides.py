@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import as_words, parse_overrides
 from hotloop.core.settings import build, leaf_types
@@ -151,3 +152,23 @@ words = st.lists(flags | near_flags | numbers | st.text(max_size=5), max_size=6)
 def test_any_words_give_settings_or_a_settings_error(line):
     with contextlib.suppress(SettingsError):
         build(DQNSettings, parse_overrides(line, DQNSettings))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("--normalise.obs", True),
+        ("--normalise.no-obs", False),
+        ("--normalise.obs auto", "auto"),
+        ("--normalise.obs off", False),
+    ],
+)
+def test_a_switch_may_be_left_to_the_env(line: str, expected: object) -> None:
+    assert build(PPOSettings, parse_overrides(line.split(), PPOSettings)).normalise.obs == expected
+
+
+def test_a_stretch_is_a_count_or_a_share_of_the_run() -> None:
+    assert [settings_of(f"--exploration.over {text}").exploration.over for text in ("5k", "10%")] == [5_000, "10%"]
+    for wrong in ("0%", "120%", "ten%", "0.5"):
+        with pytest.raises(SettingsError, match="over"):
+            settings_of(f"--exploration.over {wrong}")

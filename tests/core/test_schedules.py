@@ -36,6 +36,14 @@ def test_the_unit_says_which_counter_counts():
     assert values == [1.0, 2.0, 3.0]
 
 
+def test_a_share_is_of_the_env_steps_that_the_run_was_begun_for():
+    schedule = Schedule(kind="linear", start=1.0, end=0.0, over="12.5%")
+    assert schedule.settled(800).over == 100
+    assert schedule.settled(800).at(50) == 0.5
+    assert schedule.settled(1).over == 1  # never none at all
+    assert Schedule(over=7).settled(800).over == 7
+
+
 @given(
     start=st.floats(0, 1),
     end=st.floats(0, 1),
@@ -52,7 +60,16 @@ def test_linear_never_leaves_its_ends_and_never_turns_back(start, end, over, cou
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"over": 0}, {"every": 0}, {"factor": 0.0}, {"factor": 1.1}, {"factor": float("nan")}]
+    "wrong",
+    [
+        {"over": 0},
+        {"over": "0%"},
+        {"over": "101%"},
+        {"over": "many%"},
+        {"over": "10k"},
+        {"over": "5%", "unit": "updates"},
+    ]
+    + [{"every": 0}, {"factor": 0.0}, {"factor": 1.1}, {"factor": float("nan")}],
 )
 def test_schedules_that_mean_nothing_are_refused(wrong):
     with pytest.raises(SettingsError):

@@ -9,7 +9,7 @@ import pytest
 from tests.reporting.written_runs import write_run
 
 from hotloop import api
-from hotloop.algos.registry import settings_from_words, settings_of
+from hotloop.algos.registry import label_of, settings_from_words, settings_of
 from hotloop.core.settings import as_tree
 from hotloop.reporting.facts import RunFacts, read_facts
 from hotloop.reporting.reproduce import reproduce
@@ -47,6 +47,13 @@ def test_a_preset_with_overrides_comes_back_as_one_command(preset, words):
     assert not again.file
     wanted = replace(settings, learner=replace(settings.learner, lane="native"))
     assert learning_tree(made_by(again.command)) == learning_tree(wanted)
+
+
+@pytest.mark.parametrize("preset", ["dqn", "cartpole-ppo"])
+def test_a_run_called_after_its_env_comes_back_as_the_preset_that_is_nearest(preset):
+    settings = settings_from_words(preset, ["--env.id", "Acrobot-v1", "--seed", "3"])
+    again = reproduce(facts_of(label_of(settings, preset), settings))
+    assert again.command == f"hotloop train {preset} --seed 3 --env.id Acrobot-v1 --learner.lane native"
 
 
 def test_nothing_but_the_lane_is_added_to_a_plain_preset():

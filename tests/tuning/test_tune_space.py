@@ -26,6 +26,8 @@ def parse(text: str) -> Any:
         ("n-step=1..5", Span("n_step", 1, 5, whole=True)),
         ("warmup_env_steps=1k..4k:step=500", Span("warmup_env_steps", 1000, 4000, whole=True, step=500)),
         ("updates_per_env_step=1/8..1", Span("updates_per_env_step", 0.125, 1.0, whole=False)),
+        ("exploration.over=1k..5k", Span("exploration.over", 1000, 5000, whole=True)),
+        ("exploration.over=10%,5k", Choices("exploration.over", ("10%", "5k"))),
         ("n_step=1,3,5", Choices("n_step", ("1", "3", "5"))),
         ("double=true,false", Choices("double", ("true", "false"))),
         ("network.hidden=64x64,256", Choices("network.hidden", ("64x64", "256"), is_list=True)),
@@ -62,6 +64,9 @@ def test_the_preset_is_found_in_the_space_or_not_at_all() -> None:
         "double": "true",
     }
     assert of_preset([*space, parse("gamma=0.5..0.9")], settings) is None
+    shares = as_tree(api.preset("dqn"))  # exploration.over 20%
+    assert of_preset([parse("exploration.over=1..100k")], shares) is None
+    assert of_preset([parse("exploration.over=10%,20%")], shares) == {"exploration.over": "20%"}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_mistakes_are_told_with_what_was_meant(text: str, expected: str) -> None
     [
         (["n_step=0..4"], "`n_step` is 0, expected at least 1"),
         (["loss=huber,mae"], "expected one of `huber`, `mse`"),
-        (["network.hidden=64x64,0"], "`network.hidden` is [0]"),
+        (["network.hidden=64x64,-1"], "`network.hidden` is [-1]"),
         (["gamma=0.9,0.99", "gamma=0.5..0.6"], "searched twice"),
     ],
 )

@@ -2,6 +2,8 @@
 
 Files:
     action_map.py      From what a policy draws to what an env takes
+    derived.py         What follows from a run's length and from what its env shows: shares, widths and capacities as
+                       numbers
     dqn.py             The DQN learner: what an update computes, as a `QObjective`, and a lane that executes it
     dqn_settings.py    Every setting of the DQN family
     graph_policies.py  How an agent acts on graphs: by drawing while it learns, by its likeliest action when it is

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from hotloop.algos.derived import settled
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.policy_kernels import draw_exploration, draw_masked_exploration
 from hotloop.core.errors import SettingsError
@@ -56,7 +57,7 @@ class DQNLearner:
     def __init__(
         self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int, counters: Counters | None = None
     ) -> None:
-        self.settings = settings
+        self.settings = settings = settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
         self._constant_rates: dict[int, Array] = {}
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.algos.action_map import ActionMap
+from hotloop.algos.derived import settled
 from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import ObsNormaliser, RewardScaler
 from hotloop.algos.ppo_settings import PPOSettings
@@ -102,7 +103,7 @@ class PPOLearner:
     def __init__(
         self, settings: PPOSettings, obs_spec: Any, action_spec: Any, counters: Counters | None = None
     ) -> None:
-        self.settings = settings
+        self.settings = settings = settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update = settings.batch_size
         self._of_graphs = isinstance(obs_spec, GraphSpec)

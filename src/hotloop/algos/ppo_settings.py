@@ -8,7 +8,7 @@ from typing import Literal
 from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule
-from hotloop.core.values import Count, require_at_least, require_finite, require_settings
+from hotloop.core.values import Count, Switch, require_at_least, require_finite, require_settings
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import ActorCriticSettings
@@ -58,8 +58,9 @@ class PolicyLearnerSettings:
 class NormaliseSettings:
     """Running statistics, saved with the run and with its best weights."""
 
-    obs: bool = False
-    """Bring every number of the observation to mean 0 and deviation 1; the statistics move between rollouts only."""
+    obs: Switch = False
+    """Bring every number of the observation to mean 0 and deviation 1; the statistics move between rollouts only.
+    `auto`: where it has numbers that are not bytes, and is no graph."""
     reward: bool = False
     """Divide rewards by the deviation of discounted returns; what is reported stays as the env gives it."""
     limit: float = 10.0

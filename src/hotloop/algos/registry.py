@@ -6,6 +6,7 @@ Imports no PyTorch, so that a typo in a preset's name is answered at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
@@ -14,9 +15,11 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.given import require_given
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.settings import as_tree, build, merge
+from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest, shortened
 from hotloop.envs.registry import refuse_untrusted, with_whole_path
-from hotloop.envs.user_files import require_class
+from hotloop.envs.settings import EnvSettings
+from hotloop.envs.user_files import require_named
 from hotloop.presets import settings_tree
 from hotloop.runs.directory import SETTINGS, Run
 
@@ -60,13 +63,22 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     build(cls, tree, source=name)  # a mistake in the file is told as the file's
     overrides = parse_overrides(words, cls)
     settings = build(cls, merge(tree, overrides), source="the command line")
-    require_class(settings.env.id)
+    require_named(settings.env.id)
     require_given("env", settings.env.id)
     require_given("network", settings.network.torso)
     for table, key, code in (("env", "id", settings.env.id), ("network", "torso", settings.network.torso)):
         if key not in overrides.get(table, {}) and not settings.trust:
             refuse_untrusted(code)
     return with_whole_path(settings)
+
+
+def label_of(settings: RunSettings, source: str = "") -> str:
+    """What a run is called: by its preset or file, or by env and algorithm where the env is not the one named there."""
+    if source:
+        named = build(EnvSettings, settings_tree(source).get("env", {})).id
+        if whole_path(named) == settings.env.id:
+            return Path(source).stem
+    return f"{settings.env.id.rpartition(':')[2]}-{settings.algorithm}"
 
 
 def tree_from_words(name: str, words: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""`hotloop settings dqn`, `hotloop settings dqn replay`, `hotloop settings dqn --toml`, `hotloop settings PRESET`."""
+"""`hotloop settings dqn`, `hotloop settings dqn replay`, `hotloop settings dqn --toml`, `hotloop settings PRESET`,
+`hotloop settings dqn --preset`."""
 
 from __future__ import annotations
 
@@ -22,10 +23,11 @@ def run(words: list[str]) -> int:
     parser.add_argument("name", nargs="?", default="dqn", help="an algorithm (dqn, ppo) or a preset's name")
     parser.add_argument("search", nargs="*", help="show settings whose name or meaning contains all of these words")
     parser.add_argument("--toml", action="store_true", help="print a commented TOML file that `hotloop train` takes")
+    parser.add_argument("--preset", action="store_true", help="the text of the preset: `dqn` and `ppo` are both")
     arguments = parser.parse_args(words)
     from hotloop.algos.registry import ALGORITHMS
 
-    if arguments.name in ALGORITHMS:
+    if arguments.name in ALGORITHMS and not arguments.preset:
         _print_algorithm(arguments)
         return 0
     if arguments.search or arguments.toml:

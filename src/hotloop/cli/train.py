@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
@@ -23,7 +22,9 @@ def run(words: list[str]) -> int:
     name, rest = _first_word(words)
     arguments, overrides = parser.parse_known_args([*name, *rest])
     settings = settings_from_words(arguments.preset, overrides)  # before PyTorch: a mistake is answered at once
-    label = Path(arguments.preset).stem
+    from hotloop.algos.registry import label_of
+
+    label = label_of(settings, arguments.preset)
     if not arguments.quiet:
         what = f"{settings.algorithm.upper()} on {settings.env.id}, {settings.total_env_steps:,} env steps"
         say(f"{label}: {what}; loading PyTorch")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import flatten, leaf_types, unknown_key
-from hotloop.core.values import Count, type_name
+from hotloop.core.values import Switch, type_name
 
 Overrides = Mapping[str, Any] | Sequence[str]
 """Settings that differ: a nested tree (`{"env": {"num_envs": 8}}`), or words of a command line."""
@@ -72,7 +72,7 @@ def _resolve(flag: str, values: list[str], leaves: dict[str, Any], cls: Any) -> 
         return parent + "." + flag.rpartition(".")[2], None, values
     folder, _, last = path.rpartition(".")
     positive = f"{folder}.{last[3:]}" if folder else last[3:]
-    if last.startswith("no_") and leaves.get(positive) is bool and not values:
+    if last.startswith("no_") and leaves.get(positive) in (bool, Switch) and not values:
         return positive, bool, ["false"]
     raise unknown_key(cls, path, "the command line")
 
@@ -90,7 +90,7 @@ def _read(path: str, values: list[str], hint: Any) -> Any:
     if typing.get_origin(hint) is tuple:
         item = typing.get_args(hint)[0]
         return [_read_one(path, value, item) for value in values]
-    if hint is bool and not values:
+    if hint in (bool, Switch) and not values:
         return True
     if len(values) != 1:
         expected = type_name(hint) if hint is not None else "a value"
@@ -101,9 +101,9 @@ def _read(path: str, values: list[str], hint: Any) -> Any:
 
 def _read_one(path: str, text: str, hint: Any) -> Any:
     """`text` as the nearest plain value of the kind `hint` wants; the loader refuses what does not fit."""
-    if hint is bool:
+    if hint in (bool, Switch):
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else text
-    if hint is str or hint is Count or typing.get_origin(hint) in (Annotated, typing.Literal):
+    if hint is str or typing.get_origin(hint) in (Annotated, typing.Literal):
         return _literal(text, hint)
     if hint is None:
         lowered = {"true": True, "false": False}.get(text.lower())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import Count, require_finite
+from hotloop.core.values import Count, Stretch, require_finite, share_of_run, shortened
 
 Unit = Literal["env_steps", "updates", "episodes"]
 
@@ -43,8 +43,9 @@ class Schedule:
     """Value at the beginning."""
     end: float = 0.0
     """Value that `linear` reaches and that `decay` does not pass."""
-    over: Count = 10_000
-    """`linear` only: units until `end` is reached, at least 1."""
+    over: Stretch = 10_000
+    """`linear` only: units until `end` is reached, at least 1; `10%`: a share of the env steps that the run was begun
+    for."""
     factor: float = 0.995
     """`decay` only: multiplier, above 0 and at most 1."""
     every: Count = 1
@@ -54,14 +55,36 @@ class Schedule:
 
     def __post_init__(self) -> None:
         require_finite(self, "a schedule's ")
-        if self.over < 1 or self.every < 1:
-            raise SettingsError(f"a schedule's `over` ({self.over}) and `every` ({self.every}) must be at least 1")
+        self._check_over()
+        if self.every < 1:
+            raise SettingsError(f"a schedule's `every` is {self.every}, expected at least 1")
         if not 0.0 < self.factor <= 1.0:
             raise SettingsError(f"a schedule's `factor` is {self.factor}, expected above 0 and at most 1")
+
+    def _check_over(self) -> None:
+        try:
+            fits = share_of_run(self.over) is not None if isinstance(self.over, str) else self.over >= 1
+        except (ValueError, ArithmeticError):
+            fits = False
+        if not fits:
+            raise SettingsError(
+                f"a schedule's `over` is {shortened(self.over)}, expected at least 1, or a share above 0% up to 100%"
+            )
+        if isinstance(self.over, str) and self.unit != "env_steps":
+            raise SettingsError(
+                f"a schedule's `over` is {self.over} of the run's env steps, but its `unit` is {self.unit}",
+                "give `over` in that unit, or count `env_steps`",
+            )
+
+    def settled(self, planned_env_steps: int) -> Schedule:
+        """The same with `over` as a number, in a run that was begun for so many env steps."""
+        share = share_of_run(self.over)
+        return self if share is None else replace(self, over=max(1, int(share * planned_env_steps)))
 
     def at(self, count: int) -> float:
         """The value after `count` units."""
         if self.kind == "linear":
+            assert isinstance(self.over, int), "settled when a run is built"
             return self.end if count >= self.over else self.start + (self.end - self.start) * (count / self.over)
         if self.kind == "decay":
             return max(self.end, self.start * self.factor ** (count // self.every))

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from hotloop.core.errors import SettingsError
 
@@ -23,6 +23,14 @@ Count = Annotated[int, "count"]
 
 Ratio = Annotated[float | str, "ratio"]
 """A number that is kept exact: `0.25`, `8` or `1/32`."""
+
+
+Stretch = Annotated[int | str, "stretch"]
+"""A count, or a share of the run's env steps: `10%`."""
+
+
+Switch = Annotated[bool | Literal["auto"], "switch"]
+"""`true`, `false`, or `auto`: what the env's spaces ask for."""
 
 
 _LARGEST_COUNT, _LARGEST_EXPONENT = 2**63, 300
@@ -82,7 +90,7 @@ def shortened(value: Any) -> str:
 def _convert(value: Any, hint: Any) -> Any:
     origin = typing.get_origin(hint)
     if origin is Annotated:
-        return parse_count(value) if hint is Count else _parse_ratio(value)
+        return _READERS[hint](value)
     if origin is typing.Literal:
         return _one_of(value, typing.get_args(hint))
     if origin is tuple:
@@ -163,11 +171,38 @@ def _parse_ratio(value: Any) -> float | str:
     return value if isinstance(value, str) and "/" in value else float(fraction)
 
 
+def _parse_stretch(value: Any) -> int | str:
+    return value if isinstance(value, str) and share_of_run(value) is not None else parse_count(value)
+
+
+def share_of_run(value: int | str) -> Fraction | None:
+    """`10%` -> 1/10; None where it is a count. Raises ValueError outside of 0 to 100 %, 0 excluded."""
+    if not isinstance(value, str) or not value.endswith("%"):
+        return None
+    share = _parse_decimal(value[:-1]) / 100
+    if not 0 < share <= 1:
+        raise ValueError
+    return share
+
+
+def _parse_switch(value: Any) -> bool | str:
+    return value if value == "auto" and isinstance(value, str) else _parse_bool(value)
+
+
+_READERS = {Count: parse_count, Ratio: _parse_ratio, Stretch: _parse_stretch, Switch: _parse_switch}
+_NAMES = {
+    Count: "a whole number (like 50000, 1e6 or 2M)",
+    Ratio: "a number (like 0.25 or 1/32)",
+    Stretch: "a whole number (like 50000, 1e6 or 2M) or a share of the run (like 10%)",
+    Switch: "true, false or `auto`",
+}
+
+
 def type_name(hint: Any) -> str:
     """How a type is called towards users."""
     origin = typing.get_origin(hint)
     if origin is Annotated:
-        return "a whole number (like 50000, 1e6 or 2M)" if hint is Count else "a number (like 0.25 or 1/32)"
+        return _NAMES[hint]
     if origin is typing.Literal:
         return "one of " + ", ".join(f"`{choice}`" for choice in typing.get_args(hint))
     if origin is tuple:
@@ -272,7 +307,7 @@ ELSEWHERE = _joined(
     _same("replay.alpha", "prioritized_replay_alpha", "per_alpha"),
     _same("replay.beta_start", "prioritized_replay_beta0", "prioritized_replay_beta", "per_beta"),
     _same(
-        "exploration.over", "exploration_fraction", "epsilon_decay_steps", "eps_decay", note="in env steps, no fraction"
+        "exploration.over", "exploration_fraction", "epsilon_decay_steps", "eps_decay", note="env steps, or like 10%"
     ),
     _same("exploration.start", "exploration_initial_eps", "start_e", "eps_start", "epsilon_start", "epsilon"),
     _same("exploration.end", "exploration_final_eps", "end_e", "eps_end", "epsilon_end", "epsilon_min"),

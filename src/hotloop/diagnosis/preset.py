@@ -44,13 +44,13 @@ def record_preset(settings: RunSettings, name: str, plan: PresetPlan, say: Say) 
         with contextlib.closing(TrainingLoop(settings, Path(folder) / "run")) as loop:
             timeline = record(loop, plan.seconds)
             trace = _trace(settings, name, loop, timeline)
-            lane = loop.session.learner.choice.name
+            lane, as_run = loop.session.learner.choice.name, loop.session.settings
         if plan.experiments:
             trials = _Trials(plan.experiment_seconds, Path(folder), say)
             found = trials.of_settings(training_alone(settings, lane), lane)
             made = tuple(_experiment(variation, ratio) for variation, ratio in found)
             trace = replace(trace, experiments=made, notes=(*trace.notes, *trials.notes))
-    capacity = settings.replay.capacity if isinstance(settings, DQNSettings) else 0
+    capacity = as_run.replay.capacity if isinstance(as_run, DQNSettings) else 0
     return with_growth(trace, capacity, _costs_by_envs(settings, found))
 
 

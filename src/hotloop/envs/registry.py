@@ -34,7 +34,7 @@ from hotloop.core.user_files import is_file as is_file
 from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.user_files import require_class
+from hotloop.envs.user_files import require_named
 
 NATIVE: dict[str, str] = {
     "cartpole": "hotloop.envs.cartpole:CartPole",
@@ -59,7 +59,7 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
         raise EnvError(f"{len(seeds)} seeds were given for {num_envs} envs", "give one seed per env")
     if env_id in NATIVE:
         return _make_native(settings, num_envs, seeds)
-    require_class(env_id)
+    require_named(env_id)
     from hotloop.envs import gymnasium_make
 
     if is_given(env_id):

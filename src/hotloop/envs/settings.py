@@ -11,13 +11,16 @@ from hotloop.envs.wrappers import parse_wrapper
 DictObs = Literal["auto", "flatten", "keep"]
 Option = str | int | float | bool
 MOST_ENVS = 1_000_000
+ANY_ENV = "any"
+"""The id in settings that are for whichever env is named beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnvSettings:
     id: str = "cartpole"
     """Environment: a native name (`cartpole`), a Gymnasium id (`CartPole-v1`), `module:Id-v0` (imports the module
-    first), `path/to/file.py:Class` (a class of your own) or `path/to/file.py:function` (which makes one env)."""
+    first), `path/to/file.py:Class` (a class of your own) or `path/to/file.py:function` (which makes one env). `any`:
+    one that is still to be named."""
 
     num_envs: int = 1
     """Environments stepped together, 1 to a million."""

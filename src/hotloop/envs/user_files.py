@@ -1,4 +1,5 @@
-"""Envs in a file of the user's own: `path/to/file.py:Class`, or `path/to/file.py:function` that makes one."""
+"""Which env a name means: whether it names one at all, and those in a file of the user's own, `path/to/file.py:Class`
+or `path/to/file.py:function` that makes one."""
 
 from __future__ import annotations
 
@@ -8,13 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hotloop.core.errors import EnvError
+from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.user_files import run_file, split_file
 from hotloop.envs.foreign import env_code
+from hotloop.envs.settings import ANY_ENV
 
 
-def require_class(env_id: str) -> None:
-    """Refuse a file without a name, and tell those it has; reads the file, runs nothing."""
+def require_named(env_id: str) -> None:
+    """Refuse settings for any env, and a file without a name, telling those it has; reads the file, runs nothing."""
+    if env_id == ANY_ENV:
+        raise SettingsError(
+            "these settings are for any env, and none is named",
+            "name one: `--env.id CartPole-v1`, from Python `env={'id': 'CartPole-v1'}`; `hotloop envs` lists them",
+        )
     if not env_id.endswith(".py") or ":" in env_id:
         return
     try:

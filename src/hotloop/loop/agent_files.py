@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from hotloop.algos.action_map import layout_of
+from hotloop.algos.derived import settled
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings, class_of
@@ -127,7 +128,7 @@ def agent_with(
 ) -> Agent | ActorAgent | GraphAgent:
     """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where it sees that encoded."""
     load: Any = _load_actor if isinstance(settings, PPOSettings) else _load_q_agent
-    agent: Any = load(settings, values, obs_spec, action_spec)
+    agent: Any = load(settled(settings, obs_spec), values, obs_spec, action_spec)
     if raw_obs is not None:
         agent.raw_obs = raw_obs
     return agent

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hotloop.algos.derived import settled
 from hotloop.algos.graph_policies import GraphGreedyPolicy, GraphStochasticPolicy
 from hotloop.algos.ppo import GreedyPolicy, PPOLearner, StochasticPolicy
 from hotloop.algos.ppo_settings import PPOSettings
@@ -95,6 +96,7 @@ def build_on_policy_session(settings: PPOSettings, timer: PhaseTimer) -> OnPolic
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
     counters, envs = Counters(), make_run_envs(settings, settings.env.num_envs, "env", 0)
+    settings = settled(settings, envs.obs_spec)
     require_memory(settings, envs.obs_spec, envs.action_spec)
     learner = PPOLearner(settings, envs.obs_spec, envs.action_spec, counters)
     acting = acts_on_graphs if isinstance(envs.obs_spec, GraphSpec) else acts_on_arrays

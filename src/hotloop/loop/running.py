@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
+from hotloop.algos.derived import derived_words
 from hotloop.core.errors import HotloopError, NonFiniteError
 from hotloop.core.interrupts import Interrupt
 from hotloop.core.timer import PhaseTimer
@@ -108,6 +109,8 @@ def _begin(
     progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
     if words := observation_words(settings.network, session.collector.envs.obs_spec):
         progress.say(words)
+    if words := derived_words(settings, session.settings):
+        progress.say(f"derived from the run's length and the env: {words}")
     progress.say(f"evaluation: {evaluation_plan(settings).words}")
     return session, run, journal, stop
 

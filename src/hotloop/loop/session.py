@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.algos.derived import settled
 from hotloop.algos.dqn import DQNLearner, EpsilonGreedy, Greedy
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.rng import derive_seed
@@ -102,6 +103,7 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     counters = Counters()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
     num_actions = require_discrete(settings.env.id, envs.action_spec).count
+    settings = settled(settings, envs.obs_spec)
     require_memory(settings, envs.obs_spec, envs.action_spec)
     learner = DQNLearner(settings, envs.obs_spec, num_actions, counters)
     metrics = Metrics(learner.measures)

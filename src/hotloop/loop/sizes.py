@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from hotloop.algos.action_map import layout_of
+from hotloop.algos.derived import settled
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import is_float
@@ -80,7 +81,7 @@ def _topology_weights(network: NetworkSettings, num_in: int, num_actions: int) -
 
 def require_weights(found: int, settings: RunSettings, obs_spec: Any, action_spec: Any) -> None:
     """Refuse a checkpoint of `found` weights whose settings describe a network of another size."""
-    expected = num_weights(settings, obs_spec, action_spec)
+    expected = num_weights(settled(settings, obs_spec), obs_spec, action_spec)
     if isinstance(settings, DQNSettings) and settings.network.torso == "topology":
         fits = found <= expected <= 2 * found + 1_000  # its exact number is known once the graph is made
     else:

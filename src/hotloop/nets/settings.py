@@ -39,9 +39,9 @@ def require_torso(torso: str, known: tuple[str, ...]) -> None:
     )
 
 
-def require_widths(widths: tuple[int, ...], name: str) -> None:
-    if any(width < 1 for width in widths):
-        raise SettingsError(f"`{name}` is {shortened(list(widths))}, expected widths of at least 1")
+def require_widths(widths: tuple[int, ...], name: str, least: int = 1) -> None:
+    if any(width < least for width in widths):
+        raise SettingsError(f"`{name}` is {shortened(list(widths))}, expected widths of at least {least}")
     if len(widths) > MOST_LAYERS:
         raise SettingsError(f"`{name}` has {len(widths):,} layers, expected at most {MOST_LAYERS:,}")
 
@@ -118,7 +118,7 @@ class NetworkSettings:
     """Where the channels of an image stand for a `cnn`: `channels-first` (4 x 84 x 84), `channels-last` (84 x 84 x 4);
     `auto` decides by shape, says what it decided, and refuses a shape that could be either."""
     hidden: tuple[int, ...] = (64, 64)
-    """Units of each hidden layer, each at least 1."""
+    """Units of each hidden layer; 0: 64 where an observation has at most 32 numbers, 256 where it has more."""
     activation: Activation = "relu"
     """After every hidden layer: `relu`, `tanh`, `selu` or `leaky_relu` (slope 0.01)."""
     dueling: bool = False
@@ -139,7 +139,7 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         require_finite(self, "network.")
         require_torso(self.torso, Q_TORSOS)
-        require_widths(self.hidden, "network.hidden")
+        require_widths(self.hidden, "network.hidden", least=0)
         if self.atoms < 1:
             raise SettingsError(f"`network.atoms` is {self.atoms}, expected 1 (scalar) or more (C51 uses 51)")
         if self.v_max <= self.v_min:
@@ -204,7 +204,7 @@ class ActorCriticSettings:
     """Where the channels of an image stand for a `cnn`: `channels-first` (4 x 84 x 84), `channels-last` (84 x 84 x 4);
     `auto` decides by shape, says what it decided, and refuses a shape that could be either."""
     hidden: tuple[int, ...] = (64, 64)
-    """Units of each hidden layer, each at least 1."""
+    """Units of each hidden layer; 0: 64 where an observation has at most 32 numbers, 256 where it has more."""
     activation: Activation = "tanh"
     """After every hidden layer: `relu`, `tanh`, `selu` or `leaky_relu` (slope 0.01)."""
     shared: bool = False
@@ -218,7 +218,7 @@ class ActorCriticSettings:
     def __post_init__(self) -> None:
         require_finite(self, "network.")
         require_torso(self.torso, TORSOS)
-        require_widths(self.hidden, "network.hidden")
+        require_widths(self.hidden, "network.hidden", least=0)
         if not -10.0 <= self.log_std <= 2.0:
             raise SettingsError(f"`network.log_std` is {self.log_std}, expected -10 to 2")
 

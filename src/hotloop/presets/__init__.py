@@ -24,16 +24,18 @@ ALGORITHMS_HERE = (
 
 
 def preset_names() -> list[str]:
+    """Those for any env first."""
     files = resources.files(__package__).iterdir()
-    return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+    names = sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
+    return sorted(names, key=lambda name: "-" in name)
 
 
 def presets_by_workload() -> str:
-    """`cartpole-a2c, -dqn, -ppo; snake-dqn, ...`: thirty names in the space of ten."""
+    """`dqn; ppo; cartpole-a2c, -dqn, -ppo; snake-dqn, ...`: thirty names in the space of ten."""
     workloads: dict[str, list[str]] = {}
     for name in preset_names():
-        workload, _, rest = name.partition("-")
-        workloads.setdefault(workload, []).append(f"-{rest}")
+        workload, dash, rest = name.partition("-")
+        workloads.setdefault(workload, []).append(dash + rest)
     return "; ".join(workload + ", ".join(rests) for workload, rests in workloads.items())
 
 
@@ -52,10 +54,9 @@ def preset_text(name: str) -> str:
 
 def _hint_for(name: str) -> str:
     there = f"presets: {presets_by_workload()}; or give a path ending in .toml"
-    if name.lower() in {preset.partition("-")[2] for preset in preset_names()}:
-        example = f"cartpole-{name.lower()}" if f"cartpole-{name.lower()}" in preset_names() else "cartpole-dqn"
-        return f"`{name}` goes with an env: `hotloop train {example} --env.id YourEnv-v0`; {there}"
-    if near := nearest(name, preset_names()):
+    if (variant := f"cartpole-{name.lower()}") in preset_names() and name.lower() not in preset_names():
+        return f"`{name}` goes with an env: `hotloop train {variant} --env.id YourEnv-v0`; {there}"
+    if near := nearest(name.lower(), preset_names()):
         return f"did you mean `{near}`? {there}"
     return f"{ALGORITHMS_HERE}; {there}"
 

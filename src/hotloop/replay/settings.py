@@ -12,7 +12,8 @@ from hotloop.core.values import Count
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings:
     capacity: Count = 100_000
-    """Transitions kept; the oldest give way to new ones. At least 1."""
+    """Transitions kept; the oldest give way to new ones. 0: all of the run that it was begun for, but no more than a
+    million, nor than 2 GiB hold."""
     prioritised: bool = False
     """Draw transitions in proportion to their last TD error (Schaul et al. 2015) rather than uniformly."""
     alpha: float = 0.6
@@ -36,7 +37,8 @@ class ReplaySettings:
     """Folder on whose disk they lie with `memory = "disk"`; empty: the disk that `run_dir` is on."""
 
     def __post_init__(self) -> None:
-        for name in ("capacity", "beta_env_steps", "prioritised_batches"):
+        _require(self.capacity >= 0, "capacity", self.capacity, "0 or more")
+        for name in ("beta_env_steps", "prioritised_batches"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name in ("alpha", "beta_start", "beta_end"):
             _require(0.0 <= getattr(self, name) <= 1.0, name, getattr(self, name), "between 0 and 1")

@@ -12,7 +12,7 @@ from typing import Any
 
 import tomli_w
 
-from hotloop.algos.registry import class_of, settings_of
+from hotloop.algos.registry import class_of, label_of, settings_of
 from hotloop.core.describe import SettingDoc, describe
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import as_words, parse_overrides
@@ -91,18 +91,30 @@ def reproduce(facts: RunFacts) -> Reproduction:
         return Reproduction(problem=f"The settings cannot be used by this hotloop: {error.message}.")
     if wanted["learner"]["lane"] == "auto" and facts.lane.get("lane") in _LANES:
         wanted["learner"]["lane"] = facts.lane["lane"]  # another machine may choose another
-    if facts.label in preset_names() and (words := _words(facts.label, wanted)) is not None:
-        return Reproduction(shlex.join(["hotloop", "train", facts.label, *words]))
+    if found := _shortest_command(facts.label, wanted):
+        return Reproduction(shlex.join(["hotloop", "train", *found]))
     defaults = _learning_tree(as_tree(class_of(wanted)()))
     return Reproduction(
         "hotloop train settings.toml", tomli_w.dumps({"algorithm": wanted["algorithm"], **_over(defaults, wanted)})
     )
 
 
+def _shortest_command(label: str, wanted: dict[str, Any]) -> list[str]:
+    """The run's preset with what makes it `wanted`; of a run called by its env, the preset that needs the fewest words.
+    Empty where the run came of something else, or the command line cannot say it."""
+    names = [label] if label in preset_names() else []
+    if label == label_of(build(class_of(wanted), wanted)):
+        names = names or preset_names()
+    commands = [[name, *words] for name in names if (words := _words(name, wanted)) is not None]
+    return min(commands, key=len, default=[])
+
+
 def _words(preset: str, wanted: dict[str, Any]) -> list[str] | None:
     """Overrides that turn the preset into `wanted`; None where the command line cannot say it."""
     tree = preset_tree(preset)
     cls = class_of(tree)
+    if cls is not class_of(wanted):
+        return None
     start = flatten(_learning_tree(as_tree(build(cls, tree))))
     words = as_words({name: value for name, value in flatten(wanted).items() if start.get(name) != value})
     try:

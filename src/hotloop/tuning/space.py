@@ -11,7 +11,7 @@ from hotloop.algos.registry import tree_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import flag_of
 from hotloop.core.settings import flatten, leaf_types, unknown_key
-from hotloop.core.values import Count, Ratio, exact_fraction, parse_count, type_name
+from hotloop.core.values import Count, Ratio, Stretch, exact_fraction, parse_count, type_name
 
 HINT = "a range is `name=low..high`, with `:log` or `:step=N` after it; a list is `name=a,b,c` (`64x64` for a list)"
 REFUSED = {
@@ -51,7 +51,7 @@ class Span:
 
     def holds(self, value: Any) -> Any:
         """The parameter that stands for a preset's own value; None where it lies outside."""
-        number = float(exact_fraction(value)) if isinstance(value, str) else value
+        number = _as_number(value) if isinstance(value, str) else value
         if isinstance(number, bool) or not isinstance(number, int | float) or not self.low <= number <= self.high:
             return None
         if self.step and (number - self.low) % self.step:
@@ -118,11 +118,11 @@ def _kind(path: str, cls: Any) -> Any:
 
 
 def _span(path: str, values: str, kind: Any, text: str) -> Span:
-    if kind not in (int, float, Count, Ratio, None):
+    if kind not in (int, float, Count, Ratio, Stretch, None):
         raise SettingsError(f"`--search {text}` gives a range, but `{path}` is {type_name(kind)}", HINT)
     ends, _, rest = values.partition(":")
     low_text, _, high_text = ends.partition("..")
-    whole = kind in (int, Count) or (kind is None and low_text.isdigit() and high_text.isdigit())
+    whole = kind in (int, Count, Stretch) or (kind is None and low_text.isdigit() and high_text.isdigit())
     low, high = (_number(end, whole, path, text) for end in (low_text, high_text))
     if not low < high:
         raise SettingsError(f"`--search {text}` goes from {low:g} to {high:g}, expected the lower one first", HINT)

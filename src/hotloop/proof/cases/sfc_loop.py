@@ -132,7 +132,7 @@ def make_config(settings: DQNSettings) -> sfc_dqn.Config:
         gamma=settings.gamma,
         epsilon_start=settings.exploration.start,
         epsilon_end=settings.exploration.end,
-        epsilon_steps=settings.exploration.over,
+        epsilon_steps=int(settings.exploration.over),
         target_every=settings.target.every,
     )
 

@@ -1,0 +1,70 @@
+"""What a run's length and its env's observations decide, by hand numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hotloop.algos.derived import derived_words, settled
+from hotloop.algos.registry import preset
+from hotloop.core.graphs import GraphSpec
+from hotloop.core.types import ArraySpec
+
+VECTOR, IMAGE = ArraySpec((8,)), ArraySpec((84, 84, 4), np.dtype(np.uint8))
+DICT = {"camera": IMAGE, "speed": ArraySpec((3,))}
+
+
+def of(name: str, obs_spec: Any, **overrides: Any) -> Any:
+    return settled(preset(name, **overrides), obs_spec)
+
+
+def test_schedules_are_stretched_over_the_run_and_stay_when_it_is_extended() -> None:
+    for steps, begun in ((50_000, 0), (90_000, 50_000)):
+        settings = of("dqn", VECTOR, total_env_steps=steps, extended_from=begun)
+        assert (settings.exploration.over, settings.optimiser.lr_schedule.over) == (10_000, 50_000)
+        assert settings.replay.capacity == 50_000
+    policy = of("ppo", VECTOR, total_env_steps=4_000, clip_schedule={"kind": "linear", "over": "50%"})
+    assert (policy.optimiser.lr_schedule.over, policy.clip_schedule.over) == (4_000, 2_000)
+
+
+@pytest.mark.parametrize("name", ["dqn", "ppo"])
+@pytest.mark.parametrize(
+    ("obs_spec", "width"), [(ArraySpec((32,)), 64), (ArraySpec((33,)), 256), (IMAGE, 256), (DICT, 256)]
+)
+def test_hidden_layers_by_the_size_of_the_observation(name: str, obs_spec: Any, width: int) -> None:
+    assert of(name, obs_spec).network.hidden == (width, width)
+    assert of(name, obs_spec, network={"hidden": [0, 7]}).network.hidden == (width, 7)
+
+
+def test_a_replay_holds_the_run_but_no_more_than_a_million_or_two_gibibytes() -> None:
+    assert of("dqn", VECTOR, total_env_steps=5_000_000).replay.capacity == 1_000_000
+    row = 16 + 2 * 84 * 84 * 4  # head, observation and next one, in bytes
+    assert of("dqn", IMAGE, total_env_steps=5_000_000).replay.capacity == 2 * 2**30 // row
+    assert of("dqn", IMAGE, replay={"capacity": 7}).replay.capacity == 7
+
+
+@pytest.mark.parametrize(("obs_spec", "expected"), [(VECTOR, True), (IMAGE, False), (DICT, True)])
+def test_observations_are_normalised_where_they_have_floats(obs_spec: Any, expected: bool) -> None:
+    assert of("ppo", obs_spec).normalise.obs is expected
+    assert of("ppo", obs_spec, normalise={"obs": not expected}).normalise.obs is not expected
+
+
+def test_a_graph_is_neither_normalised_nor_measured() -> None:
+    settings = of("ppo", GraphSpec(node_features=4, edge_features=2, graph_features=1))
+    assert (settings.normalise.obs, settings.network.hidden) == (False, (0, 0))
+
+
+@pytest.mark.parametrize("name", ["dqn", "ppo", "cartpole-dqn", "cartpole-ppo"])
+def test_what_is_settled_stays(name: str) -> None:
+    once = of(name, VECTOR)
+    assert settled(once, IMAGE) == once
+    assert derived_words(once, once) == ""
+
+
+def test_the_words_name_each_setting_and_its_number() -> None:
+    given = preset("ppo", total_env_steps=4_000)
+    assert derived_words(given, settled(given, VECTOR)) == (
+        "network.hidden 64 64, normalise.obs true, optimiser.lr_schedule.over 4,000"
+    )
