@@ -2,6 +2,7 @@
 
 Files:
     acceleration.py  Which models it is for, what it changes, what it says, how it is undone
+    actor_critic.py  The policy of an accelerated `PPO`: networks, draws
     dqn.py           `DQN` on the native lane
     in_place.py      Objects that get faster methods without being replaced
     memory.py        Parameters and Adam's moments in flat vectors that torch's objects are views of

@@ -9,12 +9,14 @@ import torch
 from gymnasium import spaces
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.vec_env import DummyVecEnv
 
+from hotloop.adapters.sb3.actor_critic import QuickActorCritic
 from hotloop.adapters.sb3.dqn import QEngine, QuickDQN, QuickQPolicy, is_plain_buffer, read_dqn
-from hotloop.adapters.sb3.in_place import STATE, is_quick, quicken, slow_down
+from hotloop.adapters.sb3.in_place import STATE, is_quick, plain_class, quicken, slow_down
 from hotloop.adapters.sb3.memory import steps_problem
-from hotloop.adapters.sb3.ppo import PolicyEngine, QuickActorCritic, QuickPPO, QuickRolloutBuffer, read_ppo
-from hotloop.adapters.sb3.vector_env import QuickDummyVecEnv, innermost, quickens
+from hotloop.adapters.sb3.ppo import PolicyEngine, QuickPPO, QuickRolloutBuffer, read_ppo
+from hotloop.adapters.sb3.vector_env import QuickDummyVecEnv, innermost
 from hotloop.core.errors import ArgumentError
 from hotloop.core.terminal import say
 from hotloop.nets.reading import Reading
@@ -41,18 +43,15 @@ class Acceleration:
         self.engine, self.report, self.things = engine, report, things
 
     def is_ready(self, model: BaseAlgorithm) -> bool:
-        """Whether machine code can train the model as it is now. Memory that was replaced is shared anew; a model that
-        became another one is left to Stable-Baselines3 from here on."""
-        optimiser = model.policy.optimizer
-        if self.engine.memory.is_shared(optimiser) and not settings_problem(model):
+        """Whether machine code can train the model as it is now. Where `set_parameters` or somebody else has given it
+        other memory, it is accelerated anew; if it became another model, Stable-Baselines3 goes on with it."""
+        if self.engine.memory.is_shared(model.policy.optimizer) and not settings_problem(model):
             return True
-        _, problem = _read(model)
-        if problem:
-            restore(model)
-            say(f"hotloop: {type(model).__name__} is left to Stable-Baselines3 from here on: {problem}")
-            return False
-        self.engine.share_again(model.policy)
-        return True
+        accelerate(model, verbose=False)
+        if is_quick(model):
+            return True
+        say(f"hotloop: {type(model).__name__} is left to Stable-Baselines3 from here on: {_read(model)[1]}")
+        return False
 
 
 def accelerate(model: Model, verbose: bool = True) -> Model:
@@ -115,11 +114,11 @@ def _quicken_env(model: BaseAlgorithm, fast: list[str], left: list[str], things:
     env = innermost(model.get_env())
     if env is None:
         return
-    if quickens(env):
+    if plain_class(env) is DummyVecEnv:
         quicken(env, QuickDummyVecEnv, None)
         fast.append("vector env")
         things.append(env)
-    elif not is_quick(env):
+    else:
         left.append(f"vector env (a {type(env).__name__})")
 
 
@@ -166,7 +165,7 @@ def _read(model: BaseAlgorithm) -> tuple[Reading | None, str]:
     if not isinstance(model, DQN | PPO):
         return None, "only DQN and PPO can be accelerated"
     if model.device.type != "cpu":
-        return None, f"it is on `{model.device}`; the native lane runs on a CPU (`device=\"cpu\"`)"
+        return None, f'it is on `{model.device}`; the native lane runs on a CPU (`device="cpu"`)'
     space = model.observation_space
     if not isinstance(space, spaces.Box):
         return None, f"its observations are {type(space).__name__}, not Box"

@@ -14,7 +14,7 @@ from hotloop.adapters.sb3.in_place import STATE, InPlace, overridden
 from hotloop.adapters.sb3.memory import ACTED_TOGETHER, SharedMemory, as_float_rows
 from hotloop.core.errors import NonFiniteError
 from hotloop.core.types import Array
-from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater
+from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater, prepare
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
 from hotloop.nets.reading import Reading, read_q_network
 from hotloop.nets.settings import MLPLayout
@@ -35,6 +35,7 @@ class QEngine:
             obs_size=layout.obs_size, hidden=layout.hidden, num_actions=layout.num_actions,
             activation=layout.activation, dueling=layout.dueling,
         )  # fmt: skip
+        prepare(self._layout)
         self.obs_shape = policy.observation_space.shape
         self._updaters: dict[tuple[float, ...], NativeUpdater] = {}
         self._actors: dict[int, NativeActor] = {}
@@ -44,10 +45,6 @@ class QEngine:
     def _share(self, policy: DQNPolicy) -> SharedMemory:
         online, target = (SharedNetwork(net, self._order) for net in (policy.q_net, policy.q_net_target))
         return SharedMemory(online, policy.optimizer, target)
-
-    def share_again(self, policy: DQNPolicy) -> None:
-        """After `set_parameters` and the like, which give torch's objects memory of their own."""
-        self.memory = self._share(policy)
 
     def update(self, model: DQN, gradient_steps: int, batch_size: int) -> Array:
         """The losses [k] of so many updates, each on a batch drawn as `replay_buffer.sample` draws it."""
@@ -91,8 +88,9 @@ class QEngine:
         """What `sample` draws, without a tensor and a copy of it for every field."""
         upper, index = buffer.buffer_size if buffer.full else buffer.pos, np.empty((k, rows), np.int64)
         for j in range(k):  # one after the other, as the generator would be asked by `sample`
-            drawn = np.random.randint(0, upper, size=rows)
-            index[j] = drawn * buffer.n_envs + np.random.randint(0, high=buffer.n_envs, size=(rows,))
+            index[j] = np.random.randint(0, upper, size=rows)
+            if buffer.n_envs > 1:  # of one env, the draw would not advance the generator
+                index[j] = index[j] * buffer.n_envs + np.random.randint(0, high=buffer.n_envs, size=(rows,))
         size = buffer.buffer_size * buffer.n_envs
         obs = buffer.observations.reshape(size, -1).take(index, axis=0)
         next_obs = buffer.next_observations.reshape(size, -1).take(index, axis=0)
@@ -138,7 +136,7 @@ class QuickDQN(DQN, InPlace):
         losses = self._hotloop.engine.update(self, gradient_steps, batch_size)
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        self.logger.record("train/loss", np.mean(losses, dtype=np.float64))
+        self.logger.record("train/loss", losses.sum(dtype=np.float64) / gradient_steps)
 
     def _on_step(self) -> None:
         """The target moves as one vector; all else is as `DQN._on_step` does it."""
@@ -158,9 +156,7 @@ class QuickDQN(DQN, InPlace):
     ) -> None:
         """Rows go straight into the buffer's arrays; `DQN` copies each of them twice before."""
         if replay_buffer is not self.replay_buffer or not is_plain_buffer(self):
-            return super()._store_transition(
-                replay_buffer, buffer_action, new_obs, reward, dones, infos
-            )
+            return super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
         pos, self._last_original_obs = replay_buffer.pos, self._last_obs
         following = replay_buffer.next_observations[pos]
         replay_buffer.observations[pos], following[:] = self._last_obs, new_obs
@@ -205,11 +201,11 @@ class QuickQPolicy(DQNPolicy, InPlace):
 def read_dqn(model: DQN) -> tuple[Reading | None, str]:
     """The network as the native lane takes it, or why this model is left alone."""
     policy = model.policy
-    if name := overridden(QuickDQN, type(model), DQN):
+    if name := overridden(QuickDQN, model, DQN):
         return None, f"its class {type(model).__name__} has a `{name}` of its own"
-    if not isinstance(policy, DQNPolicy) or type(policy).forward is not DQNPolicy.forward:
+    if not isinstance(policy, DQNPolicy):
         return None, f"its policy is a {type(policy).__name__}"
-    if name := overridden(QuickQPolicy, type(policy), DQNPolicy):
+    if name := overridden(QuickQPolicy, policy, DQNPolicy, "forward", "_predict"):
         return None, f"its policy {type(policy).__name__} has a `{name}` of its own"
     if type(policy.q_net)._predict is not QNetwork._predict:
         return None, f"its Q-network {type(policy.q_net).__name__} has a `_predict` of its own"

@@ -7,6 +7,7 @@ plain class, so that files written with it are read where hotloop is not install
 from __future__ import annotations
 
 import copyreg
+from inspect import isfunction
 from typing import Any
 
 STATE = "_hotloop"
@@ -27,15 +28,21 @@ class InPlace:
         return (copyreg.__newobj__, (self._plain_class, *arguments[1:]), state, *others)  # type: ignore[attr-defined]
 
 
-def overridden(methods: type, cls: type, original: type, *others: str) -> str:
-    """The first of `methods`, or of other names, that somebody's subclass of `original` has of its own; else empty."""
-    names = [name for name in vars(methods) if name in dir(original) and not name.startswith("__")]
+def plain_class(thing: Any) -> type:
+    """The class that an object has without us."""
+    return thing._plain_class if isinstance(thing, InPlace) else type(thing)
+
+
+def overridden(methods: type, thing: Any, original: type, *others: str) -> str:
+    """The first of `methods`, or of other names, that the object's class has not from `original`; empty: none."""
+    names = [name for name, held in vars(methods).items() if isfunction(held) and hasattr(original, name)]
+    cls = plain_class(thing)
     return next((name for name in (*names, *others) if getattr(cls, name) is not getattr(original, name)), "")
 
 
 def quicken(thing: Any, methods: type[InPlace], state: Any) -> None:
     """Give `thing` the faster `methods`."""
-    plain = type(thing)
+    plain = plain_class(thing)
     made = _subclasses.get((methods, plain))
     if made is None:
         made = _subclasses[methods, plain] = type(plain.__name__, (methods, plain), {"_plain_class": plain})

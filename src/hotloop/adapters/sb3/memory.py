@@ -27,7 +27,7 @@ class SharedMemory:
         self.online_tensor = _flattened(network)
         self.target_tensor = torch.zeros(0) if target is None else _flattened(target)
         every = self._parameters + ([] if target is None else list(target.parameters()))
-        self._places = [(parameter, parameter.data_ptr()) for parameter in every]
+        self._every, self._addresses = every, [parameter.data_ptr() for parameter in every]
         self.online: Array = self.online_tensor.numpy()
         self.target: Array = self.target_tensor.numpy()
         mean, square, steps = self._adopt_moments()
@@ -67,7 +67,7 @@ class SharedMemory:
 
     def is_in_place(self) -> bool:
         """The same of the parameters alone, which is all that acting needs."""
-        return all(parameter.data_ptr() == place for parameter, place in self._places)
+        return [parameter.data_ptr() for parameter in self._every] == self._addresses
 
 
 def _flattened(network: nn.Module) -> torch.Tensor:

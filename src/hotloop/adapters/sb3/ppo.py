@@ -1,4 +1,4 @@
-"""PPO of Stable-Baselines3 on the native lane: the same draws, minibatches, schedules and log lines, other arithmetic."""
+"""PPO of Stable-Baselines3 on the native lane: the same draws, minibatches and log lines, other arithmetic."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ import torch
 from numba import types
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
-from stable_baselines3.common.distributions import (
-    CategoricalDistribution,
-    DiagGaussianDistribution,
-    MultiCategoricalDistribution,
-)
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.utils import explained_variance
-from torch import Tensor, nn
+from torch import Tensor
 
-from hotloop.adapters.sb3.in_place import STATE, InPlace, overridden
-from hotloop.adapters.sb3.memory import ACTED_TOGETHER, SharedMemory, as_float_rows
+from hotloop.adapters.sb3.actor_critic import Heads, QuickActorCritic, action_layout
+from hotloop.adapters.sb3.in_place import STATE, InPlace, overridden, plain_class
+from hotloop.adapters.sb3.memory import SharedMemory, as_float_rows
 from hotloop.adapters.sb3.ppo_kernels import advantages_in_place, run_minibatches
 from hotloop.core.errors import NonFiniteError
 from hotloop.core.terminal import say
@@ -29,7 +25,6 @@ from hotloop.lanes.native.policy_kernels import run_networks
 from hotloop.lanes.native.policy_lane import make_scratch, network_layouts, network_plans, whole_numbers
 from hotloop.lanes.native.unit_kernels import prepare_kernel, prepare_units, real_matrix, real_vector, vector, whole
 from hotloop.lanes.policy_objective import PolicySpec
-from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.actor_critic import ActorCriticLayout
 from hotloop.nets.reading import Reading, read_actor_critic
 from hotloop.parts.own_network import SharedActorCritic
@@ -60,34 +55,6 @@ def prepare() -> None:
     prepare_kernel(advantages_in_place, *_ADVANTAGES)
 
 
-class Heads(nn.Module):
-    """What a policy computes before it draws: obs -> (logits or means, values)."""
-
-    def __init__(self, policy: ActorCriticPolicy) -> None:
-        super().__init__()
-        self.policy = policy
-
-    def forward(self, obs: Tensor) -> tuple[Tensor, Tensor]:
-        policy = self.policy
-        features = policy.extract_features(obs)
-        if policy.share_features_extractor:
-            latent_pi, latent_vf = policy.mlp_extractor(features)
-        else:
-            latent_pi = policy.mlp_extractor.forward_actor(features[0])
-            latent_vf = policy.mlp_extractor.forward_critic(features[1])
-        return policy.action_net(latent_pi), policy.value_net(latent_vf)
-
-
-def action_layout(policy: ActorCriticPolicy) -> ActionLayout | None:
-    """None where the native lane has no such distribution."""
-    kind = type(policy.action_dist)
-    if kind is DiagGaussianDistribution:
-        return ActionLayout(continuous=policy.action_dist.action_dim)
-    if kind is CategoricalDistribution:
-        return ActionLayout((policy.action_dist.action_dim,))
-    return ActionLayout(tuple(policy.action_dist.action_dims)) if kind is MultiCategoricalDistribution else None
-
-
 class PolicyEngine:
     """The memory that a model's networks and Adam share with machine code, and the kernels that work on it."""
 
@@ -107,10 +74,6 @@ class PolicyEngine:
         log_std = policy.log_std if self._actions.continuous else None
         network = SharedActorCritic(Heads(policy), self._order, log_std, LOG_STD)
         return SharedMemory(network, policy.optimizer, None)
-
-    def share_again(self, policy: ActorCriticPolicy) -> None:
-        """After `set_parameters` and the like, which give torch's objects memory of their own."""
-        self.memory = self._share(policy)
 
     def _spec(self, rows: int, normalise: bool, constants: tuple[float, ...]) -> PolicySpec:
         max_norm, beta1, beta2, epsilon = constants
@@ -151,7 +114,10 @@ class PolicyEngine:
     def epoch(self, model: PPO, rows: Rows, clips: tuple[float, float]) -> tuple[Array, bool]:
         """Statistics [measures, minibatches] of one pass over the rollout, and whether KL ended it."""
         order, size = np.random.permutation(len(rows.obs)), min(model.batch_size or len(rows.obs), len(rows.obs))
-        group, limit = model.policy.optimizer.param_groups[0], NONE if model.target_kl is None else 1.5 * model.target_kl
+        group, limit = (
+            model.policy.optimizer.param_groups[0],
+            NONE if model.target_kl is None else 1.5 * model.target_kl,
+        )
         constants = (float(model.max_grad_norm), *group["betas"], group["eps"])
         reals = np.array([*clips, model.vf_coef, model.ent_coef, limit], np.float64)
         whole_part, measured = len(order) // size * size, []
@@ -239,50 +205,6 @@ class QuickPPO(PPO, InPlace):
         return [*super()._excluded_save_params(), STATE]
 
 
-class QuickActorCritic(ActorCriticPolicy, InPlace):
-    """Methods of its policy: the networks in machine code, Stable-Baselines3's distributions and draws on top."""
-
-    def forward(self, obs: Any, deterministic: bool = False) -> Any:
-        known = self._heads(obs)
-        if known is None:
-            return super().forward(obs, deterministic)
-        outputs, values = known
-        distribution = self._distribution(outputs)
-        actions = distribution.get_actions(deterministic=deterministic)
-        log_prob = distribution.log_prob(actions)
-        return actions.reshape((-1, *self.action_space.shape)), values, log_prob
-
-    def get_distribution(self, obs: Any) -> Any:
-        known = self._heads(obs)
-        if known is None:
-            return super().get_distribution(obs)
-        return self._distribution(known[0])
-
-    def predict_values(self, obs: Any) -> Any:
-        known = self._heads(obs)
-        return super().predict_values(obs) if known is None else known[1]
-
-    def set_training_mode(self, mode: bool) -> None:
-        """Once is enough: the layers that a native network has do not know modes."""
-        if self.training is not mode:
-            super().set_training_mode(mode)
-
-    def _distribution(self, outputs: Tensor) -> Any:
-        if isinstance(self.action_dist, DiagGaussianDistribution):
-            return self.action_dist.proba_distribution(outputs, self.log_std)
-        return self.action_dist.proba_distribution(action_logits=outputs)
-
-    def _heads(self, obs: Any) -> tuple[Tensor, Tensor] | None:
-        """Outputs [N, O] and values [N, 1]; None where a gradient is wanted, or the policy has other memory by now."""
-        engine, shape = self._hotloop, self.observation_space.shape
-        if torch.is_grad_enabled() or obs.shape[1:] != shape or not 0 < len(obs) <= ACTED_TOGETHER:
-            return None
-        if not engine.memory.is_in_place():
-            return None
-        outputs, values = engine.infer(as_float_rows(obs.numpy(), 1))
-        return torch.from_numpy(outputs), torch.from_numpy(values).unsqueeze(1)
-
-
 class QuickRolloutBuffer(RolloutBuffer, InPlace):
     """Methods of its rollout buffer."""
 
@@ -309,17 +231,17 @@ class QuickRolloutBuffer(RolloutBuffer, InPlace):
 def read_ppo(model: PPO) -> tuple[Reading | None, str]:
     """The networks as the native lane takes them, or why this model is left alone."""
     policy, buffer = model.policy, model.rollout_buffer
-    if name := overridden(QuickPPO, type(model), PPO):
+    if name := overridden(QuickPPO, model, PPO):
         return None, f"its class {type(model).__name__} has a `{name}` of its own"
     if not isinstance(policy, ActorCriticPolicy):
         return None, f"its policy is a {type(policy).__name__}"
-    if name := overridden(QuickActorCritic, type(policy), ActorCriticPolicy, "evaluate_actions", "_predict"):
+    if name := overridden(QuickActorCritic, policy, ActorCriticPolicy, "evaluate_actions", "_predict"):
         return None, f"its policy {type(policy).__name__} has a `{name}` of its own"
     if model.use_sde:
         return None, "it explores by gSDE, whose noise depends on the state"
     if action_layout(policy) is None:
         return None, f"its actions are drawn from a {type(policy.action_dist).__name__}"
-    if type(buffer) is not RolloutBuffer:
+    if plain_class(buffer) is not RolloutBuffer:
         return None, f"its rollouts are kept in a {type(buffer).__name__}"
     log_std = LOG_STD if hasattr(policy, "log_std") else ""
     reading = read_actor_critic(Heads(policy), model.observation_space.shape, log_std)

@@ -1,8 +1,8 @@
 """The minibatches of one epoch of Stable-Baselines3's PPO in one call: gather, forward, loss, backward, clipping, Adam.
 
-The networks, distributions and Adam are the native lane's. The terms of the loss are Stable-Baselines3's own: advantages
-are normalised by the sample's deviation, a clipped value has no gradient where it is clipped, the old log-probability is
-the one that was noted, KL is estimated from it, and an estimate above the limit stops *before* the step.
+The networks, distributions and Adam are the native lane's. The terms of the loss are Stable-Baselines3's own: it scales
+advantages by the sample's deviation, gives a value no gradient where it is clipped, compares with the log-probability
+that was noted, estimates KL from that, and stops *before* the step whose KL is above the limit.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def _loss(
     to, step = numbers[plan.HEAD_ROWS] + first, numbers[plan.HEAD_STRIDE]
     log_softmax_rows(what, work, head, 1, stride, masks, every, log_p, p)
     measure_choices(what, action, every, log_p, p, log_p, p, measures, entropies)
-    measure_continuous(what, work, head, stride, nothing, action, every, log_std, log_std, measures, by_mean, by_log_std)
+    measure_continuous(
+        what, work, head, stride, nothing, action, every, log_std, log_std, measures, by_mean, by_log_std
+    )
     _policy_terms(what, reals, columns, chosen, measures, slopes, sums)
     descend_choices(what, action, every, log_p, p, entropies, slopes, work, to, step)
     descend_numbers(
@@ -175,8 +177,8 @@ def run_minibatches(
 ) -> tuple[int, int]:
     """An update for every minibatch of `order`: how many were measured, and how many were made.
 
-    Fewer made than measured: the last one's KL is above the limit (`KL_STOP`, negative for none), or its loss or gradient is
-    not finite; neither parameters nor moments have seen it.
+    Fewer made than measured: the last one's KL is above the limit (`KL_STOP`, negative for none), or its loss or
+    gradient is not finite; neither parameters nor moments have seen it.
     """
     networks, rows = Networks(numbers, work, value_numbers, value_work), what[policy.ROWS]
     _check(what, networks, (parameters, gradient, mean, square), obs, action, columns, order, taken, stats)

@@ -34,8 +34,7 @@ class QuickDummyVecEnv(DummyVecEnv, InPlace):
                 info["terminal_observation"] = obs
                 obs, self.reset_infos[i] = env.reset()
             self._save_obs(i, obs)
-        copies = [copied(info) for info in infos] if len({id(info) for info in infos}) == len(infos) else deepcopy(infos)
-        return self._obs_from_buf(), rewards.copy(), dones.copy(), copies
+        return self._obs_from_buf(), rewards.copy(), dones.copy(), [copied(info) for info in infos]
 
     def _obs_from_buf(self) -> Any:
         if self.keys == [None]:
@@ -48,7 +47,3 @@ def innermost(env: VecEnv | None) -> VecEnv | None:
     while isinstance(env, VecEnvWrapper):
         env = env.venv
     return env
-
-
-def quickens(env: VecEnv | None) -> bool:
-    return type(env) is DummyVecEnv
