@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import doctest
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -16,7 +17,7 @@ import pytest
 import torch
 from sb3_pairs import SMALL, Twisted, both, distance, fill_replay, fill_rollout, pair
 from stable_baselines3 import A2C, DQN, PPO, SAC
-from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import Logger
@@ -82,6 +83,16 @@ def test_a_saved_model_is_plain_and_goes_on_equally(make: Any, tmp_path: Path) -
     assert 0.0 < distance(plain, model) < 2e-5
 
 
+@pytest.mark.parametrize("make", MAKERS, ids=NAMES)
+def test_nothing_of_ours_is_in_a_pickle(make: Any) -> None:
+    model = accelerate(make(), verbose=False).learn(64)
+    held = model.replay_buffer if isinstance(model, DQN) else model.rollout_buffer
+    for thing in (model.policy, held):
+        assert b"hotloop" not in pickle.dumps(thing)
+    assert type(copy.deepcopy(model.get_env())) is DummyVecEnv
+
+
+@pytest.mark.slow
 def test_a_saved_model_loads_where_there_is_no_hotloop(tmp_path: Path) -> None:
     model = accelerate(make_dqn(), verbose=False).learn(100)
     model.save(tmp_path / "model")
@@ -178,6 +189,9 @@ class OwnPolicy(ActorCriticPolicy):
         return super().evaluate_actions(obs, actions)
 
 
+class OwnRollouts(RolloutBuffer): ...
+
+
 class Pictures(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(0, 255, (3, 36, 36), np.uint8)
     action_space = gymnasium.spaces.Discrete(2)
@@ -208,6 +222,7 @@ LEFT: list[tuple[Any, str]] = [
     (lambda: PPO("MultiInputPolicy", Named(), device="cpu"), "its observations are Dict, not Box"),
     (lambda: PPO("MlpPolicy", Switches(), device="cpu"), "its actions are drawn from a BernoulliDistribution"),
     (lambda: make_ppo("Pendulum-v1", use_sde=True), "it explores by gSDE, whose noise depends on the state"),
+    (lambda: make_ppo(rollout_buffer_class=OwnRollouts), "its rollouts are kept in a OwnRollouts"),
     (lambda: PPO(OwnPolicy, "CartPole-v1", device="cpu"), "its policy OwnPolicy has a `evaluate_actions` of its own"),
     (
         lambda: make_ppo(policy_kwargs={"net_arch": {"pi": [8], "vf": [16]}}),
@@ -237,6 +252,21 @@ def test_a_frozen_layer_and_uneven_steps_are_left_alone() -> None:
     next(iter(model.policy.optimizer.state.values()))["step"].add_(1)
     reason = "its optimiser has not stepped all parameters equally often"
     assert report(accelerate(model, verbose=False)).left == (reason,)
+
+
+def test_a_layer_frozen_or_replaced_later_is_left_to_torch(capsys: pytest.CaptureFixture[str]) -> None:
+    plain, fast = pair(DQN, "CartPole-v1")
+    fill_replay(plain, fast)
+    for model in (plain, fast):
+        model.q_net.q_net[0].weight.requires_grad_(False)
+    before = fast.q_net.q_net[0].weight.clone()
+    both(plain, fast, 0, lambda model: model.train(3, 16))
+    assert torch.equal(before, fast.q_net.q_net[0].weight)
+    assert "its parameter `q_net.0.weight` is frozen" in capsys.readouterr().err
+    fast = accelerate(make_dqn(), verbose=False).learn(60)
+    fast.q_net.q_net[0] = nn.Linear(4, 64)
+    fast.train(1, 16)
+    assert "its parameter `q_net.0.weight` is not in its optimiser" in capsys.readouterr().err
 
 
 def test_what_is_no_model_is_refused() -> None:

@@ -13,6 +13,7 @@ from sb3_pairs import Comparison, both, distance, fill_replay, fill_rollout, log
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
 
@@ -30,12 +31,18 @@ Q_VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def quick_first(variants: dict[str, Any], count: int) -> list[Any]:
-    return [pytest.param(name, marks=() if i < count else pytest.mark.slow) for i, name in enumerate(variants)]
+def short_and_long(variants: dict[str, Any], short: int, quick: int) -> list[Any]:
+    """Every variant for a few updates, the first `quick` of them over all 500, the others there only if asked for."""
+    few = [pytest.param(name, short, id=f"{name}-{short}") for name in list(variants)[quick:]]
+    marks = [() if i < quick else pytest.mark.slow for i in range(len(variants))]
+    return few + [
+        pytest.param(name, UPDATES, id=f"{name}-{UPDATES}", marks=mark)
+        for name, mark in zip(variants, marks, strict=True)
+    ]
 
 
-@pytest.mark.parametrize("variant", quick_first(Q_VARIANTS, 3))
-def test_dqn_trains_equally_over_500_updates(variant: str) -> None:
+@pytest.mark.parametrize(("variant", "updates"), short_and_long(Q_VARIANTS, short=40, quick=2))
+def test_dqn_trains_equally(variant: str, updates: int) -> None:
     plain, fast = pair(DQN, "CartPole-v1", **({"learning_rate": 1e-3, "buffer_size": 2_000} | Q_VARIANTS[variant]))
     fill_replay(plain, fast)
     comparison = Comparison(plain, fast, TOLERANCE)
@@ -44,16 +51,16 @@ def test_dqn_trains_equally_over_500_updates(variant: str) -> None:
         model.train(1, 64)
         model._on_step()
 
-    for update in range(UPDATES):
+    for update in range(updates):
         for model in (plain, fast):
-            model._current_progress_remaining = 1.0 - update / UPDATES
+            model._current_progress_remaining = 1.0 - update / updates
         both(plain, fast, update, one_update)
         if update % 10 == 9:
             comparison.look()
     assert logged(fast) == pytest.approx(logged(plain), rel=1e-3, abs=1e-5)
     assert comparison.partings <= MOST_PARTINGS
     steps = {float(state["step"]) for state in fast.policy.optimizer.state_dict()["state"].values()}
-    assert steps == {UPDATES}
+    assert steps == {updates}
 
 
 def several_envs() -> Any:
@@ -96,12 +103,12 @@ P_VARIANTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
-@pytest.mark.parametrize("variant", quick_first(P_VARIANTS, 2))
-def test_ppo_trains_equally_over_500_updates(variant: str, env: str) -> None:
+@pytest.mark.parametrize(("variant", "updates"), short_and_long(P_VARIANTS, short=60, quick=1))
+def test_ppo_trains_equally(variant: str, updates: int, env: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the remainder
         plain, fast = pair(PPO, env, n_steps=128, **P_VARIANTS[variant])
-    hold_ppo_equal(plain, fast, rollouts=UPDATES // 20)
+    hold_ppo_equal(plain, fast, rollouts=updates // 20)
 
 
 def hold_ppo_equal(plain: PPO, fast: PPO, rollouts: int) -> None:
@@ -136,6 +143,24 @@ class Choices(gymnasium.Env):
 
 def test_ppo_of_several_choices_and_envs_and_other_observations() -> None:
     plain, fast = pair(PPO, lambda: make_vec_env(Choices, n_envs=2, seed=0), n_steps=32, batch_size=16, n_epochs=3)
+    hold_ppo_equal(plain, fast, rollouts=4)
+
+
+class Torso(BaseFeaturesExtractor):
+    """Of policy and value together."""
+
+    def __init__(self, space: Any) -> None:
+        super().__init__(space, 16)
+        self.layers = nn.Sequential(nn.Linear(3, 24), nn.Tanh(), nn.Linear(24, 16), nn.Tanh())
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.layers(obs)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_ppo_on_a_features_extractor_of_the_users(shared: bool) -> None:
+    kwargs = {"features_extractor_class": Torso, "net_arch": [], "share_features_extractor": shared}
+    plain, fast = pair(PPO, "Pendulum-v1", n_steps=64, policy_kwargs=kwargs)
     hold_ppo_equal(plain, fast, rollouts=4)
 
 

@@ -9,6 +9,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from hotloop.adapters.sb3.actor_critic import QuickActorCritic
@@ -48,10 +49,9 @@ class Acceleration:
         if self.engine.memory.is_shared(model.policy.optimizer) and not settings_problem(model):
             return True
         accelerate(model, verbose=False)
-        if is_quick(model):
-            return True
-        say(f"hotloop: {type(model).__name__} is left to Stable-Baselines3 from here on: {_read(model)[1]}")
-        return False
+        if not is_quick(model):
+            say(f"hotloop: {type(model).__name__} is left to Stable-Baselines3 from here on: {_read(model)[1]}")
+        return is_quick(model)
 
 
 def accelerate(model: Model, verbose: bool = True) -> Model:
@@ -157,6 +157,8 @@ def settings_problem(model: BaseAlgorithm) -> str:
         return "its optimiser has several groups of parameters"
     if not model.max_grad_norm > 0.0:
         return f"its `max_grad_norm` is {model.max_grad_norm}"
+    if isinstance(model, PPO) and plain_class(model.rollout_buffer) is not RolloutBuffer:
+        return f"its rollouts are kept in a {type(model.rollout_buffer).__name__}"
     return ""
 
 
@@ -169,8 +171,7 @@ def _read(model: BaseAlgorithm) -> tuple[Reading | None, str]:
     space = model.observation_space
     if not isinstance(space, spaces.Box):
         return None, f"its observations are {type(space).__name__}, not Box"
-    problem = settings_problem(model) or steps_problem(model.policy.optimizer) or _frozen(model)
-    if problem:
+    if problem := settings_problem(model) or steps_problem(model.policy.optimizer) or _frozen(model):
         return None, problem
     return read_dqn(model) if isinstance(model, DQN) else read_ppo(model)
 
@@ -180,8 +181,10 @@ def _frozen(model: BaseAlgorithm) -> str:
     held = {id(parameter) for parameter in model.policy.optimizer.param_groups[0]["params"]}
     network = model.policy.q_net if isinstance(model, DQN) else model.policy
     for name, parameter in network.named_parameters():
-        if not parameter.requires_grad or id(parameter) not in held:
+        if not parameter.requires_grad:
             return f"its parameter `{name}` is frozen"
+        if id(parameter) not in held:
+            return f"its parameter `{name}` is not in its optimiser"
         if parameter.dtype != torch.float32:
             return f"its parameter `{name}` is {parameter.dtype}"
     return ""

@@ -140,5 +140,5 @@ class QuickActorCritic(ActorCriticPolicy, InPlace):
             return None
         if not engine.memory.is_in_place():
             return None
-        outputs, values = engine.infer(as_float_rows(obs.numpy(), 1))
+        outputs, values = engine.infer(as_float_rows(obs.detach().numpy(), 1))
         return torch.from_numpy(outputs), torch.from_numpy(values).unsqueeze(1)

@@ -22,10 +22,10 @@ class InPlace:
     _plain_class: type
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        _, arguments, state, *others = super().__reduce_ex__(max(2, int(protocol)))  # type: ignore[misc]
+        state = super().__reduce_ex__(2)[2]
         if isinstance(state, dict):
             state = {name: value for name, value in state.items() if name != STATE}
-        return (copyreg.__newobj__, (self._plain_class, *arguments[1:]), state, *others)  # type: ignore[attr-defined]
+        return copyreg._reconstructor, (self._plain_class, object, None), state  # type: ignore[attr-defined]
 
 
 def plain_class(thing: Any) -> type:

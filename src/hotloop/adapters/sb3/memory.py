@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from hotloop.core.errors import ArgumentError
 from hotloop.core.types import Array
 from hotloop.lanes.optimiser import FlatParameters
-from hotloop.parts.own_network import SharedNetwork
+from hotloop.parts.own_network import SharedNetwork, Sharing
 
 ACTED_TOGETHER = 256
 """Observations that are acted on in machine code at once; of more, torch's own threads make better use."""
@@ -26,6 +27,7 @@ class SharedMemory:
         self._parameters = list(network.parameters())
         self.online_tensor = _flattened(network)
         self.target_tensor = torch.zeros(0) if target is None else _flattened(target)
+        self._sharing = [Sharing("policy", one.network) for one in (network, target) if one is not None]
         every = self._parameters + ([] if target is None else list(target.parameters()))
         self._every, self._addresses = every, [parameter.data_ptr() for parameter in every]
         self.online: Array = self.online_tensor.numpy()
@@ -58,15 +60,20 @@ class SharedMemory:
         self._steps += updates
 
     def is_shared(self, optimiser: torch.optim.Optimizer) -> bool:
-        """Whether torch's objects still are the views they were. Asked before every call: addresses, nothing else."""
+        """Whether torch's objects still are the views they were, and none was replaced or frozen."""
         if optimiser is not self.optimiser or optimiser.state is not self._state:
             return False
         if self._state.get(self._parameters[0]) is not self._first_state:
             return False
-        return self.is_in_place()
+        try:
+            for sharing in self._sharing:
+                sharing.require()
+        except ArgumentError:
+            return False
+        return True
 
     def is_in_place(self) -> bool:
-        """The same of the parameters alone, which is all that acting needs."""
+        """The same of the parameters' addresses alone, which is all that acting needs."""
         return [parameter.data_ptr() for parameter in self._every] == self._addresses
 
 

@@ -14,7 +14,7 @@ from stable_baselines3.common.utils import explained_variance
 from torch import Tensor
 
 from hotloop.adapters.sb3.actor_critic import Heads, QuickActorCritic, action_layout
-from hotloop.adapters.sb3.in_place import STATE, InPlace, overridden, plain_class
+from hotloop.adapters.sb3.in_place import STATE, InPlace, overridden
 from hotloop.adapters.sb3.memory import SharedMemory, as_float_rows
 from hotloop.adapters.sb3.ppo_kernels import advantages_in_place, run_minibatches
 from hotloop.core.errors import NonFiniteError
@@ -230,7 +230,7 @@ class QuickRolloutBuffer(RolloutBuffer, InPlace):
 
 def read_ppo(model: PPO) -> tuple[Reading | None, str]:
     """The networks as the native lane takes them, or why this model is left alone."""
-    policy, buffer = model.policy, model.rollout_buffer
+    policy = model.policy
     if name := overridden(QuickPPO, model, PPO):
         return None, f"its class {type(model).__name__} has a `{name}` of its own"
     if not isinstance(policy, ActorCriticPolicy):
@@ -241,8 +241,6 @@ def read_ppo(model: PPO) -> tuple[Reading | None, str]:
         return None, "it explores by gSDE, whose noise depends on the state"
     if action_layout(policy) is None:
         return None, f"its actions are drawn from a {type(policy.action_dist).__name__}"
-    if plain_class(buffer) is not RolloutBuffer:
-        return None, f"its rollouts are kept in a {type(buffer).__name__}"
     log_std = LOG_STD if hasattr(policy, "log_std") else ""
     reading = read_actor_critic(Heads(policy), model.observation_space.shape, log_std)
     return reading, reading.reason
