@@ -86,7 +86,7 @@ def accelerate(model: Model, verbose: bool = True) -> Model:
 
 def _accelerate_dqn(model: DQN, reading: Reading) -> Acceleration:
     engine = QEngine(model, reading)
-    fast, left, things = ["train", "act"], [], [model, model.policy]
+    fast, left, things = ["train", "act"], list[str](), [model, model.policy]
     if is_plain_buffer(model):
         fast.append("replay")
     else:
@@ -100,8 +100,7 @@ def _accelerate_dqn(model: DQN, reading: Reading) -> Acceleration:
 
 def _accelerate_ppo(model: PPO, reading: Reading) -> Acceleration:
     engine = PolicyEngine(model, reading)
-    fast, left = ["train", "act", "rollout"], []
-    things = [model, model.policy, model.rollout_buffer]
+    fast, left, things = ["train", "act", "rollout"], list[str](), [model, model.policy, model.rollout_buffer]
     _quicken_env(model, fast, left, things)
     made = Acceleration(engine, Report(tuple(fast), tuple(left)), things)
     quicken(model.policy, QuickActorCritic, engine)

@@ -129,6 +129,8 @@ def is_plain_buffer(model: DQN) -> bool:
 class QuickDQN(DQN, InPlace):
     """Methods of an accelerated `DQN`."""
 
+    _last_obs: Any
+
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         if not self._hotloop.is_ready(self):
             return self.train(gradient_steps, batch_size)  # which is DQN's own again

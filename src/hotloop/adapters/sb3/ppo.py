@@ -173,7 +173,8 @@ class QuickPPO(PPO, InPlace):
         self._update_learning_rate(self.policy.optimizer)
         clip = self.clip_range(self._current_progress_remaining)
         value_clip = None if self.clip_range_vf is None else self.clip_range_vf(self._current_progress_remaining)
-        rows, epochs, ended = Rows(self.rollout_buffer), [], False
+        rows, ended = Rows(self.rollout_buffer), False
+        epochs: list[Array] = []
         while len(epochs) < self.n_epochs and not ended:
             clips = (clip, NONE if value_clip is None else value_clip)
             stats, ended = self._hotloop.engine.epoch(self, rows, clips)
