@@ -26,7 +26,7 @@ LAYERS = [
     {"reporting", "tuning", "diagnosis"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
-EDGE = {"cli", "api", "__init__", "__main__"}
+EDGE = {"cli", "api", "adapters", "__init__", "__main__"}
 ONLY = {
     "doctor": {"core", "render"},
     "render": {"core"},

@@ -27,7 +27,7 @@ def test_the_example_in_the_readme_runs(run_folder: Path) -> None:
     assert action in "01"
 
 
-@pytest.mark.parametrize("page", ["parts", "learners", "own-loop", "recipes"])
+@pytest.mark.parametrize("page", ["parts", "learners", "own-loop", "recipes", "sb3"])
 def test_the_blocks_of_a_page_run_in_their_order(page: str, run_folder: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL)
     assert len(blocks) >= 3

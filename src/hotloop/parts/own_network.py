@@ -86,7 +86,7 @@ class Sharing:
     """Notices when the module's parameters are no longer the memory that a lane trains. Asked before every call, so
     it compares addresses and nothing else."""
 
-    def __init__(self, name: str, network: nn.Module, lane: Lane) -> None:
+    def __init__(self, name: str, network: nn.Module, lane: Lane | None = None) -> None:
         self._name = name
         self._children: list[tuple[dict[str, Any], str, nn.Module, str]] = []
         self._parameters: list[tuple[dict[str, Any], str, nn.Parameter, int, bool, str]] = []

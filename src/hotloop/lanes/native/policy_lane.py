@@ -77,22 +77,13 @@ class NativePolicyLane:
         self._gradient = np.zeros_like(self.online)
         self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
         self._layouts = network_layouts(layout, spec.actions.num_outputs)
-        self._what = _whole_numbers(spec, layout, self._layouts)
-        self._memory, self._constants = self._plans(spec.rows, training=True)
+        self._what = whole_numbers(spec, layout, self._layouts)
+        self._memory, self._constants = network_plans(spec, self._layouts, spec.rows, training=True)
         self._counts = np.array(spec.actions.counts, np.int64)
         self._acting: dict[int, tuple[Array, ...]] = {}
         self._gathered = np.empty(spec.rows * layout.obs_size, np.float32)
-        self._scratch = _make_scratch(spec)
+        self._scratch = make_scratch(spec)
         self._old_of: dict[int, tuple[Array, ...]] = {}
-
-    def _plans(self, rows: int, training: bool) -> tuple[tuple[Array, ...], Array]:
-        spec = self.spec
-        constants = UpdateConstants(
-            max_norm=spec.max_gradient_norm, beta1=spec.beta1, beta2=spec.beta2, epsilon=spec.epsilon
-        )
-        plans = [MemoryPlan(layout, constants, rows, training) for layout in self._layouts]
-        memory = [array for each in plans for array in (each.numbers, each.workspace)]
-        return (*memory, *memory)[:4], plans[0].constants
 
     def prepare(self, example: Any, most_updates: int) -> None:
         pass  # the kernels do not depend on shapes and are in place since the constructor
@@ -115,7 +106,8 @@ class NativePolicyLane:
     def _memory_for(self, count: int) -> tuple[Array, ...]:
         memory = self._acting.get(count)
         if memory is None:
-            memory = self._acting[count] = (self._what, *self._plans(count, training=False)[0])
+            plans, _ = network_plans(self.spec, self._layouts, count, training=False)
+            memory = self._acting[count] = (self._what, *plans)
         return memory
 
     def update(self, data: Minibatches, lr: Array, first_update: int) -> UpdateStats:
@@ -180,7 +172,19 @@ def network_layouts(layout: ActorCriticLayout, outputs: int) -> list[NativeLayou
     ]
 
 
-def _whole_numbers(spec: PolicySpec, layout: ActorCriticLayout, layouts: list[NativeLayout]) -> Array:
+def network_plans(
+    spec: PolicySpec, layouts: list[NativeLayout], rows: int, training: bool
+) -> tuple[tuple[Array, ...], Array]:
+    """Plan and workspace of each network (of one that is shared: twice), and the optimiser's constants."""
+    constants = UpdateConstants(
+        max_norm=spec.max_gradient_norm, beta1=spec.beta1, beta2=spec.beta2, epsilon=spec.epsilon
+    )
+    plans = [MemoryPlan(layout, constants, rows, training) for layout in layouts]
+    memory = [array for each in plans for array in (each.numbers, each.workspace)]
+    return (*memory, *memory)[:4], plans[0].constants
+
+
+def whole_numbers(spec: PolicySpec, layout: ActorCriticLayout, layouts: list[NativeLayout]) -> Array:
     sizes = [each.num_parameters for each in layouts] + [0]
     actions, what = spec.actions, np.zeros(policy.COUNTS + len(spec.actions.counts), np.int64)
     what[policy.SHARED] = layout.shared
@@ -194,7 +198,7 @@ def _whole_numbers(spec: PolicySpec, layout: ActorCriticLayout, layouts: list[Na
     return what
 
 
-def _make_scratch(spec: PolicySpec) -> tuple[Array, ...]:
+def make_scratch(spec: PolicySpec) -> tuple[Array, ...]:
     """Of one minibatch: log p, p, entropies, the entropy's slopes by mean and log std, measures, slopes."""
     rows, actions = spec.rows, spec.actions
     widths = (actions.num_outputs, actions.num_outputs, len(actions.counts), actions.continuous, actions.continuous)

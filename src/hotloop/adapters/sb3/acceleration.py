@@ -1,0 +1,189 @@
+"""`accelerate(model)`: which models it is for, what it changes, what it says, and how it is undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from gymnasium import spaces
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from hotloop.adapters.sb3.actor_critic import QuickActorCritic
+from hotloop.adapters.sb3.dqn import QEngine, QuickDQN, QuickQPolicy, is_plain_buffer, read_dqn
+from hotloop.adapters.sb3.in_place import STATE, is_quick, plain_class, quicken, slow_down
+from hotloop.adapters.sb3.memory import steps_problem
+from hotloop.adapters.sb3.ppo import PolicyEngine, QuickPPO, QuickRolloutBuffer, read_ppo
+from hotloop.adapters.sb3.vector_env import QuickDummyVecEnv, innermost
+from hotloop.core.errors import ArgumentError
+from hotloop.core.terminal import say
+from hotloop.nets.reading import Reading
+
+Model = TypeVar("Model", bound=BaseAlgorithm)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was made fast, and what was left as it is, with the reason."""
+
+    fast: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        fast = f"fast: {', '.join(self.fast)}" if self.fast else ""
+        return "; ".join(part for part in (fast, f"left alone: {', '.join(self.left)}" if self.left else "") if part)
+
+
+class Acceleration:
+    """What an accelerated model holds on to."""
+
+    def __init__(self, engine: QEngine | PolicyEngine, report: Report, things: list[Any]) -> None:
+        self.engine, self.report, self.things = engine, report, things
+
+    def is_ready(self, model: BaseAlgorithm) -> bool:
+        """Whether machine code can train the model as it is now. Where `set_parameters` or somebody else has given it
+        other memory, it is accelerated anew; if it became another model, Stable-Baselines3 goes on with it."""
+        if self.engine.memory.is_shared(model.policy.optimizer) and not settings_problem(model):
+            return True
+        accelerate(model, verbose=False)
+        if not is_quick(model):
+            say(f"hotloop: {type(model).__name__} is left to Stable-Baselines3 from here on: {_read(model)[1]}")
+        return is_quick(model)
+
+
+def accelerate(model: Model, verbose: bool = True) -> Model:
+    """Make a `DQN` or `PPO` of Stable-Baselines3 with a multilayer policy fast in place; returns the same model.
+
+    >>> from stable_baselines3 import DQN
+    >>> from hotloop.adapters.sb3 import accelerate, report
+    >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, device="cpu")
+    >>> accelerate(model, verbose=False) is model
+    True
+    >>> _ = model.learn(100)
+    >>> report(model).left
+    ()
+
+    `train()` runs on the native lane on the same samples, acting too; storage and vector env lose copies that nobody
+    reads. API, callbacks, logger, random draws and files stay. A model that cannot be accelerated is left as it is;
+    one line on stderr (unless `verbose` is False) and `report(model)` say why. `restore(model)` undoes it.
+    """
+    if not isinstance(model, BaseAlgorithm):
+        raise ArgumentError(f"`model` is a {type(model).__name__}; expected a model of Stable-Baselines3", "e.g. a DQN")
+    restore(model)
+    reading, problem = _read(model)
+    if reading is None or problem:
+        if verbose:
+            say(f"hotloop: {type(model).__name__} is left as it is: {problem}")
+        return model
+    made = _accelerate_dqn(model, reading) if isinstance(model, DQN) else _accelerate_ppo(model, reading)
+    if verbose:
+        say(f"hotloop: {type(model).__name__}: {made.report}")
+    return model
+
+
+def _accelerate_dqn(model: DQN, reading: Reading) -> Acceleration:
+    engine = QEngine(model, reading)
+    fast, left, things = ["train", "act"], list[str](), [model, model.policy]
+    if is_plain_buffer(model):
+        fast.append("replay")
+    else:
+        left.append(f"replay ({_replay_reason(model)})")
+    _quicken_env(model, fast, left, things)
+    made = Acceleration(engine, Report(tuple(fast), tuple(left)), things)
+    quicken(model.policy, QuickQPolicy, engine)
+    quicken(model, QuickDQN, made)
+    return made
+
+
+def _accelerate_ppo(model: PPO, reading: Reading) -> Acceleration:
+    engine = PolicyEngine(model, reading)
+    fast, left, things = ["train", "act", "rollout"], list[str](), [model, model.policy, model.rollout_buffer]
+    _quicken_env(model, fast, left, things)
+    made = Acceleration(engine, Report(tuple(fast), tuple(left)), things)
+    quicken(model.policy, QuickActorCritic, engine)
+    quicken(model.rollout_buffer, QuickRolloutBuffer, engine)
+    quicken(model, QuickPPO, made)
+    return made
+
+
+def _quicken_env(model: BaseAlgorithm, fast: list[str], left: list[str], things: list[Any]) -> None:
+    env = innermost(model.get_env())
+    if env is None:
+        return
+    if plain_class(env) is DummyVecEnv:
+        quicken(env, QuickDummyVecEnv, None)
+        fast.append("vector env")
+        things.append(env)
+    else:
+        left.append(f"vector env (a {type(env).__name__})")
+
+
+def _replay_reason(model: DQN) -> str:
+    if model._vec_normalize_env is not None:
+        return "VecNormalize scales samples"
+    if model.replay_buffer.optimize_memory_usage:
+        return "optimize_memory_usage"
+    return f"a {type(model.replay_buffer).__name__}"
+
+
+def restore(model: Model) -> Model:
+    """Undo `accelerate`: the model trains by Stable-Baselines3's own methods, from where it is."""
+    held = model.__dict__.get(STATE)
+    for thing in held.things if held is not None else ():
+        slow_down(thing)
+    return model
+
+
+def report(model: BaseAlgorithm) -> Report:
+    """What of the model is fast and what is not, with reasons."""
+    held = model.__dict__.get(STATE)
+    return held.report if held is not None else Report(left=(_read(model)[1] or "it was not accelerated",))
+
+
+def settings_problem(model: BaseAlgorithm) -> str:
+    """What may change from one `train` to the next, and native updates do not know."""
+    optimiser = model.policy.optimizer
+    if type(optimiser) is not torch.optim.Adam:
+        return f"its optimiser is {type(optimiser).__name__}, not Adam"
+    group = optimiser.param_groups[0]
+    for name in ("weight_decay", "amsgrad", "maximize", "decoupled_weight_decay"):
+        if group.get(name):
+            return f"its optimiser has `{name}`"
+    if len(optimiser.param_groups) > 1:
+        return "its optimiser has several groups of parameters"
+    if not model.max_grad_norm > 0.0:
+        return f"its `max_grad_norm` is {model.max_grad_norm}"
+    if isinstance(model, PPO) and plain_class(model.rollout_buffer) is not RolloutBuffer:
+        return f"its rollouts are kept in a {type(model.rollout_buffer).__name__}"
+    return ""
+
+
+def _read(model: BaseAlgorithm) -> tuple[Reading | None, str]:
+    """The model's networks as the native lane takes them, and why not."""
+    if not isinstance(model, DQN | PPO):
+        return None, "only DQN and PPO can be accelerated"
+    if model.device.type != "cpu":
+        return None, f'it is on `{model.device}`; the native lane runs on a CPU (`device="cpu"`)'
+    space = model.observation_space
+    if not isinstance(space, spaces.Box):
+        return None, f"its observations are {type(space).__name__}, not Box"
+    if problem := settings_problem(model) or steps_problem(model.policy.optimizer) or _frozen(model):
+        return None, problem
+    return read_dqn(model) if isinstance(model, DQN) else read_ppo(model)
+
+
+def _frozen(model: BaseAlgorithm) -> str:
+    """Why not every parameter would move as Adam moves it."""
+    held = {id(parameter) for parameter in model.policy.optimizer.param_groups[0]["params"]}
+    network = model.policy.q_net if isinstance(model, DQN) else model.policy
+    for name, parameter in network.named_parameters():
+        if not parameter.requires_grad:
+            return f"its parameter `{name}` is frozen"
+        if id(parameter) not in held:
+            return f"its parameter `{name}` is not in its optimiser"
+        if parameter.dtype != torch.float32:
+            return f"its parameter `{name}` is {parameter.dtype}"
+    return ""

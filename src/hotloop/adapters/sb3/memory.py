@@ -1,0 +1,96 @@
+"""A policy's parameters and its optimiser's moments in flat vectors, which torch's own objects are views of.
+
+So nothing has to be carried over before a model is saved, evaluated or trained by somebody else: `policy.state_dict()`
+and `policy.optimizer.state_dict()` are true at any time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+
+from hotloop.core.errors import ArgumentError
+from hotloop.core.types import Array
+from hotloop.lanes.optimiser import FlatParameters
+from hotloop.parts.own_network import SharedNetwork, Sharing
+
+ACTED_TOGETHER = 256
+"""Observations that are acted on in machine code at once; of more, torch's own threads make better use."""
+
+
+class SharedMemory:
+    """`online` [P] is the network's, `target` [P] its slowly moving copy's (or empty), `moments` are Adam's two."""
+
+    def __init__(self, network: SharedNetwork, optimiser: torch.optim.Optimizer, target: SharedNetwork | None) -> None:
+        self.optimiser, self._state = optimiser, optimiser.state
+        self._parameters = list(network.parameters())
+        self.online_tensor = _flattened(network)
+        self.target_tensor = torch.zeros(0) if target is None else _flattened(target)
+        self._sharing = [Sharing("policy", one.network) for one in (network, target) if one is not None]
+        every = self._parameters + ([] if target is None else list(target.parameters()))
+        self._every, self._addresses = every, [parameter.data_ptr() for parameter in every]
+        self.online: Array = self.online_tensor.numpy()
+        self.target: Array = self.target_tensor.numpy()
+        mean, square, steps = self._adopt_moments()
+        self.moments: tuple[Array, Array] = (mean.numpy(), square.numpy())
+        self._steps: Array = steps.numpy()
+        self._first_state = self._state[self._parameters[0]]
+
+    def _adopt_moments(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Adam's state as views: flat moments, and a step count for each parameter, as torch keeps it."""
+        mean, square = torch.zeros_like(self.online_tensor), torch.zeros_like(self.online_tensor)
+        steps, start = torch.zeros(len(self._parameters)), 0
+        for place, parameter in enumerate(self._parameters):
+            kept = {"step": steps[place]}
+            for name, vector in (("exp_avg", mean), ("exp_avg_sq", square)):
+                kept[name] = vector[start : start + parameter.numel()].view_as(parameter)
+            for name, tensor in self._state.get(parameter, {}).items():
+                kept[name].copy_(tensor)
+            self._state[parameter] = kept
+            start += parameter.numel()
+        return mean, square, steps
+
+    @property
+    def count(self) -> int:
+        """Optimiser steps made so far."""
+        return int(self._steps[0])
+
+    def advance(self, updates: int) -> None:
+        self._steps += updates
+
+    def is_shared(self, optimiser: torch.optim.Optimizer) -> bool:
+        """Whether torch's objects still are the views they were, and none was replaced or frozen."""
+        if optimiser is not self.optimiser or optimiser.state is not self._state:
+            return False
+        if self._state.get(self._parameters[0]) is not self._first_state:
+            return False
+        try:
+            for sharing in self._sharing:
+                sharing.require()
+        except ArgumentError:
+            return False
+        return True
+
+    def is_in_place(self) -> bool:
+        """The same of the parameters' addresses alone, which is all that acting needs."""
+        return [parameter.data_ptr() for parameter in self._every] == self._addresses
+
+
+def _flattened(network: nn.Module) -> torch.Tensor:
+    flat = FlatParameters(network)
+    for parameter in network.parameters():
+        parameter.grad = None  # machine code has no use for it, and a later `backward` begins afresh
+    return flat.values
+
+
+def steps_problem(optimiser: torch.optim.Optimizer) -> str:
+    """Why these steps cannot be counted by one number; empty where they can."""
+    counts = {float(state["step"]) for state in optimiser.state.values() if "step" in state}
+    held = len(optimiser.state) in (0, sum(len(group["params"]) for group in optimiser.param_groups))
+    return "" if held and len(counts) <= 1 else "its optimiser has not stepped all parameters equally often"
+
+
+def as_float_rows(obs: Array, leading: int) -> Array:
+    """[..., F] float32 after `leading` axes, as Stable-Baselines3's `obs.float()` and its `Flatten` give them."""
+    return np.ascontiguousarray(obs.reshape(*obs.shape[:leading], -1), np.float32)
