@@ -16,9 +16,9 @@ from hotloop.core.errors import NonFiniteError
 from hotloop.core.types import Array
 from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater, prepare
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
+from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading, read_q_network
 from hotloop.nets.settings import MLPLayout
-from hotloop.parts.own_network import SharedNetwork
 
 KEPT_UPDATERS = 8
 """Batch sizes and constants that are ready at once; most runs have one."""

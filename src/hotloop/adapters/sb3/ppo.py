@@ -26,8 +26,8 @@ from hotloop.lanes.native.policy_lane import make_scratch, network_layouts, netw
 from hotloop.lanes.native.unit_kernels import prepare_kernel, prepare_units, real_matrix, real_vector, vector, whole
 from hotloop.lanes.policy_objective import PolicySpec
 from hotloop.nets.actor_critic import ActorCriticLayout
+from hotloop.nets.given_network import SharedActorCritic
 from hotloop.nets.reading import Reading, read_actor_critic
-from hotloop.parts.own_network import SharedActorCritic
 
 LOG_STD = "policy.log_std"
 NONE = -1.0
