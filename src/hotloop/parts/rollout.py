@@ -13,6 +13,7 @@ from hotloop.loop.collector_kernels import add_row
 from hotloop.loop.rollout import ALL, Timeouts
 from hotloop.parts.specs import read_action_spec, read_obs_spec
 from hotloop.parts.values import Values, as_dtype, read_obs, require_count
+from hotloop.parts.values_kernels import first_forbidden
 
 NUMBER, FLAG = ArraySpec(()), ArraySpec((), np.dtype(np.bool_))
 
@@ -143,13 +144,10 @@ class Rollout:
         if self.action_mask is None:
             return
         mask = self._mask(given)
-        if not np.all(mask.any(axis=1)):
+        env = first_forbidden(mask, action.reshape(self.num_envs, -1), self._starts, counts)
+        if env >= 0 and not mask[env].any():
             raise ArgumentError("`action_mask` allows no action", "at least one entry must be True")
-        choices = action.reshape(self.num_envs, -1)
-        taken: Array = np.take_along_axis(mask, choices + self._starts, axis=1).all(axis=1)
-        forbidden = ~taken if counts is ALL else ~taken & counts
-        if forbidden.any():
-            env = int(np.argmax(forbidden))
+        if env >= 0:
             raise ArgumentError(
                 f"`action` of env {env} is {action[env].tolist()}, which its `action_mask` forbids",
                 "give the mask by which the action was chosen",
