@@ -386,7 +386,7 @@ RESET = (np.zeros(3, np.float32), {})
             "`obs` is of type tuple; expected a dict",
             "`obs, info = env.reset()`",
         ),
-        (lambda: hotloop.Replay(1e6, (3,)), "`capacity` is 1000000.0; expected a whole", "`int(1e6)`"),
+        (lambda: hotloop.Replay(1e6, (3,)), "`capacity` is 1000000.0; expected a whole", "`capacity=int(1e6)`"),
         (lambda: hotloop.Replay(2.5, (3,)), "`capacity` is 2.5; expected a whole", "e.g. 1"),
         (lambda: added(obs=np.zeros((8, 3))), r"`obs` has shape \(8, 3\)", "`num_envs=8`"),
         (lambda: added(obs=np.zeros(4)), r"`obs` has shape \(4,\); expected \(3,\), or \(1, 3\)", "constructor"),

@@ -218,12 +218,14 @@ class ModuleLearner:
         meant = [refusal for shape, refusal in zip(shapes, refusals, strict=True) if shape in widths]
         told = meant or [refusal for refusal in refusals if refusal.__cause__ is None] or refusals
         first, causes = told[0], {said_by(refusal.__cause__) for refusal in told}
+        if meant and first.__cause__ is None:  # the observation is right, the answer is not
+            return first
         if len(told) == 1:
             words = f": {first.message}"
         elif first.__cause__ is not None and len(causes) == 1:
             words = f", on which `{self._title}` fails: {causes.pop()}"
         else:
-            one, several = (refusal.message for refusal in told)
+            one, several = (said_by(refusal.__cause__) if refusal.__cause__ else refusal.message for refusal in told)
             words = f", which the network takes neither as one observation ({one}) nor as several ({several})"
         hint = (
             first.hint if self._spec is None else f"`{self._title}` takes observations of shape {shape_of(self._spec)}"

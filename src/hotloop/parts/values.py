@@ -196,7 +196,7 @@ def require_count(name: str, value: Any, lowest: int = 1) -> int:
     """A whole number of `lowest` or more."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
         whole = isinstance(value, float) and value.is_integer() and value >= lowest
-        hint = f"`int({value:g})`".replace("e+0", "e").replace("e+", "e") if whole else f"e.g. {lowest}"
+        hint = f"`{name}=int({value:g})`".replace("e+0", "e").replace("e+", "e") if whole else f"e.g. {lowest}"
         raise ArgumentError(f"`{name}` is {shown(value)}; expected a whole number of {lowest} or more", hint)
     return int(value)
 
