@@ -206,9 +206,13 @@ class Masked(gymnasium.Env):
         return np.full(3, self.at, np.float32), {"action_mask": self.action_masks()} if self.tells else {}
 
 
-@pytest.mark.parametrize("tells", [True, False], ids=["in info", "by its method"])
-def test_masks_of_what_the_actions_led_to(tells):
-    envs = hotloop.vector(Masked, 2, tells=tells)
+@pytest.mark.parametrize(
+    ("env", "how"),
+    [(Masked, {}), (Masked, {"tells": False}), (f"{__file__}:Masked", {"workers": 1})],
+    ids=["in info", "by its method", "in workers"],
+)
+def test_masks_of_what_the_actions_led_to(env, how):
+    envs = hotloop.vector(env, 2, **how)
     learner, replay = q_learner(), hotloop.Replay(99, (3,), num_envs=2, num_actions=4)
     obs, info = envs.reset()
     for _ in range(9):
@@ -223,6 +227,7 @@ def test_masks_of_what_the_actions_led_to(tells):
     batch = replay.sample(16)
     assert (batch.next_action_mask == (np.arange(4) != batch.next_obs[:, :1])).all()
     assert learner.update(batch).loss > 0
+    envs.close()
 
 
 def test_masks_of_gymnasiums_own_vector_envs():
