@@ -14,7 +14,9 @@ from hotloop.loop.agents import Agent
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 GROUPS = {
     "Train": ("preset", "train", "iterate", "resume", "load", "evaluate", "history", "DQNSettings", "PPOSettings"),
-    "Parts for your own loop": ("Replay", "QLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs"),
+    "Parts for your own loop": (
+        *("Replay", "QLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
+    ),
     "Instruments": ("diagnose", "prove", "compare", "tune"),
     "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
     "Errors": ("HotloopError",),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hotloop.parts.q_learner import QLearner as QLearner
     from hotloop.parts.replay import Replay as Replay
     from hotloop.parts.rollout import Rollout as Rollout
+    from hotloop.parts.vector_env import final_mask as final_mask
     from hotloop.parts.vector_env import final_obs as final_obs
     from hotloop.parts.vector_env import vector as vector
     from hotloop.proof.run import prove as prove
@@ -54,6 +55,7 @@ _HOMES = {
     "diagnose": "diagnosis.diagnose",
     "evaluate": "api",
     "export_agent": "export.agent_files",
+    "final_mask": "parts.vector_env",
     "final_obs": "parts.vector_env",
     "gae": "parts.advantage",
     "history": "api",

@@ -135,6 +135,7 @@ def test_an_exception_shows_the_user_s_own_lines_and_debug_all_of_them(
     assert "in trouble: self.compute_reward(0)\n" in said
     assert "hotloop/" not in said.replace(str(FILE), "")
     assert said.count("hint:") == 1
+    assert "hint: mend the line named last; `--debug` shows the whole traceback" in said
     assert "Traceback" not in said
     for workers in ("0", "1"):
         assert main([*words, "--env.workers", workers, "--run-dir", str(tmp_path / workers), "--debug"]) == 2

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from hotloop.core.errors import HotloopError, SettingsError
+from hotloop.core.errors import EnvError, HotloopError, SettingsError
 from hotloop.core.interrupts import own_interrupts
 from hotloop.core.program import hotloop_version, is_debugging, program, take_options
 from hotloop.core.terminal import (
@@ -65,7 +65,10 @@ def main(words: Sequence[str] | None = None) -> int:
         except HotloopError as error:
             if is_debugging():
                 say("".join(traceback.format_exception(error)).rstrip("\n"))
-            say(f"error: {error}")
+            is_shortened = (
+                isinstance(error, EnvError) and error.hint and "\n" in error.message
+            )  # frames of the env's own code
+            say(f"error: {error}{'; `--debug` shows the whole traceback' if is_shortened else ''}")
             return 2
         except KeyboardInterrupt as stop:
             say(str(stop) or "stopped at once; a run resumes from its last checkpoint")

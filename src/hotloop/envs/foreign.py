@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LARGEST_REWARD = float(np.finfo(np.float32).max)
 BOOLEANS: frozenset[Any] = frozenset({bool, np.bool_})
-HINT = "mend the line named last; `--debug` shows the whole traceback"
+HINT = "mend the line named last"
 MOST_FRAMES, LONGEST_TEXT, LONGEST_ACTION = 8, 500, 80
 _OURS = str(Path(__file__).parents[1]) + os.sep
 MADV_WIPEONFORK = 18

@@ -23,7 +23,7 @@ from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_maker
 from hotloop.envs.wrappers import wrap
 
-OPTIONS_HINT = "check `options` and `max_episode_steps` against the arguments of its constructor"
+MAKING_HINT = "compare what it is given with the arguments of its constructor"
 
 
 def make_from_id(settings: EnvSettings, gymnasium_id: str, num_envs: int, seeds: Array) -> VecEnv:
@@ -151,8 +151,7 @@ def _adapt_vector(settings: EnvSettings, seeds: Array, make: Callable[[], Vector
 def _made(env_id: str) -> Iterator[None]:
     """Translate what constructors raise. Gymnasium's own log lines at this point (an old version, a missing field
     that we check ourselves) are warnings to whoever registered the env; all of them start with `WARN:`."""
-    hint = f"{OPTIONS_HINT}; `--debug` shows the whole traceback"
-    with env_code(env_id, "could not be made", hint), warnings.catch_warnings():
+    with env_code(env_id, "could not be made", MAKING_HINT), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*WARN: ")
         try:
             yield

@@ -26,7 +26,19 @@ from hotloop.parts.q_learner import QLearner as QLearner
 from hotloop.parts.replay import Replay as Replay
 from hotloop.parts.rollout import Note as Note
 from hotloop.parts.rollout import Rollout as Rollout
+from hotloop.parts.vector_env import final_mask as final_mask
 from hotloop.parts.vector_env import final_obs as final_obs
 from hotloop.parts.vector_env import vector as vector
 
-__all__ = ["Batch", "Note", "PolicyLearner", "QLearner", "Replay", "Rollout", "final_obs", "gae", "vector"]
+__all__ = [
+    "Batch",
+    "Note",
+    "PolicyLearner",
+    "QLearner",
+    "Replay",
+    "Rollout",
+    "final_mask",
+    "final_obs",
+    "gae",
+    "vector",
+]

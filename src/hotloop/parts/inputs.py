@@ -15,7 +15,7 @@ from torch import Tensor
 
 from hotloop.core.errors import ArgumentError
 from hotloop.core.types import Array, ArraySpec, Obs, ObsSpec
-from hotloop.parts.values import as_array, as_dtype
+from hotloop.parts.values import as_array, as_dtype, shown
 
 FLOAT, INT, BOOL = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool_)
 TORCH = {FLOAT: torch.float32, INT: torch.int64, BOOL: torch.bool}
@@ -68,10 +68,19 @@ def read_mask(name: str, value: Any, shape: tuple[int, ...]) -> Any:
     return mask
 
 
-def require_choices(mask: Array) -> None:
+def require_choices(name: str, mask: Array) -> None:
     """Of a mask [N, A] to act by."""
     if not mask.any(-1).all():
-        raise ArgumentError("`mask` allows no action at all", "True marks an action that is allowed")
+        raise ArgumentError(f"`{name}` allows no action at all", "True marks an action that is allowed")
+
+
+def given_mask(action_mask: Any, mask: Any) -> tuple[str, Any]:
+    """The mask to act by, under the name by which it was given."""
+    if mask is None:
+        return "action_mask", action_mask
+    if action_mask is not None:
+        raise ArgumentError("`action_mask` and `mask` are two names of the same", "give one of them")
+    return "mask", mask
 
 
 def require_between(name: str, value: Any, low: float, high: float, example: str) -> float:
@@ -79,7 +88,7 @@ def require_between(name: str, value: Any, low: float, high: float, example: str
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not low <= value <= high or value == np.inf:
         expected = f"at least {low:g}" if high == np.inf else f"{low:g} to {high:g}"
-        raise ArgumentError(f"`{name}` is {value!r}; expected a number, {expected}", f"e.g. `{name}={example}`")
+        raise ArgumentError(f"`{name}` is {shown(value)}; expected a number, {expected}", f"e.g. `{name}={example}`")
     return float(value)
 
 
@@ -92,7 +101,8 @@ def require_above_zero(name: str, value: Any, example: str, high: float = np.inf
 
 def require_one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise ArgumentError(f"`{name}` is {value!r}; expected one of {', '.join(allowed)}", f"`{name}={allowed[0]!r}`")
+        hint = f"`{name}={allowed[0]!r}`"
+        raise ArgumentError(f"`{name}` is {shown(value)}; expected one of {', '.join(allowed)}", hint)
 
 
 def adam_constants(betas: Any, eps: Any, max_gradient_norm: Any) -> dict[str, float]:

@@ -24,8 +24,10 @@ from hotloop.parts.own_network import (
     flattened,
     frozen_problem,
     guess_obs,
+    linear_widths,
     named_vector,
     require_trainable,
+    said_by,
 )
 from hotloop.parts.specs import read_obs_spec
 from hotloop.parts.values import require_count
@@ -91,11 +93,14 @@ class ModuleLearner:
         return f"{type(self).__name__}({type(self.network).__name__}, updates={self.updates}, lane={self.lane!r})"
 
     def _takes(self, spec: ObsSpec) -> bool:
+        return self._refusal(spec) is None
+
+    def _refusal(self, spec: ObsSpec) -> ArgumentError | None:
         try:
             self._check_answer(spec)
-        except ArgumentError:
-            return False
-        return True
+        except ArgumentError as error:
+            return error
+        return None
 
     def _start(self, spec: ObsSpec) -> None:
         """Choose and build the lane for observations of `spec`."""
@@ -190,19 +195,44 @@ class ModuleLearner:
             self._guessed = False
             return
         if self._spec is not None and not self._guessed:
-            raise ArgumentError(f"`{name}` has observations of shape {shapes[0]}; expected {shape_of(self._spec)}")
-        fits = possible if len(possible) == 1 else [spec for spec in possible if self._takes(spec)]
-        if len(fits) != 1:
-            how = "as one observation and" if fits else "neither as one observation nor"
+            raise _other_shape(name, shapes, shape_of(self._spec))
+        refusals = [None] if len(possible) == 1 else [self._refusal(spec) for spec in possible]
+        fits = [spec for spec, refusal in zip(possible, refusals, strict=True) if refusal is None]
+        if len(fits) > 1:
             raise ArgumentError(
-                f"`{name}` has shape {shapes[0]}, which the network takes {how} as several",
+                f"`{name}` has shape {shapes[0]}, which `{self._title}` takes as one observation and as several",
                 "say the shape of one: `obs=` of the learner",
             )
+        if not fits:
+            raise self._neither(name, possible, [refusal for refusal in refusals if refusal])
         before = None if self._spec is None else self.state_dict()  # a state may have been loaded
         self._start(fits[0])
         if before is not None:
             self.load_state_dict(before)
         self._guessed = False
+
+    def _neither(self, name: str, possible: list[ObsSpec], refusals: list[ArgumentError]) -> ArgumentError:
+        """Why the module takes an observation neither as one nor as several. Of the two readings that one is told which
+        gives a layer its width, else the one that the module answered to at all."""
+        shapes, widths = [shape_of(spec) for spec in possible], linear_widths(self.network)
+        meant = [refusal for shape, refusal in zip(shapes, refusals, strict=True) if shape in widths]
+        told = meant or [refusal for refusal in refusals if refusal.__cause__ is None] or refusals
+        first, causes = told[0], {said_by(refusal.__cause__) for refusal in told}
+        if meant and first.__cause__ is None:  # the observation is right, the answer is not
+            return first
+        if len(told) == 1:
+            words = f": {first.message}"
+        elif first.__cause__ is not None and len(causes) == 1:
+            words = f", on which `{self._title}` fails: {causes.pop()}"
+        else:
+            one, several = (said_by(refusal.__cause__) if refusal.__cause__ else refusal.message for refusal in told)
+            words = f", which the network takes neither as one observation ({one}) nor as several ({several})"
+        hint = (
+            first.hint if self._spec is None else f"`{self._title}` takes observations of shape {shape_of(self._spec)}"
+        )
+        error = ArgumentError(f"`{name}` has shape {shapes[0]}{words}", hint)
+        error.__cause__ = first.__cause__ or first
+        return error
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A learner of its own, with a copy of the network."""
@@ -239,3 +269,10 @@ class ModuleLearner:
         if flat:
             self._lane.load_state(self._lane.state() | flat)
         self.updates = int(state["updates"])
+
+
+def _other_shape(name: str, shapes: list[Any], expected: Any) -> ArgumentError:
+    """`shapes`: of one observation, or of what was given as one and of each of several."""
+    if len(shapes) > 1 and not isinstance(expected, dict) and len(shapes[1]) == len(expected):
+        return ArgumentError(f"`{name}` has shape {shapes[0]}, {shapes[1]} of each; expected {expected} of each")
+    return ArgumentError(f"`{name}` has observations of shape {shapes[0]}; expected {expected}")

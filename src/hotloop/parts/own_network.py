@@ -61,9 +61,16 @@ def answer_to(name: str, network: nn.Module, spec: ObsSpec, device: str, rows: i
     except NotImplementedError as error:
         raise ArgumentError(f"`{name}` has no `forward`", "which answers to observations [B, ...]") from error
     except Exception as error:
-        said = str(error).strip().partition("\n")[0] or type(error).__name__
         shapes = map_obs(lambda part: part.shape, spec)
-        raise ArgumentError(f"`{name}` does not take observations of shape {shapes}: {said}", "say `obs=`") from error
+        hint = "mend its `forward`, or the observations that it gets"
+        raise ArgumentError(f"`{name}` does not take observations of shape {shapes}: {said_by(error)}", hint) from error
+
+
+def said_by(error: BaseException | None) -> str:
+    """On one line; torch's own complaints need no name."""
+    said = str(error).strip().partition("\n")[0]
+    kind = type(error).__name__
+    return said if said and type(error) is RuntimeError else f"{kind}: {said}".removesuffix(": ")
 
 
 def _torch_dtype(spec: ArraySpec) -> torch.dtype:
@@ -72,8 +79,12 @@ def _torch_dtype(spec: ArraySpec) -> torch.dtype:
 
 def guess_obs(network: nn.Module, fits: Callable[[ObsSpec], bool]) -> ArraySpec | None:
     """The observation as a vector, where the module takes one: as wide as the first linear layer that it fits."""
-    widths = dict.fromkeys(part.in_features for part in network.modules() if isinstance(part, nn.Linear))
-    return next((ArraySpec((width,)) for width in widths if fits(ArraySpec((width,)))), None)
+    return next((ArraySpec(shape) for shape in linear_widths(network) if fits(ArraySpec(shape))), None)
+
+
+def linear_widths(network: nn.Module) -> list[tuple[int, ...]]:
+    """The shapes of vectors that its linear layers take, in their order."""
+    return list(dict.fromkeys((part.in_features,) for part in network.modules() if isinstance(part, nn.Linear)))
 
 
 def frozen_problem(name: str, network: nn.Module) -> str:

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.distributions import Distribution
 
 from hotloop.core.errors import ArgumentError
 from hotloop.core.types import Array, Obs
 from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.given_network import LOG_STD_NAMES
 from hotloop.parts.inputs import BOOL, FLOAT, INT, read_array, read_obs
-from hotloop.parts.specs import read_action_spec
+from hotloop.parts.specs import read_action_spec, require_no_count
 
 
 class ActionSpace(NamedTuple):
@@ -44,6 +45,7 @@ def read_actions(given: Any) -> ActionSpace:
     """`action=`: None for one choice, a shape of numbers, or a Gymnasium space."""
     if given is None:
         return ActionSpace(ActionLayout(), ())  # the network says of how many
+    require_no_count(given, f"give a space or a shape, `({given},)` for floats; one choice needs no `action=`")
     spec = read_action_spec(given, None)
     if spec.array.dtype.kind == "f":
         return ActionSpace(ActionLayout(continuous=spec.array.size), spec.array.shape)
@@ -51,6 +53,46 @@ def read_actions(given: Any) -> ActionSpace:
         raise ArgumentError(f"`action` is {given}; expected None, a shape, Discrete, MultiDiscrete or a Box of floats")
     highest = np.broadcast_to(spec.bounds[1], spec.array.shape).reshape(-1)
     return ActionSpace(ActionLayout(tuple(int(high) + 1 for high in highest)), spec.array.shape)
+
+
+def num_outputs_of(answer: Any, layout: ActionLayout) -> int:
+    """The logits or means of an actor-critic by its answer to 2 observations; refuses another form of answer."""
+    parts = answer if isinstance(answer, tuple | list) else (answer,)
+    shapes = [tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__ for part in parts]
+    wanted, values = layout.num_outputs, ((2,), (2, 1))
+    is_right = len(shapes) == 2 and len(shapes[0]) == 2 and shapes[0][0] == 2 and shapes[1] in values
+    if is_right and wanted in (0, shapes[0][1]):
+        return int(shapes[0][1])
+    if is_right:
+        raise _wrong_number(int(shapes[0][1]), layout)
+    what = "means" if layout.continuous else "logits"
+    hint = f"`return {what}, value`"
+    if shapes[0] in values and len(shapes) == 2 and len(shapes[1]) == 2:
+        hint = f"{hint}: in this order"
+    elif len(shapes) == 1 and isinstance(answer, Tensor):
+        hint = f"{hint}; a Q-network is trained by `hotloop.QLearner`"
+    elif any(isinstance(part, Distribution) for part in parts):
+        hint = f"{hint}: the {what}, not the distribution that they make"
+    found = ", ".join(map(str, shapes))
+    raise ArgumentError(
+        f"`actor_critic` answers 2 observations with {found if len(shapes) == 1 else f'({found})'}; expected are "
+        f"({what} [2, {wanted or 'actions'}], values [2] or [2, 1])",
+        hint,
+    )
+
+
+def _wrong_number(found: int, layout: ActionLayout) -> ArgumentError:
+    if layout.continuous:
+        return ArgumentError(
+            f"`actor_critic` answers with {found} means; `action` has {layout.continuous} numbers",
+            "a mean for each; standard deviations are a parameter, not outputs",
+        )
+    counts = ", ".join(map(str, layout.counts))
+    what = f"{len(layout.counts)} choices (of {counts})" if len(layout.counts) > 1 else f"a choice of {counts}"
+    return ArgumentError(
+        f"`actor_critic` answers with {found} logits; `action` is {what}, which needs {layout.num_outputs}",
+        f"a last layer of {layout.num_outputs} outputs: a logit for each entry of each choice",
+    )
 
 
 def find_log_std(module: nn.Module, start: float | None, count: int) -> tuple[str, nn.Parameter]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from hotloop.core.errors import ArgumentError
 from hotloop.core.rng import derive_seed
@@ -21,6 +21,7 @@ from hotloop.nets.reading import Reading, read_actor_critic
 from hotloop.nets.tracing import in_mode
 from hotloop.parts.inputs import (
     adam_constants,
+    given_mask,
     read_mask,
     read_obs,
     require_above_zero,
@@ -30,7 +31,14 @@ from hotloop.parts.inputs import (
 )
 from hotloop.parts.learner import NOT_ARGUMENTS, ModuleLearner, Plan
 from hotloop.parts.own_network import answer_to
-from hotloop.parts.policy_inputs import ActionSpace, RolloutFields, find_log_std, read_actions, read_rollout
+from hotloop.parts.policy_inputs import (
+    ActionSpace,
+    RolloutFields,
+    find_log_std,
+    num_outputs_of,
+    read_actions,
+    read_rollout,
+)
 from hotloop.parts.rollout import Note
 from hotloop.parts.values import require_count, require_share
 
@@ -86,7 +94,8 @@ class PolicyLearner(ModuleLearner):
     (16, 0, 'native')
 
     `action` is None where the outputs are the logits of one choice, a shape where they are the means of so many
-    numbers, or a Gymnasium space (Discrete, MultiDiscrete, Box). Numbers are drawn from a normal distribution around
+    numbers, or a Gymnasium space: Discrete(n) needs n logits, MultiDiscrete as many as all its choices together,
+    MultiBinary(n) two for each, 2n; a Box one mean for each number. Numbers are drawn from a normal distribution around
     the means, in the env's own units and without bounds: give the drawn action to the rollout and a clipped one to the
     env. Its standard deviations are a parameter: the module's own (one whose name ends in `log_std` or `logstd`), or,
     with `log_std=0.0`, one of the learner that starts there.
@@ -151,17 +160,7 @@ class PolicyLearner(ModuleLearner):
         super().__init__(actor_critic, require_above_zero("lr", lr, "3e-4"), lane, obs, planned_updates)
 
     def _check_answer(self, spec: ObsSpec) -> int:
-        answer = answer_to("actor_critic", self.network, spec, self._device)
-        parts = answer if isinstance(answer, tuple | list) else (answer,)
-        shapes = [tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__ for part in parts]
-        wanted = self._actions.layout.num_outputs
-        right = len(shapes) == 2 and len(shapes[0]) == 2 and shapes[0][0] == 2 and shapes[1] in ((2,), (2, 1))
-        if not right or (wanted and shapes[0][1] != wanted):
-            raise ArgumentError(
-                f"`actor_critic` answers 2 observations with {shapes}",
-                f"expected are (logits or means [2, {wanted or 'actions'}], values [2] or [2, 1])",
-            )
-        return int(shapes[0][1])
+        return num_outputs_of(answer_to("actor_critic", self.network, spec, self._device), self._actions.layout)
 
     def _plan(self, spec: ObsSpec) -> Plan:
         outputs = self._check_answer(spec)
@@ -175,14 +174,17 @@ class PolicyLearner(ModuleLearner):
         shared = SharedActorCritic(self.network, reading.order, self.log_std, self._log_std_name)
         return Plan(objective, reading, shared, self._batch_size)
 
-    def act(self, obs: Any, mask: Any = None, deterministic: bool = False) -> tuple[Any, Note]:
+    def act(
+        self, obs: Any, action_mask: Any = None, deterministic: bool = False, *, mask: Any = None
+    ) -> tuple[Any, Note]:
         """An action drawn for one observation, or for N observations [N, ...], and the note that belongs into the
-        rollout. `mask` ([A] or [N, A]) says which choices are allowed; give it to the rollout too. `deterministic`:
-        the likeliest choices and the means."""
+        rollout. `action_mask` ([A] or [N, A]; `mask` is another name for it) says which choices are allowed; give it
+        to the rollout too. `deterministic`: the likeliest choices and the means."""
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
         count, layout = rows_of(rows), self._actions.layout
-        allowed = NO_MASK if mask is None else self._allowed(mask, count, is_single)
+        name, given = given_mask(action_mask, mask)
+        allowed = NO_MASK if given is None else self._allowed(name, given, count, is_single)
         outputs, value = np.empty((count, layout.num_outputs), np.float32), np.empty(count, np.float32)
         action, log_prob = np.empty((count, layout.width), np.float32), np.empty(count, np.float32)
         log_std = self._log_stds()
@@ -196,10 +198,10 @@ class PolicyLearner(ModuleLearner):
                 row = RolloutRow(rows, outputs, value, action, None)
                 forward_and_draw(self._lane, self._shared, row, self._rng, allowed)
         action_log_probs(outputs, log_std, allowed, self._counts, action, log_prob)
-        given = self._actions.to_env(action)
+        chosen = self._actions.to_env(action)
         if not is_single:
-            return given, Note(log_prob, value)
-        return (int(given[0]) if given.ndim == 1 else given[0]), Note(float(log_prob[0]), float(value[0]))
+            return chosen, Note(log_prob, value)
+        return (int(chosen[0]) if chosen.ndim == 1 else chosen[0]), Note(float(log_prob[0]), float(value[0]))
 
     def _begin_on(self, lane: Any) -> None:
         super()._begin_on(lane)
@@ -222,13 +224,13 @@ class PolicyLearner(ModuleLearner):
         self._sharing.require()
         return self._outputs(rows)[1]
 
-    def _allowed(self, mask: Any, count: int, is_single: bool) -> Array:
+    def _allowed(self, name: str, mask: Any, count: int, is_single: bool) -> Array:
         """[N, logits], with a choice left in each part."""
         width = self._actions.layout.num_logits
-        allowed = read_mask("mask", mask, (width,) if is_single else (count, width)).reshape(count, width)
+        allowed = read_mask(name, mask, (width,) if is_single else (count, width)).reshape(count, width)
         start = 0
         for choices in self._actions.layout.counts:
-            require_choices(allowed[:, start : start + choices])
+            require_choices(name, allowed[:, start : start + choices])
             start += choices
         return allowed
 
@@ -237,7 +239,13 @@ class PolicyLearner(ModuleLearner):
         last, _ = self._read_rows(obs)
         self._sharing.require()
         taken = read_rollout(rollout, self._as_floats)
-        rows = taken.reward.size
+        rows, num_envs = taken.reward.size, taken.reward.shape[1]
+        if rows_of(last) != num_envs:
+            whole = map_obs(lambda part: (num_envs, *part.shape[1:]), last)
+            raise ArgumentError(
+                f"`obs` holds {rows_of(last)} of {num_envs} observations; expected is shape {whole}",
+                "give the observations of all envs after the last `add`",
+            )
         if rows % self._batch_size:
             raise ArgumentError(
                 f"the rollout has {rows} rows, which is no multiple of `batch_size` ({self._batch_size})",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from hotloop.parts.inputs import (
     FLOAT,
     INT,
     adam_constants,
+    given_mask,
     read_array,
     read_mask,
     require_above_zero,
@@ -34,12 +36,14 @@ from hotloop.parts.inputs import (
 )
 from hotloop.parts.learner import NOT_ARGUMENTS, ModuleLearner, Plan
 from hotloop.parts.own_network import answer_to
-from hotloop.parts.values import require_count
+from hotloop.parts.replay import Replay
+from hotloop.parts.values import as_array, require_count
 from hotloop.parts.values_kernels import count_outside
 from hotloop.replay.storage import BatchPlan
 
 USUAL_BATCH = 64
 VECTORS = ("target", "mean", "square")
+FIELDS = ("obs", "action", "reward", "discount", "next_obs")
 
 
 class QStats:
@@ -142,7 +146,8 @@ class QLearner(ModuleLearner):
         q = answer_to("network", self.network, spec, self._device)
         if not isinstance(q, Tensor) or q.ndim != 2 or len(q) != 2:
             found = f"shape {tuple(q.shape)}" if isinstance(q, Tensor) else f"a {type(q).__name__}"
-            raise ArgumentError(f"`network` answers 2 observations with {found}", "expected are Q-values [2, actions]")
+            hint = "an actor-critic is trained by `PolicyLearner`" if isinstance(q, tuple) else "a value of each action"
+            raise ArgumentError(f"`network` answers 2 observations with {found}; expected Q-values [2, actions]", hint)
         return q.shape[1]
 
     def _plan(self, spec: ObsSpec) -> Plan:
@@ -160,8 +165,8 @@ class QLearner(ModuleLearner):
     def update(self, batch: Any) -> QStats:
         """One update on each batch: of fields [B, ...], or k in a row of fields [k, B, ...].
 
-        `batch` is what `Replay.sample` gives, or anything with `obs`, `action`, `reward`, `discount` and `next_obs`,
-        arrays or tensors; `weight` (of each row's loss) and `next_action_mask` [B, A] may be left out.
+        `batch` is what `Replay.sample` gives, or a dict or anything else with `obs`, `action`, `reward`, `discount` and
+        `next_obs`, arrays or tensors; `weight` (of each row's loss) and `next_action_mask` [B, A] may be left out.
         """
         data, is_single = self._read(batch)
         self._sharing.require()
@@ -185,14 +190,18 @@ class QLearner(ModuleLearner):
 
     def _look_at(self, batch: Any) -> tuple[Batch, bool]:
         """The same of a batch of anybody's, field by field."""
+        if isinstance(batch, Mapping):
+            batch = SimpleNamespace(**batch)
         reward = read_array("batch.reward", _field(batch, "reward"), FLOAT)
         leading = tuple(reward.shape)
         if len(leading) not in (1, 2) or 0 in leading:
             raise ArgumentError(f"`batch.reward` has shape {leading}", "expected is [B], or [k, B] for k updates")
+        if leading[1:] == (1,):
+            self._require_batches_of_one(_field(batch, "obs"), leading)
         obs = self._read_obs("batch.obs", _field(batch, "obs"), leading)
         next_obs = self._read_obs("batch.next_obs", _field(batch, "next_obs"), leading)
         action = read_array("batch.action", _field(batch, "action"), INT)
-        discount = read_array("batch.discount", _field(batch, "discount"), FLOAT)
+        discount = _read_discount(_field(batch, "discount"))
         weight = getattr(batch, "weight", None)
         weight = self._all_ones(leading) if weight is None else read_array("batch.weight", weight, FLOAT)
         if not action.shape == discount.shape == weight.shape == leading:
@@ -210,6 +219,16 @@ class QLearner(ModuleLearner):
         action, mask = action[None], None if mask is None else mask[None]
         return Batch(obs, action, reward[None], discount[None], next_obs, weight[None], action, mask), True
 
+    def _require_batches_of_one(self, obs: Any, leading: tuple[int, ...]) -> None:
+        """Rewards [B, 1] are a column by mistake, unless the observations say that they are B batches of one."""
+        part = next(iter(obs.values()), obs) if isinstance(obs, Mapping) else obs
+        found, rows = tuple(np.shape(part)), leading[:1]
+        if found[:2] != leading or (self._spec is not None and found == rows + self._shape):
+            raise ArgumentError(
+                f"`batch.reward` has shape {leading}; expected {rows}, where `batch.obs` has shape {found}",
+                "`batch.reward.reshape(-1)`",
+            )
+
     def _require_in_range(self, action: Any) -> None:
         """A choice that the network does not have would be read from somebody else's memory."""
         if action.__class__ is np.ndarray and count_outside(action.reshape(-1), 0, self._num_actions - 1):
@@ -224,19 +243,20 @@ class QLearner(ModuleLearner):
             ones = self._ones[shape] = np.ones(shape, np.float32)
         return ones
 
-    def act(self, obs: Any, epsilon: float = 0.0, mask: Any = None) -> Any:
+    def act(self, obs: Any, epsilon: float = 0.0, action_mask: Any = None, *, mask: Any = None) -> Any:
         """The best action of one observation as an int, or of N observations [N, ...] as int64 [N]; with probability
-        `epsilon` a random one. `mask` ([A] or [N, A]) says which actions are allowed. A network with dropout or batch
-        normalisation answers in evaluation mode."""
+        `epsilon` a random one. `action_mask` ([A] or [N, A]; `mask` is another name for it) says which actions are
+        allowed. A network with dropout or batch normalisation answers in evaluation mode."""
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
         epsilon = require_between("epsilon", epsilon, 0.0, 1.0, "0.1")
         count = rows_of(rows)
         action, num_greedy = np.empty(count, np.int64), count
+        name, mask = given_mask(action_mask, mask)
         if mask is not None:
             shape = (self._num_actions,) if is_single else (count, self._num_actions)
-            mask = read_mask("mask", mask, shape).reshape(count, -1)
-            require_choices(mask)
+            mask = read_mask(name, mask, shape).reshape(count, -1)
+            require_choices(name, mask)
         if epsilon > 0.0 and mask is None:
             num_greedy = draw_exploration(self._rng, epsilon, self._num_actions, action)
         elif epsilon > 0.0:
@@ -278,8 +298,25 @@ class QLearner(ModuleLearner):
 def _field(batch: Any, name: str) -> Any:
     value = getattr(batch, name, None)
     if value is None:
-        raise ArgumentError(f"`batch.{name}` is missing", "give what `Replay.sample` returns, or the same fields")
+        hint = "give what `Replay.sample` returns, or the same fields"
+        if not any(hasattr(batch, field) for field in FIELDS):
+            hint = "`learner.update(replay.sample(64))`" if isinstance(batch, Replay) else hint
+            raise ArgumentError(f"`batch` is of type {type(batch).__name__}; expected {', '.join(FIELDS)}", hint)
+        raise ArgumentError(f"`batch.{name}` is missing", hint)
     return value
+
+
+def _read_discount(given: Any) -> Any:
+    """Of each row, 0 to 1; a flag would be taken for a gamma of 1."""
+    discount = read_array("batch.discount", given, FLOAT)
+    if discount.__class__ is not np.ndarray:  # on a device, where a look would wait for it
+        return discount
+    if discount is not given and as_array("batch.discount", given).dtype.kind == "b":
+        raise ArgumentError("`batch.discount` is bool; expected numbers", "e.g. `gamma * (1 - terminated)`")
+    if count_outside(discount.reshape(-1), 0.0, 1.0):
+        wrong = discount[~((discount >= 0.0) & (discount <= 1.0))][0]
+        raise ArgumentError(f"`batch.discount` holds {wrong}; expected 0 to 1", "e.g. `gamma * (1 - terminated)`")
+    return discount
 
 
 def _wrong_shape(leading: tuple[int, ...], **fields: Any) -> ArgumentError:

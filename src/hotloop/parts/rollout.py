@@ -13,6 +13,7 @@ from hotloop.loop.collector_kernels import add_row
 from hotloop.loop.rollout import ALL, Timeouts
 from hotloop.parts.specs import read_action_spec, read_obs_spec
 from hotloop.parts.values import Values, as_dtype, read_obs, require_count
+from hotloop.parts.values_kernels import first_forbidden
 
 NUMBER, FLAG = ArraySpec(()), ArraySpec((), np.dtype(np.bool_))
 
@@ -118,7 +119,7 @@ class Rollout:
         seen, done, after = self._obs(obs), self._action(action), self._final_obs(final_obs)
         came = (read["reward"](reward), read["terminated"](terminated), read["truncated"](truncated))
         counts = ALL if valid is None else read["valid"](valid)
-        self._keep_mask(action_mask)
+        self._keep_mask(action_mask, done, counts)
         map_obs(lambda slab, rows: np.copyto(slab[at], rows), self.obs, seen)
         self.action[at], self.log_prob[at], self.value[at] = done, log_prob, value
         if add_row(at, *came, counts, self.reward, self.terminated, self.truncated, self.weight):
@@ -135,7 +136,7 @@ class Rollout:
             ) from None
         return self._columns["log_prob"](log_prob), self._columns["value"](value)
 
-    def _keep_mask(self, given: Any) -> None:
+    def _keep_mask(self, given: Any, action: Array, counts: Array) -> None:
         if self._at == 0:
             self.action_mask = None if given is None else self._new_masks()
         if (given is None) != (self.action_mask is None):
@@ -143,14 +144,23 @@ class Rollout:
         if self.action_mask is None:
             return
         mask = self._mask(given)
-        if not np.all(mask.any(axis=1)):
+        env = first_forbidden(mask, action.reshape(self.num_envs, -1), self._starts, counts)
+        if env >= 0 and not mask[env].any():
             raise ArgumentError("`action_mask` allows no action", "at least one entry must be True")
+        if env >= 0:
+            raise ArgumentError(
+                f"`action` of env {env} is {action[env].tolist()}, which its `action_mask` forbids",
+                "give the mask by which the action was chosen",
+            )
         self.action_mask[self._at] = mask
 
     def _new_masks(self) -> Array:
-        width = self.action_spec.mask_width
+        width, bounds = self.action_spec.mask_width, self.action_spec.bounds
         if width is None:
             raise ArgumentError("`action_mask` is given, but actions are numbers", "masks are of choices")
+        assert bounds is not None
+        counts = np.reshape(bounds[1], -1) + 1
+        self._starts = np.cumsum(counts) - counts  # of each choice in a mask
         return np.zeros((self.num_steps, self.num_envs, width), np.bool_)
 
     def timeouts(self) -> tuple[Array, Array, Obs] | None:

@@ -45,6 +45,7 @@ def read_action_spec(given: Any, num_actions: int | None) -> ActionSpec:
         num_actions = require_count("num_actions", num_actions)
     if isinstance(given, spaces.Discrete):
         return _choice(given, num_actions)
+    require_no_count(given, f"give a space, a shape, or `num_actions={given}`")
     if given is None:
         return ActionSpec(CHOICE, (0, LARGEST_INT if num_actions is None else num_actions - 1), num_actions)
     if num_actions is not None:
@@ -57,6 +58,12 @@ def read_action_spec(given: Any, num_actions: int | None) -> ActionSpec:
         return ActionSpec(ArraySpec(given.shape, CHOICE.dtype), (0, 1))
     spec = _array_spec("action", given)
     return ActionSpec(spec if spec.dtype.kind == "f" else ArraySpec(spec.shape, CHOICE.dtype), None)
+
+
+def require_no_count(action: Any, hint: str) -> None:
+    """A number alone could be meant as so many choices or as so many floats."""
+    if isinstance(action, int | np.integer):
+        raise ArgumentError(f"`action` is {action}; expected a space or a shape", hint)
 
 
 def _choice(space: spaces.Discrete, num_actions: int | None) -> ActionSpec:

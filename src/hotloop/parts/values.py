@@ -25,6 +25,7 @@ SCALARS: dict[str, frozenset[type]] = {
     "b": frozenset({bool, np.bool_}),
 }
 KINDS = "fiub"
+LONGEST_SHOWN = 40
 Bounds = tuple[Any, Any]
 """The lowest and the highest value allowed; arrays of a row's shape where each entry has its own."""
 
@@ -85,8 +86,10 @@ class Values:
 
     def _wrong_shape(self, found: tuple[int, ...]) -> ArgumentError:
         expected = f"{self._shape}" if self._one_row is None else f"{self._one_row}, or {self._shape}"
-        num_envs = self._shape[0]
-        hint = f"one row for each of {num_envs} envs" if num_envs > 1 else "`num_envs=` takes in several envs at once"
+        hint = f"one row for each of {self._shape[0]} envs"
+        if self._one_row is not None:
+            several = found[1:] == self._one_row and found[:1] > (1,)
+            hint = f"`num_envs={found[0]}` takes in several envs at once" if several else "as said to the constructor"
         return ArgumentError(f"`{self._name}` has shape {found}; expected {expected}", hint)
 
 
@@ -100,7 +103,8 @@ class DictValues:
     def __call__(self, value: Any) -> dict[str, Array]:
         if not isinstance(value, Mapping) or value.keys() != self._parts.keys():
             found = f"has parts {sorted(map(str, value))}" if isinstance(value, Mapping) else f"is {_kind_of(value)}"
-            raise ArgumentError(f"`{self._name}` {found}; expected a dict of {sorted(self._parts)}", "as in `obs=`")
+            hint = _reset_hint(self._name, value) or "as in `obs=`"
+            raise ArgumentError(f"`{self._name}` {found}; expected a dict of {sorted(self._parts)}", hint)
         return {part: read(value[part]) for part, read in self._parts.items()}
 
 
@@ -117,10 +121,19 @@ def as_array(name: str, value: Any) -> Array:
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
+        if hint := _reset_hint(name, value):
+            raise ArgumentError(f"`{name}` is a tuple of an observation and a dict; expected numbers", hint) from None
         raise ArgumentError(f"`{name}` is no array: {error}", "its rows must be of one length") from error
     if array.dtype.kind not in KINDS:
-        raise ArgumentError(f"`{name}` is {_kind_of(value)}; expected numbers", "give numbers, an array or a tensor")
+        hint = _reset_hint(name, value) or "give numbers, an array or a tensor"
+        raise ArgumentError(f"`{name}` is {_kind_of(value)}; expected numbers", hint)
     return array
+
+
+def _reset_hint(name: str, value: Any) -> str:
+    """Where the whole answer of an env's `reset` was given for an observation; empty elsewhere."""
+    is_answer = isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], Mapping)
+    return f"`{name}, info = env.reset()`: give the first of the two" if is_answer else ""
 
 
 def as_dtype(name: str, value: Any, dtype: np.dtype) -> Array:
@@ -132,7 +145,7 @@ def as_dtype(name: str, value: Any, dtype: np.dtype) -> Array:
     if kind == wanted == "f":
         return _rounded(name, array, dtype)
     if kind == "f":
-        raise _wrong_dtype(name, array, dtype, "e.g. `bool(done)`" if wanted == "b" else "e.g. `int(action)`")
+        raise _wrong_dtype(name, array, dtype, _conversion(name, value, array.ndim, "bool" if wanted == "b" else "int"))
     kept = array.astype(dtype)
     if wanted != "f" and (kept != array).any():
         raise _wrong_dtype(name, array, dtype, f"some of its values are no {dtype}")
@@ -162,6 +175,13 @@ def _wrong_dtype(name: str, array: Array, dtype: np.dtype, hint: str) -> Argumen
     return ArgumentError(f"`{name}` is {array.dtype}; it is kept as {dtype}", hint)
 
 
+def _conversion(name: str, value: Any, axes: int, kind: str) -> str:
+    """How a user would write it, where that is what was meant."""
+    if hasattr(value, "detach"):
+        return f"e.g. `{name}.{'bool' if kind == 'bool' else 'long'}()`"
+    return f"e.g. `{name}.astype({kind})`" if axes else f"e.g. `{kind}({name})`"
+
+
 def _not_finite(name: str, value: Any) -> ArgumentError:
     return ArgumentError(f"`{name}` holds {value}; expected finite numbers", "look for where it arises")
 
@@ -175,12 +195,20 @@ def _kind_of(value: Any) -> str:
 def require_count(name: str, value: Any, lowest: int = 1) -> int:
     """A whole number of `lowest` or more."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
-        raise ArgumentError(f"`{name}` is {value!r}; expected a whole number of {lowest} or more", f"e.g. {lowest}")
+        whole = isinstance(value, float) and value.is_integer() and value >= lowest
+        hint = f"`{name}=int({value:g})`".replace("e+0", "e").replace("e+", "e") if whole else f"e.g. {lowest}"
+        raise ArgumentError(f"`{name}` is {shown(value)}; expected a whole number of {lowest} or more", hint)
     return int(value)
 
 
 def require_share(name: str, value: Any) -> float:
     """A number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
-        raise ArgumentError(f"`{name}` is {value!r}; expected a number between 0 and 1", "e.g. 0.99")
+        raise ArgumentError(f"`{name}` is {shown(value)}; expected a number between 0 and 1", "e.g. 0.99")
     return float(value)
+
+
+def shown(value: Any) -> str:
+    """For an error: a short value as it is, another by its type."""
+    is_short = value is None or isinstance(value, bool | int | float | str | np.number)
+    return repr(value) if is_short and len(repr(value)) <= LONGEST_SHOWN else f"of type {type(value).__name__}"

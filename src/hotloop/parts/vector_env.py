@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,12 @@ def vector(
     Gymnasium does it. `workers` steps envs given by name in so many processes; their infos stay there, masks aside.
 
     What comes out is what networks take: float32 or bytes, one-hot where the space is Discrete, actions counted from 0;
-    the spaces say so.
+    the spaces say so. Arrays that were handed out are not written to again.
     """
     return Vector(env, num_envs, workers, seed, max_episode_steps, options)
 
 
-def final_obs(obs: Any, info: dict[str, Any]) -> Any:
+def final_obs(obs: Any, info: Mapping[str, Any]) -> Any:
     """What the last actions led to, of all envs [N, ...], from what a vector env's `step` returned: where an episode
     ended its last observation, elsewhere `obs`. It is what `Replay.add` and `Rollout.add` want to know.
 
@@ -81,12 +81,46 @@ def final_obs(obs: Any, info: dict[str, Any]) -> Any:
     Works through wrappers, and with any vector env of Gymnasium's that resets in the same step; one that resets in the
     next step shows the last observation as `obs`, which is returned as it is.
     """
+    if not isinstance(info, Mapping) or _is_info(obs):
+        raise ArgumentError("`obs` and `info` are the wrong way round", "`hotloop.final_obs(next_obs, info)`")
     if "final_obs" not in info:
         return obs
     whole = map_obs(np.copy, obs)
     for index in np.flatnonzero(info["_final_obs"]):
         map_obs(lambda part, row, index=index: part.__setitem__(index, row), whole, info["final_obs"][index])
     return whole
+
+
+def _is_info(obs: Any) -> bool:
+    """Observations may be dicts too, but have parts, and none beside a mask of the envs that have it."""
+    return isinstance(obs, Mapping) and (not obs or any(f"_{name}" in obs for name in obs))
+
+
+def final_mask(info: Mapping[str, Any]) -> Any:
+    """Which actions are allowed in what the last actions led to, of all envs [N, A], from the `info` of a vector env's
+    `step`: where an episode ended the mask of its last observation, elsewhere that of now. It is the
+    `next_action_mask` of `Replay.add`, and belongs to `final_obs`.
+
+    >>> import hotloop, numpy
+    >>> now, last = numpy.array([[True, True], [True, False]]), numpy.array([[False, True], [False, False]])
+    >>> info = {"action_mask": now, "final_info": {"action_mask": last}, "_final_info": numpy.array([True, False])}
+    >>> hotloop.final_mask(info)                                # env 0 has begun anew
+    array([[False,  True],
+           [ True, False]])
+
+    An env tells its masks in the `info` of `reset` and `step`, as `info["action_mask"]`; `hotloop.vector` also asks a
+    method `action_masks()`.
+    """
+    if not isinstance(info, Mapping) or "action_mask" not in info:
+        found = "has no `action_mask`" if isinstance(info, Mapping) else f"is a {type(info).__name__}"
+        hint = 'give the last value of `envs.step`; the env must say `info["action_mask"]`, also in `reset`'
+        raise ArgumentError(f"`info` {found}", hint)
+    if "final_info" not in info:
+        return info["action_mask"]
+    ended, last = np.asarray(info["_final_info"]), info["final_info"]
+    if "action_mask" not in last or not np.all(np.asarray(last.get("_action_mask", True)) | ~ended):
+        raise ArgumentError("`info` has no `action_mask` of an episode that ended", "the env must say it at every step")
+    return np.where(ended[:, None], last["action_mask"], info["action_mask"])
 
 
 class Vector(VectorEnv[Any, Any, Any]):
