@@ -196,7 +196,7 @@ class ModuleLearner:
             return
         if self._spec is not None and not self._guessed:
             raise _other_shape(name, shapes, shape_of(self._spec))
-        refusals = [None] if len(possible) == 1 else [self._refusal(spec) for spec in possible]
+        refusals = [self._refusal(spec) for spec in possible]
         fits = [spec for spec, refusal in zip(possible, refusals, strict=True) if refusal is None]
         if len(fits) > 1:
             raise ArgumentError(
@@ -220,17 +220,17 @@ class ModuleLearner:
         first, causes = told[0], {said_by(refusal.__cause__) for refusal in told}
         if meant and first.__cause__ is None:  # the observation is right, the answer is not
             return first
-        if len(told) == 1:
-            words = f": {first.message}"
-        elif first.__cause__ is not None and len(causes) == 1:
+        if first.__cause__ is not None and len(causes) == 1:
             words = f", on which `{self._title}` fails: {causes.pop()}"
+        elif len(told) == 1:
+            words = f": {first.message}"
         else:
             one, several = (said_by(refusal.__cause__) if refusal.__cause__ else refusal.message for refusal in told)
             words = f", which the network takes neither as one observation ({one}) nor as several ({several})"
-        hint = (
-            first.hint if self._spec is None else f"`{self._title}` takes observations of shape {shape_of(self._spec)}"
-        )
-        error = ArgumentError(f"`{name}` has shape {shapes[0]}{words}", hint)
+        guess = None if self._spec is None else shape_of(self._spec)
+        hint = first.hint if guess is None else f"`{self._title}` takes observations of shape {guess}"
+        of_each = "" if len(shapes) > 1 else "observations of "
+        error = ArgumentError(f"`{name}` has {of_each}shape {shapes[0]}{words}", hint)
         error.__cause__ = first.__cause__ or first
         return error
 

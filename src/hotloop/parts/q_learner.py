@@ -221,8 +221,8 @@ class QLearner(ModuleLearner):
 
     def _require_batches_of_one(self, obs: Any, leading: tuple[int, ...]) -> None:
         """Rewards [B, 1] are a column by mistake, unless the observations say that they are B batches of one."""
-        part = next(iter(obs.values()), obs) if isinstance(obs, Mapping) else obs
-        found, rows = tuple(np.shape(part)), leading[:1]  # type: ignore[arg-type]
+        part: Any = next(iter(obs.values()), ()) if isinstance(obs, Mapping) else obs
+        found, rows = tuple(np.shape(part)), leading[:1]
         if found[:2] != leading or (self._spec is not None and found == rows + self._shape):
             raise ArgumentError(
                 f"`batch.reward` has shape {leading}; expected {rows}, where `batch.obs` has shape {found}",
