@@ -84,7 +84,7 @@ def draws_like_torch() -> bool:
         ):
             drawn = []
             for draw in (theirs, ours):
-                torch.manual_seed(0)
+                torch.default_generator.manual_seed(0)
                 drawn.append(torch.cat([draw().float().reshape(-1), torch.rand(1)]))
             pairs.append(drawn)
     return all(torch.allclose(one, other, rtol=1e-5, atol=1e-6) for one, other in pairs)
@@ -97,7 +97,7 @@ DRAWS: dict[type, Any] = (
 
 
 class QuickActorCritic(ActorCriticPolicy, InPlace):
-    """Methods of its policy: the networks in machine code, Stable-Baselines3's distributions and draws on top."""
+    """Methods of an accelerated `PPO`'s policy. Where a gradient is wanted, torch computes as ever."""
 
     def forward(self, obs: Any, deterministic: bool = False) -> Any:
         known = self._heads(obs)

@@ -179,7 +179,7 @@ class QuickDQN(DQN, InPlace):
 
 
 class QuickQPolicy(DQNPolicy, InPlace):
-    """Methods of its policy."""
+    """Methods of an accelerated `DQN`'s policy."""
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False

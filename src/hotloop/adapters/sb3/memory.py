@@ -28,7 +28,7 @@ class SharedMemory:
         self._parameters = list(network.parameters())
         self.online_tensor = _flattened(network)
         self.target_tensor = torch.zeros(0) if target is None else _flattened(target)
-        self._sharing = [Sharing("policy", one.network) for one in (network, target) if one is not None]
+        self._sharing = Sharing("policy", network.network)
         every = self._parameters + ([] if target is None else list(target.parameters()))
         self._every, self._addresses = every, [parameter.data_ptr() for parameter in every]
         self.online: Array = self.online_tensor.numpy()
@@ -67,11 +67,10 @@ class SharedMemory:
         if self._state.get(self._parameters[0]) is not self._first_state:
             return False
         try:
-            for sharing in self._sharing:
-                sharing.require()
+            self._sharing.require()
         except ArgumentError:
             return False
-        return True
+        return self.is_in_place()
 
     def is_in_place(self) -> bool:
         """The same of the parameters' addresses alone, which is all that acting needs."""

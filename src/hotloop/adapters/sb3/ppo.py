@@ -30,6 +30,8 @@ from hotloop.nets.given_network import SharedActorCritic
 from hotloop.nets.reading import Reading, read_actor_critic
 
 LOG_STD = "policy.log_std"
+ALSO_ITS_OWN = ("evaluate_actions", "_predict", "_get_action_dist_from_latent")
+"""Methods of a policy that say what is computed, beside those that are replaced."""
 NONE = -1.0
 """Of a limit: there is none."""
 KEPT_PLANS = 8
@@ -114,10 +116,8 @@ class PolicyEngine:
     def epoch(self, model: PPO, rows: Rows, clips: tuple[float, float]) -> tuple[Array, bool]:
         """Statistics [measures, minibatches] of one pass over the rollout, and whether KL ended it."""
         order, size = np.random.permutation(len(rows.obs)), min(model.batch_size or len(rows.obs), len(rows.obs))
-        group, limit = (
-            model.policy.optimizer.param_groups[0],
-            NONE if model.target_kl is None else 1.5 * model.target_kl,
-        )
+        group = model.policy.optimizer.param_groups[0]
+        limit = NONE if model.target_kl is None else 1.5 * model.target_kl
         constants = (float(model.max_grad_norm), *group["betas"], group["eps"])
         reals = np.array([*clips, model.vf_coef, model.ent_coef, limit], np.float64)
         whole_part, measured = len(order) // size * size, []
@@ -236,7 +236,7 @@ def read_ppo(model: PPO) -> tuple[Reading | None, str]:
         return None, f"its class {type(model).__name__} has a `{name}` of its own"
     if not isinstance(policy, ActorCriticPolicy):
         return None, f"its policy is a {type(policy).__name__}"
-    if name := overridden(QuickActorCritic, policy, ActorCriticPolicy, "evaluate_actions", "_predict"):
+    if name := overridden(QuickActorCritic, policy, ActorCriticPolicy, *ALSO_ITS_OWN):
         return None, f"its policy {type(policy).__name__} has a `{name}` of its own"
     if model.use_sde:
         return None, "it explores by gSDE, whose noise depends on the state"
