@@ -87,12 +87,13 @@ def test_a_lane_that_cannot_is_refused():
 
 
 def test_what_auto_cannot_compile_goes_on_eagerly_and_says_so(monkeypatch):
-    from hotloop.lanes import compiled
+    from hotloop.lanes import compiled, compiling
 
     def refuse(*_):
         raise LaneError("no compiler today")
 
     monkeypatch.setattr(compiled, "compile_function", refuse)
+    monkeypatch.setattr(compiling, "compiler_problem", lambda: "")
     module = nn.Sequential(nn.Linear(FEATURES, 8), nn.Sigmoid(), nn.Linear(8, ACTIONS))
     learner = QLearner(module, planned_updates=1_000_000)
     assert learner.lane == "compiled"

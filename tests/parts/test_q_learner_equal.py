@@ -16,6 +16,7 @@ import pytest
 import torch
 from tests.parts.plain_loops import ACTIONS, FEATURES, Dueling, PlainDQN, made, mlp, transitions
 
+from hotloop.lanes.compiling import compiler_problem
 from hotloop.parts.q_learner import QLearner
 
 PLAIN = {"double": False, "loss": "huber", "target_every": 50, "target_tau": 1.0, "max_gradient_norm": None}
@@ -33,6 +34,8 @@ VARIANTS = {
 }
 COMBINED, SINGLE = [*VARIANTS][:2], [*VARIANTS][2:]
 UPDATES, ALLOWED = 1_000, 5e-5
+
+PROBLEM = compiler_problem()
 
 
 def network_of(dueling: bool):
@@ -97,6 +100,7 @@ def test_every_variant_by_itself(variant, lane):
     check(variant, lane)
 
 
+@pytest.mark.skipif(PROBLEM != "", reason=f"compiled lane: {PROBLEM}")
 @pytest.mark.parametrize("variant", [COMBINED[0], pytest.param(COMBINED[1], marks=pytest.mark.slow)])
 def test_the_compiled_lane_too(variant):
     check(variant, "compiled", k=1)

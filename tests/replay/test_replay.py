@@ -121,7 +121,7 @@ def test_a_machine_without_memory_is_told_so(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("capacity", 0),
+        ("capacity", -1),
         ("alpha", 1.5),
         ("alpha", float("nan")),
         ("beta_start", -0.1),
