@@ -50,7 +50,7 @@ def main() -> None:
             returns.append(total)
             obs, total = env.reset()[0], 0.0
         if len(replay) >= 1_000:
-            learner.update(replay.sample(64))
+            learner.update(replay.sample(32))
     seconds = time.process_time() - started
     print(f"mean return of the last 20 episodes: {np.mean(returns[-20:]):.1f}")
     print(f"{arguments.env_steps / seconds:,.0f} env steps per second of processor time")
