@@ -20,7 +20,7 @@ from hotloop.doctor.trace import Counts
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.contract import NullProgress, Row
 from hotloop.loop.journal import Journal
-from hotloop.loop.machine import StopAfter, compile_phase, machine_for
+from hotloop.loop.machine import StopAfter, arithmetic_on, compile_phase, spared_collector
 from hotloop.loop.on_policy_session import build_on_policy_session
 from hotloop.loop.session import build_session
 from hotloop.proof.reference.snake_dqn import ReplayBuffer
@@ -46,8 +46,9 @@ class TrainingLoop:
         self._run_loop: Callable[..., Iterator[Row]] = on_policy.run_loop if on_rollouts else off_policy.run_loop
         self._timer = PhaseTimer()
         self._cleanup = ExitStack()
+        self._cleanup.enter_context(spared_collector())  # once: an interval is short
         silent = self._progress.say
-        with machine_for(settings.threads), compile_phase(self._timer, silent), self._timer.phase("start-up"):
+        with arithmetic_on(settings.threads), compile_phase(self._timer, silent), self._timer.phase("start-up"):
             self.session: Any = build(settings, self._timer)
             self._cleanup.callback(self.session.close)
             if push is not None:
@@ -64,7 +65,7 @@ class TrainingLoop:
         counters = self.session.counters
         before, totals = counters.copy(), self._timer.totals_ns()
         stop = StopAfter(counters, counters.env_steps + env_steps)
-        with machine_for(self._settings.threads), compile_phase(self._timer, self._progress.say):
+        with arithmetic_on(self._settings.threads), compile_phase(self._timer, self._progress.say):
             for _ in self._run_loop(self.session, self._journal, self._timer, stop, self._progress):
                 pass
         phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}

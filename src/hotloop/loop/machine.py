@@ -30,15 +30,20 @@ from hotloop.core.timer import PhaseTimer
 
 @contextmanager
 def machine_for(threads: int) -> Iterator[None]:
-    """Arithmetic on so many threads, and the garbage collector spared: what lives already (PyTorch's hundred thousand
-    objects) is put out of its sight. Looking through it again and again was a twentieth of a loop through a Python env.
-    """
-    froze = gc.get_freeze_count() == 0  # who froze before us keeps what he has frozen
+    """Arithmetic on so many threads, and the garbage collector spared."""
+    with spared_collector(), arithmetic_on(threads):
+        yield
+
+
+@contextmanager
+def spared_collector() -> Iterator[None]:
+    """What lives already (PyTorch's hundred thousand objects) is put out of the garbage collector's sight: looking
+    through it again and again was a twentieth of a loop through a Python env."""
+    froze = gc.get_freeze_count() == 0  # who froze before us keeps what he has frozen; counts them one by one
     if froze:
         gc.freeze()
     try:
-        with arithmetic_on(threads):
-            yield
+        yield
     finally:
         if froze:
             gc.unfreeze()
