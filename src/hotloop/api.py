@@ -20,18 +20,18 @@ from hotloop.algos.registry import settings_of as settings_of
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import MissingExtraError, RunError, SettingsError
 from hotloop.core.given import give, is_given, require_given
-from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.rng import derive_seed
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import Array, VecEnv
-from hotloop.envs.registry import make_baseline, make_envs, refuse_untrusted, with_whole_path
+from hotloop.core.types import Array, Policy, VecEnv
+from hotloop.envs.registry import make_baseline, refuse_untrusted, with_whole_path
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.agent_files import give_network, load_agent, load_agent_file, read_agent_file, weights_of
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, require_same_actions
 from hotloop.loop.contract import NullProgress, Progress, Remarks, TrainingSession, require_size
-from hotloop.loop.evaluate import MAX_EVALUATION_ENVS, play_episodes, quotas, summarise
+from hotloop.loop.evaluate import play_fresh
 from hotloop.loop.iterate import Iteration, to_the_end
 from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import extend, require_resumable
@@ -279,7 +279,6 @@ def evaluate(
     policy: str = "",
     env: dict[str, Any] | Maker | None = None,
     network: nn.Module | Maker | None = None,
-    look_on: Callable[[Any, Array], VecEnv] | None = None,
 ) -> dict[str, Any]:
     """Play fresh greedy episodes with a run's best agent, or with another policy of its env.
 
@@ -288,8 +287,7 @@ def evaluate(
 
     `policy` is `random`, or a rule that the env brings along. `env` changes settings of the env
     (`{"options": {...}}`), or is the env itself where the run was given it as a Python object, as `network` may be.
-    `look_on` is given the envs and how many episodes each plays, and returns the envs to play
-    in. Without `trust` no code of the run's env is imported.
+    Without `trust` no code of the run's env is imported.
     """
     if episodes < 1:
         raise SettingsError(f"`episodes` is {episodes}, expected at least 1")
@@ -299,20 +297,17 @@ def evaluate(
     settings = preset(str(source)) if run is None else settings_of(run, trust)
     changed = env if isinstance(env, dict) else {}
     env_settings = build(EnvSettings, merge(as_tree(settings.env), changed), source="the command line")
-    num_envs = min(episodes, MAX_EVALUATION_ENVS)
-    envs = make_envs(env_settings, num_envs, derive_seeds(seed, num_envs, "verb"), trust=trust)
-    try:
-        played_in = envs if look_on is None else look_on(envs, quotas(episodes, num_envs))
+
+    def player_for(envs: VecEnv) -> Policy:
         if policy:
-            player = make_baseline(policy, envs, env_settings.id, derive_seed(seed, "policy"))
-        else:
-            assert run is not None
-            agent = load_agent(run, settings)
-            require_same_actions(agent, envs, env_settings.id)
-            player = agent.as_policy()
-        return summarise(play_episodes(player, played_in, episodes, settings.evaluation.max_episode_steps))
-    finally:
-        envs.close()
+            return make_baseline(policy, envs, env_settings.id, derive_seed(seed, "policy"))
+        assert run is not None
+        agent = load_agent(run, settings)
+        require_same_actions(agent, envs, env_settings.id)
+        return agent.as_policy()
+
+    limit = settings.evaluation.max_episode_steps
+    return play_fresh(env_settings, player_for, episodes=episodes, seed=seed, max_episode_steps=limit, trust=trust)
 
 
 def history(run_dir: str | Path, event: str = "progress", frame: bool | None = None) -> Any:
