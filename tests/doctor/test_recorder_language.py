@@ -86,7 +86,8 @@ def test_the_recorder_is_written_in_the_language_of_python_3_8(path):
             wrong = {keyword.arg for keyword in node.keywords} & {"strict", "kw_only", "slots"}
             assert not wrong, f"{line}: {wrong}, 3.10"
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            assert not isinstance(node.left, ast.Dict) and not isinstance(node.right, ast.Dict), f"{line}: 3.9"
+            assert not isinstance(node.left, ast.Dict), f"{line}: 3.9"
+            assert not isinstance(node.right, ast.Dict), f"{line}: 3.9"
 
 
 def test_python_itself_and_the_recorder_see_the_same_package_under_two_names(tmp_path):

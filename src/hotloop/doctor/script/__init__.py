@@ -1,5 +1,5 @@
-"""Somebody's script recorded: starts the recorder in the script's own interpreter, bounds it and makes a trace of what it
-leaves.
+"""Somebody's script recorded: starts the recorder in the script's own interpreter, bounds it and makes a trace of what
+it leaves.
 
 Files:
     plan.py     What to record of a foreign script and for how long
