@@ -71,9 +71,9 @@ class TracedUpdates:
     """n updates as a pure function, for `compile_function` to trace.
 
     It takes each group's parameters, mean and square [P], targets [P], noise [n, networks, S], the Adam factors of each
-    stage of each update [n, stages, 2], what batches share and the batches' fields [n, B, ...]. It writes to the vectors, or returns new ones
-    before row errors [n, B], where there are any, and measures [M, n]. Targets stay: who calls moves them in between.
-    From the first update on whose loss or gradient is not finite the vectors stay as they are.
+    update's stages [n, stages, 2], what batches share and the batches' fields [n, B, ...]. It writes to the vectors, or
+    returns new ones before row errors [n, B], where there are any, and measures [M, n]. Targets stay: who calls moves
+    them in between. From the first update on whose loss or gradient is not finite the vectors stay as they are.
     """
 
     def __init__(
