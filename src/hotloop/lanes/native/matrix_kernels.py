@@ -316,21 +316,21 @@ def transpose(target: Matrix, source: Matrix, rows: int, columns: int) -> None:
 
 
 @inline_kernel
-def multiply_vector(out: Place, a: Place, x: Place, bias: Place, rows: int, depth: int) -> None:
+def multiply_vector(out: Place, a: Matrix, x: Place, bias: Place, rows: int, depth: int) -> None:
     """out [rows] = bias + A [rows, depth] @ x: for one row at a time, where a tile would use one lane in sixteen."""
-    (od, oo), (ad, ao), (xd, xo), (bias_d, bias_o) = out, a, x, bias
+    (od, oo), (ad, ao, stride), (xd, xo), (bias_d, bias_o) = out, a, x, bias
     whole = depth // LANES * LANES
     m = 0
     while whole > 0 and m + 4 <= rows:
-        dots_4(od, oo + m, ad, ao + m * depth, depth, xd, xo, depth, bias_d, bias_o + m)
+        dots_4(od, oo + m, ad, ao + m * stride, stride, xd, xo, depth, bias_d, bias_o + m)
         m += 4
     while whole > 0 and m < rows:
-        dots_1(od, oo + m, ad, ao + m * depth, depth, xd, xo, depth, bias_d, bias_o + m)
+        dots_1(od, oo + m, ad, ao + m * stride, stride, xd, xo, depth, bias_d, bias_o + m)
         m += 1
     for m in range(rows if whole < depth else 0):
         total = od[oo + m] if whole > 0 else bias_d[bias_o + m]
         for k in range(whole, depth):
-            total += ad[ao + m * depth + k] * xd[xo + k]
+            total += ad[ao + m * stride + k] * xd[xo + k]
         od[oo + m] = total
 
 
