@@ -16,15 +16,13 @@ NEXT = 8  # column of next_obs, where the actor sees obs and next_obs side by si
 LINES = 9  # offset into the workspace: a matrix [LINE_COUNT + A, B] with the critics' stride
 ACTOR_PLAN = 10  # where in `numbers` it starts
 CRITICS_PLAN = 11
-GROUPS = (
-    12  # of actor, critics and temperature: where in `vectors` it starts, how far apart its vectors lie, their size
-)
+GROUPS = 12  # three numbers each of actor, critics, temperature: `START`, `STEP`, `SIZE`
 NUMBERS = 21
 
 
 # a group in `numbers`, and the vectors of one
 ACTOR, CRITIC, ALPHA = GROUPS, GROUPS + 3, GROUPS + 6
-START, STEP, SIZE = range(3)
+START, STEP, SIZE = range(3)  # where in `vectors` a group starts, how far apart its vectors lie, how long they are
 VALUES, GRADIENT, MEAN, SQUARE, SLOW = range(5)
 VECTORS = 5
 

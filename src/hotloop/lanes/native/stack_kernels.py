@@ -152,5 +152,5 @@ def _weight_gradient(numbers: Array, layer: int, work: Array, gradient: Array) -
 def _dots(
     out: tuple[Array, int], work: Array, lines: int, stride: int, line: int, zeros: int, sizes: tuple[int, int]
 ) -> None:
-    """out [m] = the dot product of line m of the matrix at `lines` with the one at `line`; `sizes` are lines, length."""
+    """out [m] = the dot product of line m of the matrix at `lines` with the one at `line`; `sizes`: lines, length."""
     multiply_vector(out, (work, lines, stride), (work, line), (work, zeros), sizes[0], sizes[1])
