@@ -61,7 +61,8 @@ class GroupVectors:
         steps = {name: -(-size // LANES) * LANES for name, size in sizes.items()}  # each starts at a cache line
         self.all = aligned_zeros(sac.VECTORS * sum(steps.values()))
         self.places: dict[str, tuple[int, int, int]] = {}
-        self._flat, start = [], 0
+        self._flat: list[FlatParameters] = []
+        start = 0
         for name, module in modules.items():
             self.places[name] = (start, steps[name], sizes[name])
             start += sac.VECTORS * steps[name]
@@ -159,7 +160,7 @@ class NativeSACLane:
 
     def vectors(self) -> dict[str, Array]:
         """All that updates change, by the names that checkpoints know."""
-        part, named = self.groups.part, {}
+        part, named = self.groups.part, dict[str, Array]()
         for name in self.groups.places:
             prefix = "" if name == ONLINE else f"{name}_"
             titles = (name, f"{prefix}mean", f"{prefix}square")
