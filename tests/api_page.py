@@ -12,10 +12,11 @@ import hotloop
 from hotloop.loop.agents import Agent
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+SETTINGS = ("DQNSettings", "PPOSettings", "SACSettings")
 GROUPS = {
-    "Train": ("preset", "train", "iterate", "resume", "load", "evaluate", "history", "DQNSettings", "PPOSettings"),
+    "Train": ("preset", "train", "iterate", "resume", "load", "evaluate", "history", *SETTINGS),
     "Parts for your own loop": (
-        *("Replay", "QLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
+        *("Replay", "QLearner", "SACLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
     ),
     "Instruments": ("diagnose", "prove", "compare", "tune"),
     "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hotloop.parts.q_learner import QLearner as QLearner
     from hotloop.parts.replay import Replay as Replay
     from hotloop.parts.rollout import Rollout as Rollout
+    from hotloop.parts.sac_learner import SACLearner as SACLearner
     from hotloop.parts.vector_env import final_mask as final_mask
     from hotloop.parts.vector_env import final_obs as final_obs
     from hotloop.parts.vector_env import vector as vector
@@ -53,6 +54,7 @@ _HOMES = {
     "QLearner": "parts.q_learner",
     "Replay": "parts.replay",
     "Rollout": "parts.rollout",
+    "SACLearner": "parts.sac_learner",
     "compare": "comparison.compare",
     "diagnose": "diagnosis.diagnose",
     "evaluate": "api",

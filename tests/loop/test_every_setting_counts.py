@@ -50,6 +50,21 @@ PPO: dict[str, Any] = {
     "checkpoint": {"every": 128},
     "optimiser": {"lr": 3e-3, "max_gradient_norm": 0.05, "lr_schedule": {"kind": "constant", "start": 1.0}},
 }
+SAC: dict[str, Any] = {
+    "total_env_steps": 160,
+    "warmup_env_steps": 40,
+    "batch_size": 8,
+    "log_every": 50,
+    "n_step": 2,
+    "updates_per_env_step": 0.5,
+    "env": {"id": "Pendulum-v1", "num_envs": 2, "max_episode_steps": 30},
+    "network": {"hidden": [8]},
+    "replay": {"capacity": 200, "prioritised": True, "beta_env_steps": 160},
+    "normalise": {"obs": True, "limit": 1.5},
+    "evaluation": {"every": 60, "episodes": 3, "final_episodes": 4},
+    "checkpoint": {"every": 80},
+    "optimiser": {"max_gradient_norm": 0.05},
+}
 LINEAR = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 256, "unit": "env_steps"}
 DECAY = {"kind": "decay", "start": 0.9, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
 BOARD = {"env": {"id": "snake", "options": {"observation": "grid", "board_size": 5}}}
@@ -171,7 +186,48 @@ DQN_CHANGES: Changes = {
     "target.every": (10, {}),
     "target.unit": ("env_steps", {}),
     "evaluation.every": (200, {}),
+    "normalise.obs": (True, {}),
+    "normalise.limit": (0.5, {"normalise": {"obs": True}}),
 }
+DETERMINISTIC: dict[str, Any] = {"policy": "deterministic", "smoothing": {"noise": 0.5, "clip": 0.5}}
+SAC_CHANGES: Changes = CHANGES | {
+    "policy": ("deterministic", {}),
+    "policy_delay": (2, {}),
+    "updates_per_env_step": (0.25, {}),
+    "train_every": (40, {}),
+    "updates_per_batch": (2, {"train_every": 40}),
+    "warmup_env_steps": (60, {}),
+    "n_step": (3, {}),
+    "timeouts_are_terminal": (True, {}),
+    "log_every": (30, {}),
+    "total_env_steps": (200, {}),
+    "env.id": ("MountainCarContinuous-v0", {}),
+    "env.num_envs": (1, {}),
+    "env.options": ({"g": 5.0}, {}),
+    "env.wrappers": (["ClipReward(-1, 0)"], {}),
+    "network.torso": ("cnn", {}),
+    "network.activation": ("tanh", {}),
+    "network.critics": (1, {}),
+    "replay.capacity": (50, {}),
+    **{name: change for name, change in DQN_CHANGES.items() if name.startswith("replay.") and "capacity" not in name},
+    "temperature.learned": (False, {}),
+    "temperature.start": (0.1, {}),
+    "temperature.entropy_per_number": (-5.0, {}),
+    "smoothing.noise": (0.1, DETERMINISTIC),
+    "smoothing.clip": (0.1, DETERMINISTIC),
+    **{
+        name: (value, merge(beside, {"policy": "deterministic"}))
+        for name, (value, beside) in schedule_changes("exploration").items()
+    },
+    "normalise.obs": (False, {}),
+    "normalise.limit": (0.5, {}),
+    "optimiser.accumulate": (2, {}),
+    "target.tau": (0.5, {}),
+    "target.every": (10, {}),
+    "target.unit": ("env_steps", {}),
+    "evaluation.every": (80, {}),
+}
+del SAC_CHANGES["network.image_layout"]
 PPO_CHANGES: Changes = {
     "rollout_steps": (8, {}),
     "epochs": (3, {}),
@@ -229,6 +285,9 @@ DQN_NOT_IN_THE_RESULT = {
 }
 
 
+SAC_REFUSED = {"algorithm", "network.torso"}
+
+
 class Family(NamedTuple):
     preset: str
     base: dict[str, Any]
@@ -240,6 +299,7 @@ class Family(NamedTuple):
 
 FAMILIES = {
     "dqn": Family("cartpole-dqn", DQN, CHANGES | DQN_CHANGES, NOT_IN_THE_RESULT | DQN_NOT_IN_THE_RESULT, {"algorithm"}),
+    "sac": Family("pendulum-sac", SAC, SAC_CHANGES, NOT_IN_THE_RESULT | DQN_NOT_IN_THE_RESULT, SAC_REFUSED),
     "ppo": Family("cartpole-ppo", PPO, CHANGES | PPO_CHANGES, NOT_IN_THE_RESULT, {"algorithm"}),
 }
 EACH_CHANGE = [(name, path) for name, family in FAMILIES.items() for path in family.changes]

@@ -11,6 +11,7 @@ Files:
     q_learner.py       DQN on a user's Q-network
     replay.py          Replay for anybody's loop: transitions in, batches out
     rollout.py         Rollouts for anybody's loop: T steps of N envs, with what the policy thought of them
+    sac_learner.py     SAC, TD3 and DDPG for anybody's loop
     specs.py           Shapes and Gymnasium spaces, as users give them, read into specs
     values.py          What users hand to a part, read into arrays: kept exactly or refused, with one sentence that
                        names the argument
@@ -26,6 +27,7 @@ from hotloop.parts.q_learner import QLearner as QLearner
 from hotloop.parts.replay import Replay as Replay
 from hotloop.parts.rollout import Note as Note
 from hotloop.parts.rollout import Rollout as Rollout
+from hotloop.parts.sac_learner import SACLearner as SACLearner
 from hotloop.parts.vector_env import final_mask as final_mask
 from hotloop.parts.vector_env import final_obs as final_obs
 from hotloop.parts.vector_env import vector as vector
@@ -37,6 +39,7 @@ __all__ = [
     "QLearner",
     "Replay",
     "Rollout",
+    "SACLearner",
     "final_mask",
     "final_obs",
     "gae",

@@ -19,6 +19,7 @@ from hotloop.proof.cases import (
     ppo_update,
     prioritised,
     replay,
+    sac_update,
     sfc_loop,
     sfc_step,
     snake_loop,
@@ -55,6 +56,7 @@ FAMILIES: dict[str, tuple[Callable[[bool], list[Case]], str]] = {
     "gae-on-tensors": (acting.gae_on_tensors_cases, "the same against a loop over preallocated tensors"),
     "entropy-kl": (acting.entropy_cases, "entropy and KL in closed form, against drawing, within its error"),
     "ppo-update": (ppo_update.ppo_update_cases, "all epochs of a PPO update on a rollout"),
+    "sac-update": (sac_update.sac_update_cases, "4 updates of SAC or TD3: critics, actor, temperature and targets"),
     "leftmost": (durotaxis_step.leftmost_cases, "the third of N nodes that lies left-most, against sorting all"),
     "leftmost-argpartition": (
         durotaxis_step.leftmost_argpartition_cases,
