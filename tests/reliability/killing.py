@@ -44,11 +44,19 @@ GRAPHS: dict[str, Any] = {
 }
 ITERATION = 64
 """The most env steps that lie between two moments at which a checkpoint can be made."""
+SAC: dict[str, Any] = {
+    **DQN,
+    "env": {"id": "Pendulum-v1", "num_envs": 2, "max_episode_steps": 50},
+    "network": {"hidden": [16, 16]},
+    "normalise": {"obs": True},
+    "replay": {"prioritised": True, "capacity": 700},
+}
 ON_CARTPOLE = {"id": "cartpole", "num_envs": 4}
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "dqn-native": ("cartpole-dqn", {**DQN, "env": ON_CARTPOLE, "replay": {"prioritised": True}}),
     "dqn-disk-replay": ("cartpole-dqn", {**DQN, "env": ON_CARTPOLE, "replay": {"memory": "disk", "capacity": 700}}),
     "dqn-gymnasium": ("cartpole-dqn", {**DQN, "env": {"id": "CartPole-v1", "num_envs": 2}, "n_step": 2}),
+    "sac": ("pendulum-sac", SAC),
     "ppo-native": ("cartpole-ppo", {**PPO, "env": ON_CARTPOLE}),
     "ppo-gymnasium": ("cartpole-ppo", {**PPO, "env": {"id": "CartPole-v1", "num_envs": 4}}),
     "ppo-graphs": ("cartpole-ppo", GRAPHS),
