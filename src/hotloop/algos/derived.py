@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.algos.normaliser import is_float
 from hotloop.algos.registry import RunSettings
-from hotloop.algos.run_settings import OffPolicyRun
+from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import as_tree, flatten
 from hotloop.core.types import ObsSpec
@@ -30,7 +30,7 @@ def settled(settings: Any, obs_spec: ObsSpec | GraphSpec) -> Any:
     obs = _has_floats(obs_spec) if settings.normalise.obs == "auto" else settings.normalise.obs
     normalise = replace(settings.normalise, obs=obs)
     settings = replace(settings, optimiser=optimiser, network=network, normalise=normalise)
-    if isinstance(settings, OffPolicyRun):
+    if learns_from_replay(settings):
         capacity = settings.replay.capacity or _capacity(planned, obs_spec)
         return replace(
             settings,

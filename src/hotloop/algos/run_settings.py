@@ -103,3 +103,8 @@ class OffPolicyRun:
     @property
     def checkpoint_every(self: Any) -> int:
         return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)
+
+
+def learns_from_replay(settings: Any) -> bool:
+    """Of a run's settings."""
+    return isinstance(settings, OffPolicyRun)

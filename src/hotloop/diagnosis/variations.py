@@ -9,7 +9,7 @@ from typing import Any
 
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
-from hotloop.algos.run_settings import OffPolicyRun
+from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.values import exact_fraction
 from hotloop.doctor.finding import CHANGES_LEARNING, EXACT
@@ -43,7 +43,7 @@ def training_alone(settings: RunSettings, lane: str) -> Any:
         evaluation=replace(settings.evaluation, every=NEVER),
         checkpoint=replace(settings.checkpoint, every=NEVER),
     )
-    if isinstance(alone, OffPolicyRun):
+    if learns_from_replay(alone):
         soon = min(alone.warmup_env_steps, MOST_WARM_UP)
         return replace(alone, warmup_env_steps=max(soon, _least_warm_up(alone, alone.env.num_envs)))
     return alone
@@ -57,7 +57,7 @@ def _least_warm_up(settings: Any, num_envs: int) -> int:
 def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
     """Each against `settings`, which run on `lane`; of the `lanes` that can do the job, the others are tried."""
     yield Variation("control", "the same again: how far to trust the others", EXACT, settings)
-    yield from _less_learning(settings) if isinstance(settings, OffPolicyRun) else _fewer_epochs(settings)
+    yield from _less_learning(settings) if learns_from_replay(settings) else _fewer_epochs(settings)
     for num_envs in _sweep(settings):
         what = "updates per env step unchanged"
         yield Variation(f"num_envs {num_envs}", what, CHANGES_LEARNING, _with_envs(settings, num_envs))

@@ -81,8 +81,10 @@ class SACBatch(NamedTuple):
     noise: Any = None  # [B, A]: of the actions in obs
     log_prob: Any = None  # [B]: what the actor's stage passes on to the temperature's
 
-    next_action_mask = None
-    """Continuous actions have none."""
+    @property
+    def next_action_mask(self) -> None:
+        """Continuous actions have none."""
+        return None
 
 
 class SACBatches:

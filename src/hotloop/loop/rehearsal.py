@@ -24,7 +24,7 @@ import numpy as np
 from llvmlite import binding
 
 from hotloop.algos.registry import class_of
-from hotloop.algos.run_settings import OffPolicyRun
+from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.kernel_cache import PACKAGE, kernels_are_kept, kernels_folder, source_hash
 from hotloop.core.own_folders import NoFolder
 from hotloop.core.settings import as_tree, build
@@ -98,7 +98,7 @@ def _mark_of(settings: Any) -> Path | None:
     sources = sorted(PACKAGE.rglob("*_kernels.py"))
     told: list[Any] = [source_hash(path) for path in sources]
     told += [settings.env.id, sorted(settings.env.options.items()), binding.get_host_cpu_name()]
-    if isinstance(settings, OffPolicyRun):
+    if learns_from_replay(settings):
         told += [settings.n_step > 1, settings.replay.prioritised]
     try:
         return kernels_folder() / f"rehearsed-{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]}"
@@ -111,7 +111,7 @@ def rehearse(settings: Any) -> None:
     envs = make_envs(settings.env, NUM_ENVS, seeds_for(NUM_ENVS))
     obs, mask = envs.reset()
     chooser, replay = Chooser(NUM_ENVS), None
-    if isinstance(settings, OffPolicyRun):
+    if learns_from_replay(settings):
         kept = dataclasses.replace(settings.replay, capacity=1_000, memory="ram", folder="")
         returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
         width = envs.action_spec.mask_width if envs.has_action_mask else None

@@ -124,6 +124,7 @@ class SACLearner:
         require_one_of("policy", policy, ("stochastic", "deterministic"))
         self._spec, box = read_obs_spec(obs), _bounded(action)
         learned = temperature == "auto"
+        adam: dict[str, Any] = adam_constants(betas, eps, max_gradient_norm)
         entropy = -1.0 if target_entropy is None else float(target_entropy) / len(box.low)
         start = 1.0 if learned else require_between("temperature", temperature, 0.0, np.inf, "0.2")
         settings = SACSettings(
@@ -135,9 +136,7 @@ class SACLearner:
             network=SACNetworkSettings(torso="mlp", hidden=tuple(hidden), activation=activation, critics=critics),
             temperature=TemperatureSettings(learned=learned, start=start, entropy_per_number=entropy),
             smoothing=SmoothingSettings(noise=smoothing, clip=smoothing_clip),
-            optimiser=SACOptimiserSettings(
-                lr=require_above_zero("lr", lr, "3e-4"), **adam_constants(betas, eps, max_gradient_norm)
-            ),
+            optimiser=SACOptimiserSettings(lr=require_above_zero("lr", lr, "3e-4"), **adam),
             target=SACTargetSettings(
                 tau=require_above_zero("target_tau", target_tau, "0.005", high=1.0),
                 every=require_count("target_every", target_every),

@@ -107,7 +107,8 @@ class _Pair:
         noise = normal(ACTIONS) if self.kind == "sac" else None
         obs, next_obs, action = normal(OBS_SIZE), normal(OBS_SIZE), np.tanh(normal(ACTIONS))
         weight = np.ones(shape, np.float32)
-        return SACBatch(obs, action, normal(), discount, next_obs, weight, normal(ACTIONS), noise)
+        rows = (obs, action, normal(), discount, next_obs, weight)
+        return SACBatch(*rows, next_noise=normal(ACTIONS), noise=noise)
 
     def _plain_rows(self, batches: SACBatch) -> list[tuple[torch.Tensor, ...]]:
         done = (batches.discount == 0.0).astype(np.float32)

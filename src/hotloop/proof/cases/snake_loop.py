@@ -169,7 +169,7 @@ class PlainStretch:
         self.agent, self.buffer = snake_dqn.DQN(config, network, self.tape), snake_dqn.ReplayBuffer(config.buffer_size)
         copy_learner(session.learner.state(), counters.updates, self.agent)
         self.agent.env_steps, self.agent.updates = counters.env_steps, counters.updates
-        self.agent.epsilon, self.agent.episodes = session.policy.epsilon, counters.episodes
+        self.agent.epsilon, self.agent.episodes = session.policy.facts()["epsilon"], counters.episodes
         self._fill(session)
 
     def _fill(self, session: Session) -> None:
