@@ -24,7 +24,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "put tables and figures into a Markdown page, between two marks",
     },
 }
-_SWITCHES = ("--json", "--quiet", "--debug")
+_SWITCHES = ("--json", "--quiet", "--debug", "--until-sure")
 
 
 def _parser() -> VerbParser:
@@ -42,6 +42,7 @@ def _parser() -> VerbParser:
     )
     for name, about in _OPTIONS.items():
         parser.add_argument(name, **about)
+    parser.add_argument("--until-sure", action="store_true", help="add seeds until it is decided, SEEDS at most")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     return parser
 
@@ -60,8 +61,8 @@ def run(words: list[str]) -> int:
 
     own, arms = split_words(words[:cut], _OPTIONS, _SWITCHES, preset_names())
     arguments = parser.parse_args(own)
-    options = {name[2:]: getattr(arguments, name[2:]) for name in _OPTIONS}
-    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in _SWITCHES]])
+    options = {name[2:]: getattr(arguments, name[2:]) for name in _OPTIONS} | {"until_sure": arguments.until_sure}
+    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in _SWITCHES[:3]]])
     display = display_console(arguments.quiet)
     try:
         with explained(words[:cut], _OPTIONS, preset_names()):

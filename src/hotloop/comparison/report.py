@@ -40,6 +40,7 @@ class Question:
     workers: int
     cores: int
     margin: float | None = None
+    looks: int = 1  # how often the verdict may be asked for while seeds are added
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,12 @@ class Comparison:
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        return contrasts(self.summaries, self.margin)
+        return contrasts(self.summaries, self.margin, looks=self.question.looks)
+
+    @property
+    def decided(self) -> bool:
+        """Whether more seeds would answer nothing: each arm was shown to be better, worse or as good."""
+        return all(contrast.learning not in ("unseen", "too few") for contrast in self.contrasts) or bool(self.failed)
 
     @cached_property
     def differing_settings(self) -> dict[str, list[Any]]:
@@ -83,6 +89,7 @@ class Comparison:
             "margin_given": question.margin is not None,
             "area_env_steps": self.summaries[0].span,
             "seeds": question.seeds,
+            "looks": question.looks,
             "workers": question.workers,
             "cores": question.cores,
             "reused": sum(job.reused for job in self.jobs),
@@ -167,6 +174,11 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.contrasts and comparison.margin is not None:
         rule = "as given" if question.margin is not None else "a twentieth of what the first arm learned"
         sentences.append(f"As good: within ±{comparison.margin:g} ({rule}). Ratios above 1 are in the arm's favour.")
+    if question.looks > 1:
+        sentences.append(
+            f"Seeds were added until the verdict was decided, with {question.looks} looks at most: each has "
+            f"1/{question.looks} of the 5 %, so that all together keep to it."
+        )
     if 1 < min(len(summary.runs) for summary in comparison.summaries) < 6:
         sentences.append("With fewer than 6 seeds the bootstrap interval is hardly more than their range.")
     return sentences
