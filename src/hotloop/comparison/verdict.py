@@ -19,8 +19,8 @@ does not get there is slower. Where seconds to the threshold are unclear but lea
 decide: equal learning per env step at more env steps per second is faster.
 
 Where seeds are added until the verdict is decided (`compare --until-sure`), the same rule is asked at several *looks*:
-each has an equal part of the 5 % (Bonferroni: chances count so many times, intervals are as much wider), so that all looks
-together keep to it.
+each has an equal part of the 5 % (Bonferroni: chances count so many times, intervals are as much wider), so that all of
+them together keep to it.
 
 On identical arms (another lane, say) rule 1 holds the chance of "better" or "worse" below 5 %, whatever the
 distribution of scores, because ranks are dealt exactly; tests/comparison/test_compare_verdict.py repeats it.
