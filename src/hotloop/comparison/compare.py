@@ -60,8 +60,8 @@ def compare(
             print(contrast.arm, contrast.learning, contrast.speed)
         found.as_data()  # what `hotloop compare --json` prints
 
-    An arm is a preset or a TOML file with its own overrides after it, or a folder of finished runs; `LABEL=` may stand
-    in front. `overrides` are those of all arms, as `hotloop.preset` takes them or as words. Finished runs of the same
+    An arm is a preset or a TOML file with its own overrides after it, a folder of finished runs, or a command with
+    `{seed}` among its arguments (`"old=train.py --seed {seed}"`); `LABEL=` may stand in front. `overrides` are those of all arms, as `hotloop.preset` takes them or as words. Finished runs of the same
     settings and seed are reused, so the same call continues what was stopped. Tables, curves and `compare.json` are
     written to `found.folder`; `html` and `markdown` (`FILE.md#NAME`) name pages to write besides. A run that fails
     is one of `found.failed`. `until_sure` adds seeds, `seeds` at most, until every verdict is decided. `console`, one
@@ -80,22 +80,23 @@ def compare(
         )
     folder = Path(out) if out else default_folder(parsed)
     counts = looks_at(seeds or 0, MEASURES * max(1, len(parsed) - 1)) if until_sure else [seeds or 0]
-    cores = usable_cores()
+    cores, scripted = usable_cores(), any(arm.script for arm in parsed)  # a script may use all cores by itself
     question = Question(
         command=command
         or _command(texts, common, seeds=seeds, threshold=threshold, margin=margin, measure=measure, out=out),
         measure=measure,
         threshold=threshold,
         seeds=seeds or max(len(arm.runs) for arm in parsed),
-        workers=workers or most_at_once(cores, *[arm.settings for arm in parsed]),
+        workers=workers or (1 if scripted else most_at_once(cores, *[arm.settings for arm in parsed])),
         cores=cores,
         margin=margin,
         looks=len(counts),
     )
     for count in counts:
         jobs = plan_jobs(parsed, count, folder, reuse=None if out else DEFAULT_ROOT)
-        _train(jobs, replace(question, workers=min(question.workers, len(jobs))), folder, console)
-        comparison = collect(replace(question, seeds=count or question.seeds), jobs, folder)
+        asked = replace(question, seeds=count or question.seeds, workers=min(question.workers, len(jobs)))
+        _train(jobs, asked, folder, console)
+        comparison = collect(asked, jobs, folder)
         if comparison.decided:
             break
     _write(comparison, html, markdown)

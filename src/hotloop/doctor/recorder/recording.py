@@ -13,11 +13,13 @@ from typing import Any
 
 from .arrivals import Arrivals
 from .counting import CallCounter
+from .episodes import Episodes
+from .follow import Follower, OptimiserSteps
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
 from .meters import Learning, Operators, Pauses, WorkerTime
-from .order import COUNTING, OPERATORS, THREADS, TIMING, Order, read_order
+from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
 from .phases import RECORDING, START_UP
 from .places import Places
@@ -116,19 +118,25 @@ class Recording:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        torch_hooks, self.classes = TorchHooks(), ClassHooks(order.env_classes)
-        passes = [torch_hooks, self.classes, Libraries(self.classes), *passes_of(order, torch_hooks)]
-        self.watch = Watch(
-            order.lead_seconds + order.seconds,
-            None if order.kind == COUNTING else order.env_steps,
-            passes=passes,
-            at_limit=self.stop_script,
-            batch=BATCH if order.kind == TIMING else 1,
-        )
+        self.classes = ClassHooks(order.env_classes)
+        self.watch = self._follower() if order.kind == EPISODES else self._watch()
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
         self.saved = threading.Event()
         self._saving = threading.Lock()
+
+    def _watch(self) -> Watch:
+        order, torch_hooks = self.order, TorchHooks()
+        return Watch(
+            order.lead_seconds + order.seconds,
+            None if order.kind == COUNTING else order.env_steps,
+            passes=[torch_hooks, self.classes, Libraries(self.classes), *passes_of(order, torch_hooks)],
+            at_limit=self.stop_script,
+            batch=BATCH if order.kind == TIMING else 1,
+        )
+
+    def _follower(self) -> Watch:
+        return Follower(OptimiserSteps(), self.classes, Episodes(self.order.lines))
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)
