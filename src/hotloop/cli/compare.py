@@ -30,14 +30,15 @@ _SWITCHES = ("--json", "--quiet", "--debug", "--until-sure")
 def _parser() -> VerbParser:
     parser = VerbParser(
         "compare",
-        "Say what a change did to learning and to speed. An arm is a preset, a TOML file, or a folder of finished\n"
-        "runs; its own overrides follow it (or stand in the same quotes, with a label in front if you like), those\n"
+        "Say what a change did to learning and to speed. An arm is a preset, a TOML file, a folder of finished runs,\n"
+        "or a command: your own script with `{seed}` where its seed goes. A preset's own overrides follow it (or stand in the same quotes, with a label in front if you like), those\n"
         "of all arms follow `--`. What is missing is trained in parallel processes; finished runs of the same\n"
         "settings and seed are reused, and the same command continues what was stopped. Every arm is judged against\n"
         "the first: docs/compare.md has the rule. Exit code 1: a run failed.",
         "hotloop compare cartpole-dqn cartpole-dqn --double false --seeds 8 --threshold 475\n"
         '  hotloop compare "plain=cartpole-dqn" "rainbow=cartpole-rainbow" --seeds 8 -- --total-env-steps 30k\n'
-        "  hotloop compare runs/family/cartpole-dqn runs/family/cartpole-rainbow --html family.html",
+        "  hotloop compare runs/family/cartpole-dqn runs/family/cartpole-rainbow --html family.html\n"
+        '  hotloop compare "old=old.py --seed {seed}" "new=new.py --seed {seed}" --seeds 20 --until-sure',
         usage="hotloop compare ARM [--any.setting VALUE ...] [ARM ...] --seeds N [options] [-- --setting VALUE ...]",
     )
     for name, about in _OPTIONS.items():

@@ -61,11 +61,11 @@ def compare(
         found.as_data()  # what `hotloop compare --json` prints
 
     An arm is a preset or a TOML file with its own overrides after it, a folder of finished runs, or a command with
-    `{seed}` among its arguments (`"old=train.py --seed {seed}"`); `LABEL=` may stand in front. `overrides` are those of all arms, as `hotloop.preset` takes them or as words. Finished runs of the same
-    settings and seed are reused, so the same call continues what was stopped. Tables, curves and `compare.json` are
-    written to `found.folder`; `html` and `markdown` (`FILE.md#NAME`) name pages to write besides. A run that fails
-    is one of `found.failed`. `until_sure` adds seeds, `seeds` at most, until every verdict is decided. `console`, one
-    of Rich's, shows how it is getting on.
+    `{seed}` among its arguments (`"old=train.py --seed {seed}"`); `LABEL=` may stand in front. `overrides` are those of
+    all arms, as `hotloop.preset` takes them or as words. Finished runs of the same settings and seed are reused, so the
+    same call continues what was stopped. Tables, curves and `compare.json` are written to `found.folder`; `html` and
+    `markdown` (`FILE.md#NAME`) name pages to write besides. A run that fails is one of `found.failed`. `until_sure`
+    adds seeds, `seeds` at most, until every verdict is decided. `console`, one of Rich's, shows how it is getting on.
     """
     texts = [shlex.quote(str(arm)) if isinstance(arm, Path) else arm for arm in arms]
     _check(seeds, workers, threshold, margin, markdown)

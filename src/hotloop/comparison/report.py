@@ -66,7 +66,7 @@ class Comparison:
 
     @property
     def by_training(self) -> bool:
-        """Whether arms are judged by training episodes: where one is a script, which has no evaluations that we know."""
+        """Whether arms are judged by training episodes: where one is a script, whose evaluations we do not know."""
         return any(summary.arm.script is not None for summary in self.summaries)
 
     @property

@@ -77,6 +77,7 @@ class Watch:
     def disable(self) -> None:
         """In a process forked from this one."""
         self.busy = self.begun = self.over = True
+        self.passes.ask("forked")
 
     @property
     def in_recorder(self) -> bool:
