@@ -18,6 +18,7 @@ from typing import Any
 from . import attribution
 from .attribution import ENV
 from .passes import Pass
+from .places import unseen
 from .watch import NOT_AN_ENV, SURE, UNSURE, Watch
 
 STEPS = ("step", "play_step", "step_wait")
@@ -173,8 +174,7 @@ class ClassHooks(Pass):
             watch.leave_env(start, args, result)
             return result
 
-        step.watched = True  # type: ignore[attr-defined]
-        return step
+        return unseen(step)
 
     def env_reset(self, function: Callable[..., Any]) -> Callable[..., Any]:
         watch = self.watch
@@ -211,8 +211,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
         finally:
             watch.leave(kind, start)
 
-    hook.watched = True  # type: ignore[attr-defined]
-    return hook
+    return unseen(hook)
 
 
 def time_all(watch: Watch, module: ModuleType, names: tuple[str, ...], kind: str) -> None:

@@ -14,6 +14,7 @@ from . import attribution
 from .attribution import FORWARD
 from .hooks import time_all, timed
 from .passes import Pass
+from .places import unseen
 
 MOST_KEPT = 256
 
@@ -54,7 +55,7 @@ class TorchHooks(Pass):
             finally:
                 keep(start, module, args)
 
-        torch.nn.Module.__call__ = forward
+        torch.nn.Module.__call__ = unseen(forward)
 
     def _keep(self, start: float, module: Any, args: tuple[Any, ...]) -> None:
         now, identity = self.watch.clock(), id(module)
@@ -84,7 +85,7 @@ class TorchHooks(Pass):
                 optimisers.append(self)
             hook_step(type(self))
 
-        optimiser.__init__ = initialise
+        optimiser.__init__ = unseen(initialise)
 
 
 def _rows(args: tuple[Any, ...]) -> int:

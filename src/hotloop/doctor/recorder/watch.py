@@ -17,6 +17,7 @@ from .attribution import ENV, OPTIMISER, RESET, Attribution
 from .faults import Faults
 from .passes import Pass, Passes
 from .phases import RECORDING
+from .places import unseen
 from .results import looks_like_a_step, read_step
 from .timeline import Timeline
 
@@ -158,7 +159,11 @@ class Watch:
         self.leave(RESET, start)
 
     def _count(self, env: Any, result: Any) -> None:
-        steps, ended = read_step(result)
+        try:
+            steps, ended = read_step(result)
+        except Exception as error:
+            steps, ended = 1, 0
+            self.faults.note("what an env's step returned could not be read", error)
         self.env_calls += 1
         self.env_steps += steps
         self.episodes += ended
@@ -230,3 +235,6 @@ class Watch:
             except Exception as error:
                 self.faults.note("finish", error)
         self.passes.ask("stop")
+
+
+unseen(Watch.try_env)  # it calls the script's own function
