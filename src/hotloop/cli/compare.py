@@ -28,8 +28,8 @@ def _parser() -> VerbParser:
     parser = VerbParser(
         "compare",
         "Say what a change did to learning and to speed. An arm is a preset, a TOML file, a folder of finished runs,\n"
-        "or a command: your own script, with `{seed}` where its seed goes. A preset's overrides follow it (or stand in\n"
-        "the same quotes, with a label in front if you like), those of all arms follow `--`. What is missing is trained;\n"
+        "or a command: your own script, with `{seed}` where its seed goes. Overrides follow a preset (or stand\n"
+        "in the same quotes, with a label in front), those of all arms follow `--`. What is missing is trained;\n"
         "finished runs are reused, and the same command continues what was stopped. Every arm is judged against the\n"
         "first: docs/compare.md has the rule. Exit code 1: a run failed.",
         "hotloop compare cartpole-dqn cartpole-dqn --double false --seeds 8 --threshold 475\n"
