@@ -46,14 +46,14 @@ class Diagnosis:
         compared = {} if self.against is None else {"against": self.against.as_json()}
         return report_json(self.trace, self.findings) | compared
 
-    def as_text(self) -> RenderableType:
-        """For a terminal: `rich.print(diagnosis.as_text())`."""
+    def as_text(self, full: bool = True) -> RenderableType:
+        """For a terminal: `rich.print(diagnosis.as_text())`; what fits one screen with `full=False`."""
         from rich.console import Group
 
-        from hotloop.doctor.views.text import render_text
+        from hotloop.doctor.views import render_screen, render_text
 
         compared = [] if self.against is None else [self.against.table()]
-        return Group(render_text(self.trace, self.findings), *compared)
+        return Group((render_text if full else render_screen)(self.trace, self.findings), *compared)
 
     def as_html(self) -> str:
         """One self-contained page."""
