@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hotloop.core.errors import SettingsError
-from hotloop.doctor.recorder import ScriptPlan, record_script
+from hotloop.doctor.script import ScriptPlan, record_script
 
 ENV = """
 class Corridor:
@@ -94,7 +94,7 @@ def test_every_ending_leaves_a_trace(tmp_path, last, ending, code, error):
 def test_an_interrupt_reaches_the_script_and_the_report_is_still_made(tmp_path):
     (tmp_path / "train.py").write_text(ENV + "print('on', flush=True)\nwhile True:\n    env.step(0)\n")
     program = (
-        "from pathlib import Path; from hotloop.doctor.recorder import *\n"
+        "from pathlib import Path; from hotloop.doctor.script import *\n"
         "trace = record_script(Path('train.py'), (), ScriptPlan(), lambda _: None)\n"
         "print(trace.subject.ending, trace.counts.env_steps > 0, len(trace.calls))"
     )

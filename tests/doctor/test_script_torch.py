@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from hotloop.doctor.recorder import ScriptPlan, record_script
+from hotloop.doctor.script import ScriptPlan, record_script
 
 DQN = """
 import random

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import median
 
 from hotloop.doctor.finding import findings
-from hotloop.doctor.recorder import ScriptPlan, record_script
 from hotloop.doctor.rules import load_rules
+from hotloop.doctor.script import ScriptPlan, record_script
 
 HERE = Path(__file__).parent
 WAITING = ("MACHINE003", "MACHINE005", "MACHINE001")

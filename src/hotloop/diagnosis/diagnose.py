@@ -178,7 +178,7 @@ def _record_script(
 ) -> Trace:
     if not path.is_file():
         raise SettingsError(f"there is no script {path}", "give a Python file, or a preset's name without `.py`")
-    from hotloop.doctor.recorder import ScriptPlan, record_script
+    from hotloop.doctor.script import ScriptPlan, record_script
 
     plan = ScriptPlan(seconds=seconds or ScriptPlan.seconds, counting=not quick, threads=not quick, **more)
     return record_script(path, arguments, plan, say)

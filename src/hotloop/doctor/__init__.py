@@ -11,9 +11,11 @@ Files:
     loops.py    The doctor's interface to a training loop, run an interval at a time; recording one, and comparing
                 two by turns
     port.py     The same training as a command of ours, with the sizes and settings that were recorded
-    recorder/   The recorder for foreign scripts: runs somebody's unmodified program in a child process and returns
-                its trace
+    recorder/   The recorder for foreign scripts: what runs inside the user's interpreter, with the standard library
+                only
     rules/      The rules
+    script/     Somebody's script recorded: starts the recorder in the script's own interpreter, bounds it and makes
+                a trace of what it leaves
     trace.py    What was recorded of one training loop, as plain data: the recorders write it, rules and reports
                 only read it
     views/      A trace and its findings made readable: on a terminal, as JSON, as a page, as a Chrome trace,

@@ -11,25 +11,25 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1
+from hotloop.doctor.recorder.phases import ACT as ACT
+from hotloop.doctor.recorder.phases import CHECKPOINT as CHECKPOINT
+from hotloop.doctor.recorder.phases import ENV as ENV
+from hotloop.doctor.recorder.phases import EVALUATE as EVALUATE
+from hotloop.doctor.recorder.phases import LOG as LOG
+from hotloop.doctor.recorder.phases import OTHER as OTHER
+from hotloop.doctor.recorder.phases import OUTSIDE as OUTSIDE
+from hotloop.doctor.recorder.phases import PHASES as PHASES
+from hotloop.doctor.recorder.phases import QUEUED as QUEUED
+from hotloop.doctor.recorder.phases import RECORDING as RECORDING
+from hotloop.doctor.recorder.phases import SAMPLE as SAMPLE
+from hotloop.doctor.recorder.phases import START_UP as START_UP
+from hotloop.doctor.recorder.phases import STORE as STORE
+from hotloop.doctor.recorder.phases import STORE_AND_SAMPLE as STORE_AND_SAMPLE
+from hotloop.doctor.recorder.phases import UPDATE as UPDATE
+from hotloop.doctor.recorder.phases import UPDATE_PARTS as UPDATE_PARTS
+from hotloop.doctor.recorder.phases import WAIT as WAIT
 
-START_UP, ACT, ENV, STORE, SAMPLE = "start-up", "act", "env", "store", "sample"
-UPDATE, LOG, EVALUATE, CHECKPOINT, OTHER = "update", "log", "evaluate", "checkpoint", "other"
-STORE_AND_SAMPLE = "store-and-sample"
-"""A foreign script's replay cannot always be told apart into the two."""
-WAIT = "wait"
-"""The loop's thread slept, or waited for another process, a file or a device; whatever it was that it waited in."""
-RECORDING = "recording"
-"""The doctor's own work between two events of a script."""
-QUEUED = "queued"
-"""The loop could have gone on, but other programs had the core. Split off where the machine was busy with them."""
-PHASES = (
-    *(START_UP, ACT, ENV, STORE, SAMPLE, STORE_AND_SAMPLE, UPDATE, LOG),
-    *(EVALUATE, CHECKPOINT, OTHER, WAIT, RECORDING, QUEUED),
-)
-OUTSIDE = (START_UP, RECORDING, QUEUED)
-"""No part of the loop."""
-UPDATE_PARTS = ("forward", "backward", "optimiser", "rest")
+SCHEMA = 1
 LEAST_ENV_STEPS, LEAST_UPDATES = 200, 50
 """Of a script: with fewer there is no all-clear."""
 MOSTLY = 0.9

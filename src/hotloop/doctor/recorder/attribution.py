@@ -10,9 +10,9 @@ itself up in it, for a second or so that would pass for the loop's own in a shor
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hotloop.doctor import trace
+from . import phases as trace
 
 # Letters, since the order of events is looked up as one word: the same few words come again in every turn of a loop.
 ENV, RESET, FORWARD, BACKWARD, OPTIMISER, LEARN = "E", "r", "f", "B", "O", "L"
@@ -39,8 +39,9 @@ WAITING_AT_MOST = 4_096
 LONGEST_KEPT, MOST_KEPT = 64, 4_096
 """Words that are remembered with what they mean."""
 
-Sink = Callable[[str, float, Any], None]
-"""Told (phase, end of the stretch, what the watch collected during it) in order of time."""
+if TYPE_CHECKING:
+    Sink = Callable[[str, float, Any], None]
+    """Told (phase, end of the stretch, what the watch collected during it) in order of time."""
 
 
 class Meaning(NamedTuple):
@@ -138,7 +139,7 @@ class Attribution:
     def _resolve(self, learning: bool) -> None:
         meaning = self._meaning(learning)
         phases, parts = self.phases, self.parts
-        for (phase, part), start, end in zip(meaning.phases, self._starts, self._ends):  # noqa: B905 (the check is dear)
+        for (phase, part), start, end in zip(meaning.phases, self._starts, self._ends):
             phases[phase] += end - start
             if part:
                 parts[part] += end - start
@@ -154,7 +155,7 @@ class Attribution:
 
     def _tell(self, meaning: Meaning) -> None:
         notes = self._notes or [None] * len(self._ends)
-        for (phase, _), end, note in zip(meaning.phases, self._ends, notes, strict=True):
+        for (phase, _), end, note in zip(meaning.phases, self._ends, notes):
             self._sink(phase, end, note)  # type: ignore[misc]
 
     def _meaning(self, learning: bool) -> Meaning:

@@ -7,16 +7,20 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hotloop.doctor.recorder.sampling import DOCTOR, USER, Places, Stack, line_of
-from hotloop.doctor.trace import LineCost, StackCost
+from .places import DOCTOR, USER, Places, line_of, qualified_name
+
+if TYPE_CHECKING:
+    from .places import Stack
 
 HOST_READS = ("item", "cpu", "numpy", "tolist")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-BLOCKS = (*LOOPS, *FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+MATCH: Any = getattr(ast, "Match", ())  # from Python 3.10 on
+NO_EXPRESSIONS: Any = (ast.stmt, ast.ExceptHandler, getattr(ast, "match_case", ast.ExceptHandler))
+BLOCKS = (*LOOPS, *FUNCTIONS, ast.ClassDef, ast.If, ast.With, ast.AsyncWith, ast.Try, *([MATCH] if MATCH else []))
 
 
 class Syntax:
@@ -69,7 +73,7 @@ def read_syntax(path: Path) -> Syntax:
 def _last_line(statement: ast.stmt) -> int:
     """Of the statement's head, where it has a body."""
     if isinstance(statement, BLOCKS):
-        body = statement.cases[0].pattern.lineno if isinstance(statement, ast.Match) else statement.body[0].lineno
+        body = statement.cases[0].pattern.lineno if isinstance(statement, MATCH) else statement.body[0].lineno
         return max(statement.lineno, body - 1)
     return statement.end_lineno or statement.lineno
 
@@ -80,7 +84,7 @@ def _expressions(statement: ast.stmt) -> Iterator[ast.AST]:
     waiting = [statement] if not isinstance(statement, ast.ClassDef) else []
     while waiting:
         for child in ast.iter_child_nodes(waiting.pop()):
-            if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            if not isinstance(child, NO_EXPRESSIONS):
                 yield child
                 waiting.append(child)  # type: ignore[arg-type]
 
@@ -159,7 +163,7 @@ def fit_to_phases(charged: Mapping[tuple[str, Stack], float], phases: Mapping[st
     return {key: seconds * scale[key[0]] for key, seconds in charged.items()}
 
 
-def line_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> list[LineCost]:
+def line_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> list[dict[str, Any]]:
     """Each sample goes to the innermost line of the user's own, itself and all it called."""
     costs: dict[tuple[str, CodeType, int], float] = {}
     for (phase, stack), seconds in charged.items():
@@ -176,9 +180,9 @@ def line_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> li
             continue
         syntax = files.setdefault(code.co_filename, read_syntax(Path(code.co_filename)))
         rows.append(
-            LineCost(
+            dict(
                 where=places.where(code.co_filename, line),
-                function=code.co_qualname,
+                function=qualified_name(code),
                 source=syntax.source(line),
                 phase=phase,
                 seconds=seconds,
@@ -188,13 +192,13 @@ def line_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> li
     return rows
 
 
-def stack_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> list[StackCost]:
+def stack_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> list[dict[str, Any]]:
     costs: dict[tuple[str, tuple[str, ...]], float] = {}
     for (phase, stack), seconds in charged.items():
         frames = tuple(places.frame(*frame) for frame in reversed(list(_own(stack, places))))
         costs[phase, frames] = costs.get((phase, frames), 0.0) + seconds
     dearest = sorted(costs.items(), key=lambda item: -item[1])[:MOST_STACKS]
-    return [StackCost(phase=phase, frames=frames, seconds=seconds) for (phase, frames), seconds in dearest]
+    return [dict(phase=phase, frames=frames, seconds=seconds) for (phase, frames), seconds in dearest]
 
 
 def waiting_seconds(charged: Mapping[tuple[str, Stack], float]) -> float:
@@ -204,7 +208,7 @@ def waiting_seconds(charged: Mapping[tuple[str, Stack], float]) -> float:
 
 def _waits(stack: Stack) -> bool:
     for code, _ in stack[:4]:
-        if code.co_filename.endswith(WAITING_FILES) or code.co_qualname in ("Condition.wait", "Connection.recv"):
+        if code.co_filename.endswith(WAITING_FILES) or qualified_name(code) in ("Condition.wait", "Connection.recv"):
             return True
     return False
 

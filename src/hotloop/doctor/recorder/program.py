@@ -6,13 +6,13 @@ import ast
 import builtins
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hotloop.doctor.recorder.watch import LimitReached
+from .watch import LimitReached
 
 DECORATOR = "__watched_env__"
 
@@ -38,10 +38,17 @@ class Program(SourceFileLoader):
         return compile(tree, str(path), "exec", dont_inherit=True, optimize=_optimize)
 
 
-def prepare(script: str, arguments: Sequence[str]) -> None:
-    """What the script will find in `sys`."""
+def prepare(script: str, arguments: Sequence[str], before: Collection[str]) -> None:
+    """What the script will find in `sys`. `before` are the modules that Python had loaded before ours: of the rest,
+    those that files beside the script would hide are forgotten, so that the script finds its own."""
     sys.argv = [script, *arguments]
-    sys.path[0] = str(Path(script).resolve().parent)
+    folder = Path(script).resolve().parent
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, str(folder))
+    own = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    for name in tuple(sys.modules):
+        if name not in before and name.partition(".")[0] in own and name.partition(".")[0] not in before:
+            del sys.modules[name]
 
 
 def run_program(script: str, names: Sequence[str], watched_env: Callable[..., Any]) -> tuple[str, int | None, str]:

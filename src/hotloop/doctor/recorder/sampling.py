@@ -7,32 +7,30 @@ PyTorch does within every operator: it would see operators only, never the Pytho
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-import sysconfig
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import hotloop.doctor
-from hotloop.doctor.recorder.watch import Watch
+from .lines import fit_to_phases, line_costs, stack_costs, waiting_seconds
+from .passes import Pass
+from .places import Places
 
-Stack = tuple[tuple[CodeType, int], ...]
-"""Code and instruction of each frame, innermost first; lines are looked up at the end, since that takes longer."""
+if TYPE_CHECKING:
+    from .places import Stack
+
 DEEPEST = 120
 
 
-class Sampler:
+class Sampler(Pass):
     """Takes the looks and charges each to the phase that runs."""
 
-    def __init__(self, watch: Watch, interval: float, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.watch, self.interval, self.clock = watch, interval, clock
+    def __init__(self, places: Places, interval: float, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.places, self.interval, self.clock = places, interval, clock
         self.charged: dict[tuple[str, Stack], float] = {}
         self.looks = 0
         self.cost = 0.0
@@ -44,7 +42,7 @@ class Sampler:
         self._last = clock()
         self._running = False
 
-    def start(self) -> None:
+    def prepare(self) -> None:
         self._running, self._last = True, self.clock()
         if self.by_signal:
             signal.signal(signal.SIGALRM, self._alarm)
@@ -87,7 +85,7 @@ class Sampler:
         self.looks += 1
         self.cost += self.clock() - now
 
-    def sink(self, phase: str, end: float, _note: Any) -> None:
+    def charge(self, phase: str, end: float, note: Any) -> None:
         """A stretch that ended at `end` was `phase`: so were the looks taken in it."""
         fresh = self.fresh
         while fresh and fresh[0][0] <= end:
@@ -95,56 +93,25 @@ class Sampler:
             key = (phase, stack)
             self.charged[key] = self.charged.get(key, 0.0) + seconds
 
+    def add_to(self, trace: dict[str, Any]) -> None:
+        charged = fit_to_phases(self.charged, trace["phases"])
+        trace["lines"] = line_costs(charged, self.places)
+        trace["stacks"] = stack_costs(charged, self.places)
+        trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
+        trace["notes"] += self._notes()
 
-OURS = str(Path(hotloop.doctor.__file__).parent) + os.sep
-LIBRARIES = tuple(
-    {str(Path(path).resolve()) + os.sep for name, path in sysconfig.get_paths().items() if name.endswith("lib")}
-)
-PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-USER, LIBRARY, DOCTOR = "user", "library", "doctor"
-
-
-class Places:
-    """Whose code a file is, and how a report names it."""
-
-    def __init__(self, script: str) -> None:
-        self.folder = str(Path(script).resolve().parent) + os.sep
-        self.kind = cache(self._kind)
-        self.name = cache(self._name)
-        self.whose = cache(lambda code: self.kind(code.co_filename))
-
-    def _kind(self, file: str) -> str:
-        """The user's own is what is neither installed, nor of the standard library, nor ours."""
-        if file.startswith(OURS):
-            return DOCTOR
-        if file.startswith("<") or any(part in file for part in PACKAGES):
-            return LIBRARY
-        full = str(Path(file).resolve()) if os.path.exists(file) else file
-        if full.startswith(self.folder) and not any(part in full for part in PACKAGES):
-            return USER
-        return LIBRARY if full.startswith(LIBRARIES) or not os.path.exists(file) else USER
-
-    def _name(self, file: str) -> str:
-        """Relative to the script's folder, or to where it is installed; no path of this machine."""
-        if file.startswith("<"):
-            return file
-        full = str(Path(file).resolve())
-        roots = [self.folder, *(path.rstrip(os.sep) + os.sep for path in sys.path if path), *LIBRARIES]
-        inside = [full[len(root) :] for root in roots if full.startswith(root)]
-        if inside and full.startswith(self.folder) and not any(part in full for part in PACKAGES):
-            return full[len(self.folder) :]
-        return min(inside, key=len) if inside else os.path.basename(full)
-
-    def where(self, file: str, line: int) -> str:
-        return f"{self.name(file)}:{line}"
-
-    def frame(self, code: CodeType, instruction: int) -> str:
-        return f"{code.co_qualname} ({self.where(code.co_filename, line_of(code, instruction))})"
-
-
-@cache
-def line_of(code: CodeType, instruction: int) -> int:
-    if instruction < 0:
-        return code.co_firstlineno
-    lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
-    return lines[0] if lines else code.co_firstlineno
+    def _notes(self) -> list[str]:
+        if not self.watch.begun:
+            return []
+        watch = self.watch
+        share = (watch.attribution.recording + self.cost) / max(1e-9, watch.ended - watch.began)
+        seen = f"{watch.events} events, {self.looks} samples"
+        how = "the alarm signal" if self.by_signal else "a thread, which sees only where the interpreter lock is free"
+        every = f"every {1000 * self.interval:g} ms"
+        notes = [
+            f"recording took {100 * share:.1f} % of the time ({seen}), which is not in the figures",
+            f"lines sampled by {how} {every}; native time is charged to the line that called",
+        ]
+        if self.displaced:
+            notes.append("the script uses the alarm signal itself: lines are incomplete")
+        return notes

@@ -1,0 +1,44 @@
+"""What to record of a foreign script and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hotloop.core.errors import SettingsError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptPlan:
+    """What to record of a foreign script and for how long."""
+
+    seconds: float = 30.0
+    """Loop time to record, in seconds from the first env step; above 0."""
+    env_steps: int | None = None
+    """Stop after this many env steps, whichever comes first; at least 1."""
+    env_classes: tuple[str, ...] = ()
+    """Envs to watch besides what is found: `module:Class`, `Class`, `Class.method` or `function`."""
+    counting: bool = True
+    """Run once more to count calls."""
+    counting_seconds: float = 20.0
+    """Loop time of the counting run, in seconds; above 0."""
+    counting_env_steps: int = 2_000
+    """Env steps of the counting run once updates have begun; at least 1."""
+    threads: bool = True
+    """Run once more to compare thread counts, where PyTorch is used."""
+    threads_seconds: float = 12.0
+    """Loop time of the thread comparison, in seconds from the first update; above 0."""
+    ops: bool = False
+    """Run once more under PyTorch's profiler for the dearest operators."""
+    patience: float = 180.0
+    """Seconds to wait for the first env step before giving up; above 0."""
+    interval: float = 0.01
+    """Seconds between two stack samples; 0.001 to 0.1."""
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "counting_seconds", "threads_seconds", "patience"):
+            if getattr(self, name) <= 0:
+                raise SettingsError(f"{name} is {getattr(self, name)}, expected above 0", "give a time in seconds")
+        if self.counting_env_steps < 1 or (self.env_steps is not None and self.env_steps < 1):
+            raise SettingsError("a bound of less than one env step", "give a number of env steps of at least 1")
+        if not 0.001 <= self.interval <= 0.1:
+            raise SettingsError(f"interval is {self.interval}, expected 0.001 to 0.1", "0.01 suits most scripts")
