@@ -16,16 +16,18 @@ from .counting import CallCounter
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
-from .meters import Learning, Operators, Pauses, WorkerTime
+from .made import Made
+from .meters import Learning, Operators, Pauses, Queue, WorkerTime
 from .order import COUNTING, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
-from .phases import RECORDING, START_UP
+from .phases import START_UP
 from .places import Places
 from .program import prepare, run_program
 from .sampling import Sampler
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .watch import LimitReached, Watch
+from .workshop import Workshop
 
 GRACE = 6.0
 """Seconds that a stopped script has to clean up."""
@@ -35,11 +37,13 @@ BATCH = 256
 """Events seen before they are attributed, where no pass needs to know at once."""
 
 
-def passes_of(order: Order, torch_hooks: TorchHooks) -> list[Pass]:
+def passes_of(order: Order, places: Places, torch_hooks: TorchHooks) -> list[Pass]:
     """What a run of each kind carries, besides the hooks that every run has."""
-    places = Places(order.script)
     made: dict[str, Callable[[], list[Pass]]] = {
-        TIMING: lambda: [Sampler(places, order.interval), Pauses(), WorkerTime(), Learning(torch_hooks), Remarks()],
+        TIMING: lambda: [
+            *(Sampler(places, order.interval), Pauses(), WorkerTime(), Queue()),
+            *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
+        ],
         COUNTING: lambda: [CallCounter(places, order)],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
@@ -61,7 +65,9 @@ class Remarks(Pass):
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
         elif not watch.attribution.counts["updates"]:
-            notes.append("no optimiser step was seen in the recorded time")
+            notes.append(
+                "no optimiser step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
+            )
 
 
 class Guard:
@@ -116,14 +122,19 @@ class Recording:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        torch_hooks, self.classes = TorchHooks(), ClassHooks(order.env_classes)
-        passes = [torch_hooks, self.classes, Libraries(self.classes), *passes_of(order, torch_hooks)]
+        places = Places(order.script)
+        made = Made(places)
+        torch_hooks, self.classes = TorchHooks(made), ClassHooks(order.env_classes)
+        passes: list[Pass] = [made, torch_hooks, self.classes, Libraries(self.classes)]
+        passes += passes_of(order, places, torch_hooks)
         self.watch = Watch(
             order.lead_seconds + order.seconds,
             None if order.kind == COUNTING else order.env_steps,
             passes=passes,
             at_limit=self.stop_script,
             batch=BATCH if order.kind == TIMING else 1,
+            steady=(order.warm_updates, order.after_env_steps),
+            processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
         )
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
@@ -165,16 +176,18 @@ class Recording:
     def _trace(self, subject: dict[str, Any]) -> dict[str, Any]:
         """Fields of Trace as plain values: the watch's own, then what each pass adds."""
         watch = self.watch
-        phases = {**watch.attribution.phases, RECORDING: watch.attribution.recording} if watch.begun else {}
-        start_up = (watch.began if watch.begun else watch.ended) - watch.opened + phases.pop(START_UP, 0.0)
+        told = watch.told()
+        start_up = (told.began if watch.begun else watch.ended) - watch.opened + told.phases.pop(START_UP, 0.0)
         trace: dict[str, Any] = {
             "subject": subject,
             "machine": {},
             "seconds": watch.ended - watch.opened,
-            "phases": {START_UP: start_up, **phases},
-            "update_parts": watch.attribution.parts,
-            "counts": {**watch.totals(), "envs": len(watch.envs)},
-            "timeline": [part._asdict() for part in watch.timeline.slices],
+            "phases": {START_UP: start_up, **told.phases},
+            "update_parts": told.parts,
+            "processor": {phase: seconds for phase, seconds in told.processor.items() if phase != START_UP},
+            "counts": {**told.totals, "envs": len(watch.envs)},
+            "timeline": [part._asdict() for part in told.slices],
+            "warm_up": [part._asdict() for part in told.before],
             "notes": [] if watch.begun else [NO_ENV],
         }
         watch.passes.ask("add_to", trace)

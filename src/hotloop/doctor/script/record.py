@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.doctor.clocks import with_clock
 from hotloop.doctor.facts import hardware_facts
 from hotloop.doctor.growth import with_growth
 from hotloop.doctor.recorder.order import COUNTING, OPERATORS, THREADS, TIMING, Order
@@ -19,6 +20,10 @@ from hotloop.doctor.script.result import trace_of
 from hotloop.doctor.trace import Subject, Trace
 
 Say = Callable[[str], None]
+WARM_UPDATES = 5
+"""The first updates are slow, and no part of the steady state."""
+LEAD = 10.0
+"""Times the window that `after` may take to come."""
 
 
 def record_script(path: Path, arguments: Sequence[str], plan: ScriptPlan, say: Say) -> Trace:
@@ -26,10 +31,18 @@ def record_script(path: Path, arguments: Sequence[str], plan: ScriptPlan, say: S
     if not path.is_file():
         raise SettingsError(f"there is no script at {path}", "give the path of a Python file")
     recorder = _Recorder(path, tuple(arguments), plan, say)
-    trace = recorder.run(TIMING, plan.seconds, plan.env_steps)
+    lead = LEAD * plan.seconds if plan.after else 0.0
+    trace = recorder.run(
+        TIMING,
+        plan.seconds,
+        plan.env_steps,
+        lead_seconds=lead,
+        warm_updates=WARM_UPDATES,
+        after_env_steps=plan.after,
+    )
     if trace.counts.env_steps and trace.subject.ending != "interrupted":
         trace = recorder.deepen(trace)
-    return with_growth(trace)
+    return with_growth(with_clock(trace))
 
 
 class _Recorder:
@@ -54,11 +67,12 @@ class _Recorder:
         """Past the warm-up, over whole turns of acting and learning where they are short enough."""
         skip = env_steps_before_learning(trace)
         bursts = trace.counts.update_bursts
-        turn = (trace.counts.env_steps - skip) / bursts if bursts else 1.0
+        told = trace.counts.env_steps - (0 if trace.counts.skipped_env_steps else skip)
+        turn = told / bursts if bursts else 1.0
         env_steps = round(turn * max(1, round(self.plan.counting_env_steps / turn)))
-        env_steps = max(1, min(env_steps, trace.counts.env_steps - skip))
+        env_steps = max(1, min(env_steps, told))
         seconds = self.plan.counting_seconds
-        lead = self.plan.seconds + seconds
+        lead = (LEAD if self.plan.after else 1.0) * self.plan.seconds + seconds
         return self.run(COUNTING, seconds, env_steps, lead_seconds=lead, skip_env_steps=skip)
 
     def _threads(self, trace: Trace) -> Trace:
@@ -117,7 +131,9 @@ def _with_experiments(trace: Trace, tried: Trace) -> Trace:
 
 
 def env_steps_before_learning(trace: Trace) -> int:
-    """Env steps before the first slice with updates."""
+    """Env steps before what is told, or before the first slice with updates."""
+    if trace.counts.skipped_env_steps:
+        return trace.counts.skipped_env_steps
     env_steps = 0
     for part in trace.timeline:
         if part.updates:
