@@ -41,9 +41,11 @@ def fit_to_phases(charged: Charged, phases: Mapping[str, float]) -> dict[Any, fl
     return {key: seconds * scale[key[0]] for key, seconds in charged.items()}
 
 
-def split_waiting(charged: Charged, phases: dict[str, float], processor: Mapping[str, float]) -> dict[Any, float]:
-    """Stacks that wait by what they call become the phase `wait`, as far as their phase used no processor; `phases` is
-    changed accordingly."""
+def split_waiting(
+    charged: Charged, phases: dict[str, float], processor: Mapping[str, float], update_parts: dict[str, float]
+) -> dict[Any, float]:
+    """Stacks that wait by what they call become the phase `wait`, as far as their phase used no processor; `phases` and
+    `update_parts` are changed accordingly."""
     idle = {name: phases[name] - used for name, used in processor.items() if name in phases}
     waits = {key: seconds for key, seconds in charged.items() if key[0] not in OUTSIDE and waits_by_itself(key[2])}
     asleep: dict[str, float] = {}
@@ -61,6 +63,8 @@ def split_waiting(charged: Charged, phases: dict[str, float], processor: Mapping
         if waited:
             found[WAIT, "", stack] = found.get((WAIT, "", stack), 0.0) + waited
             phases[phase] -= waited
+            if part in update_parts:
+                update_parts[part] -= waited
             phases[WAIT] = phases.get(WAIT, 0.0) + waited
         if seconds > waited:
             found[key] = seconds - waited

@@ -172,10 +172,11 @@ class WorkerTime(Pass):
 
     @property
     def seconds(self) -> float:
-        before = self._at_mark if self.watch.told_from is not None else self._before
-        return 0.0 if before is None else max(0.0, processor_seconds() - before)
+        return 0.0 if self._before is None else max(0.0, processor_seconds() - self._before)
 
     def add_to(self, trace: dict[str, Any]) -> None:
+        if self.watch.told_from is not None:
+            self._before = self._at_mark
         trace["counts"]["worker_seconds"] = self.seconds
 
 

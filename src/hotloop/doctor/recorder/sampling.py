@@ -112,7 +112,7 @@ class Sampler(Pass):
         told = after(self.charged, self._before) if self.watch.told_from is not None else self.charged
         charged = fit_to_phases({key: seconds for key, seconds in told.items() if seconds > 0}, trace["phases"])
         trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
-        charged = split_waiting(charged, trace["phases"], trace["processor"])
+        charged = split_waiting(charged, trace["phases"], trace["processor"], trace["update_parts"])
         trace["lines"] = line_costs(charged, self.places)
         trace["beneath"] = lines_beneath(charged, self.places)
         trace["stacks"] = stack_costs(charged, self.places)

@@ -54,9 +54,17 @@ class Timeline:
             return
         spent = _since(phases, self._phases)
         outside = sum(spent.pop(name, 0.0) for name in OUTSIDE)
-        made = [total - before for total, before in zip((env_steps, episodes, updates), self._counts)]
-        computed = _since(processor or {}, self._processor)
-        self.slices.append(Slice(self._at - self._origin, now - self._at - outside, *made, spent, computed))
+        self.slices.append(
+            Slice(
+                start_seconds=self._at - self._origin,
+                seconds=now - self._at - outside,
+                env_steps=env_steps - self._counts[0],
+                episodes=episodes - self._counts[1],
+                updates=updates - self._counts[2],
+                phases=spent,
+                processor=_since(processor or {}, self._processor),
+            )
+        )
         self._at, self._counts = now, (env_steps, episodes, updates)
         self._phases, self._processor = dict(phases), dict(processor or {})
         if len(self.slices) >= MOST:

@@ -162,7 +162,7 @@ def timed_step(watch: Watch, function: Callable[..., Any]) -> Callable[..., Any]
 def _rows(args: tuple[Any, ...]) -> int:
     """Rows of the first input: 1 for a single observation without a batch axis; of whole numbers, which an embedding
     takes, one axis is the batch's."""
-    first = args[0] if args else None
+    first: Any = args[0] if args else None
     if isinstance(first, dict):
         first = next(iter(first.values()), None)
     elif isinstance(first, (list, tuple)):
