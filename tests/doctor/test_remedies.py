@@ -2,7 +2,7 @@
 
 Both texts are executed in namespaces that hold the names they use. What stands above a line `# in the loop` is executed
 once, the rest fifty times, on new inputs each time; where a network learns, an update follows each. Harnesses of the
-rules are in `remedy_trials.py`.
+rules are in `remedy_trials.py` and `remedy_trials_further.py`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.doctor.remedy_trials import TRIALS, Trial
+from tests.doctor.remedy_trials import TRIALS as FIRST
+from tests.doctor.remedy_trials import Trial
+from tests.doctor.remedy_trials_further import FURTHER
 
 from hotloop.doctor.finding import Finding, Remedy, Rule
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Subject, Trace
 
 ROUNDS = 50
+TRIALS = FIRST | FURTHER
 RULES = load_rules()
 EXACT = [rule for rule in RULES if rule.kind == "exact"]
 NOTHING_TO_RUN = {"MACHINE005": "the pause is taken out and nothing takes its place"}

@@ -222,11 +222,18 @@ def test_a_short_program_is_told_whole() -> None:
 
 def test_the_window_begins_with_the_steady_state() -> None:
     clocks, ended = Clocks(), []
-    watch = Watch(50.0, None, lambda: clocks.wall, steady=(5, 0), at_limit=lambda: ended.append(clocks.wall))
+    limits = {"steady": (5, 0), "window": 50.0, "at_limit": lambda: ended.append(clocks.wall)}
+    watch = Watch(80.0, None, lambda: clocks.wall, **limits)
     watch.begin(0.0)
-    turns(watch, clocks, 5, 4.0)  # 40 s
+    assert watch.deadline == 50.0  # where no update comes
+    turns(watch, clocks, 5, 2.0)  # 20 s
     turns(watch, clocks, 40, 1.0)
-    assert ended[0] == 41.0 + 50.0
+    assert ended[0] == 21.0 + 50.0
+    late = Watch(80.0, None, lambda: clocks.wall, **limits)
+    late.begin(clocks.wall)
+    turns(late, clocks, 5, 4.0)  # 40 s
+    turns(late, clocks, 1, 1.0)
+    assert late.deadline - late.began == 80.0  # all in all
 
 
 def test_after_skips_env_steps_whatever_is_learned() -> None:

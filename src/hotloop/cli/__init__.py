@@ -9,6 +9,7 @@ Files:
     debug_nan.py      `hotloop debug-nan RUN`
     deploy.py         `hotloop deploy RUN`: a durotaxis agent on a substrate of choice
     doctor.py         `hotloop doctor PRESET|SCRIPT.py`
+    doctor_options.py  The options of `hotloop doctor`
     draw.py           `hotloop draw RUN|GRAPH.json`
     envs.py           `hotloop envs`, `hotloop envs check ID`
     evaluate.py       `hotloop evaluate RUN`, or `hotloop evaluate PRESET --policy NAME`

@@ -21,7 +21,8 @@ class Order:
     seconds: float
     """Loop time to watch."""
     result: str
-    """Where the trace goes."""
+    """Where the trace goes. Beside it, with an ending added: `.begun` when the loop has begun, `.so-far` what was seen
+    by then; and `.stop`, with which the parent asks the child to end."""
     arguments: tuple[str, ...] = ()
     env_steps: int | None = None
     """Stop after so many, whichever comes first."""
@@ -31,6 +32,8 @@ class Order:
     """Envs to watch besides what is found."""
     patience: float = 180.0
     """Seconds to wait for the first env step."""
+    overtime: float = 3.0
+    """Seconds beyond its bound that a loop may go without an env call, at which it would be stopped tidily."""
     interval: float = 0.01
     """Seconds between two stack samples."""
     skip_env_steps: int = 0

@@ -59,14 +59,15 @@ class Watch:
         at_limit: Callable[[], None] = raise_limit,
         batch: int = 1,
         steady: tuple[int, int] = (0, 0),
+        window: float = 0.0,
         processor: Callable[[], float] | None = None,
     ) -> None:
         """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
         events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
-        so many env steps, the steady state begins, and the `seconds` anew. `processor` is the clock of the processor
-        time of the thread that asks."""
+        so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all.
+        `processor` is the clock of the processor time of the thread that asks."""
         self.clock, self.faults = clock, Faults()
-        self.processor, self._steady = processor, steady
+        self.processor, self._steady, self._window = processor, steady, window
         self.mark: Mark | None = None
         self.passes = Passes(tuple(passes), self.faults.note)
         for one in passes:
@@ -103,6 +104,7 @@ class Watch:
     def disable(self) -> None:
         """In a process forked from this one."""
         self.busy = self.begun = self.over = True
+        self.passes.ask("forked")
 
     @property
     def in_recorder(self) -> bool:
@@ -123,7 +125,8 @@ class Watch:
         self._resumed = start
         if self.processor is not None:
             self._spent = self._entered = self.processor()
-        self.deadline = start + self._seconds
+        skips = self._steady[1] > 0
+        self.deadline = start + (self._window if self._window and not skips else self._seconds)
         self.attribution = Attribution(start, self.passes.sink, self.passes.fresh)
         self.attribution.setting_up = True
         self.timeline = Timeline(start)
@@ -226,7 +229,8 @@ class Watch:
         counts = (self.env_steps, self.episodes, seen.counts["updates"])
         self.timeline = Timeline(seen.mark, counts, spent, seen.processor)
         self._next_slice = self.timeline.next_at
-        self.deadline = self.clock() + self._seconds
+        if self._window:
+            self.deadline = min(self.clock() + self._window, self.began + self._seconds)
         if self._limit is not None:
             self._limit += self.env_steps
         self.passes.ask("steady")
@@ -290,7 +294,7 @@ class Watch:
                 later = self.mark.at - self.began
                 slices = self.mark.slices + [one._replace(start_seconds=one.start_seconds + later) for one in slices]
             return Told(
-                self.began, self.totals(), phases, seen.parts, seen.processor, seen.learning_modules, slices, []
+                self.began, self.totals(), phases, dict(seen.parts), seen.processor, seen.learning_modules, slices, []
             )
         totals = {**after(self.totals(), mark.totals), "skipped_env_steps": mark.totals["env_steps"]}
         return Told(
