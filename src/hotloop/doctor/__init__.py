@@ -13,6 +13,8 @@ Files:
     port.py     The same training as a command of ours, with the sizes and settings that were recorded
     recorder/   The recorder for foreign scripts: what runs inside the user's interpreter, with the standard library
                 only
+    roofline.py How near an update comes to what its core can multiply: its floating-point work, the core's speed,
+                and their ratio
     rules/      The rules
     script/     Somebody's script recorded: starts the recorder in the script's own interpreter, bounds it and makes
                 a trace of what it leaves

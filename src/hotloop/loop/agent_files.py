@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from hotloop.algos.action_map import layout_of
 from hotloop.algos.derived import settled
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings, class_of
+from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, RunError, SettingsError
 from hotloop.core.given import give, is_given, require_given
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import as_tree, build
 from hotloop.core.terminal import say
-from hotloop.core.types import Array, DiscreteActions
+from hotloop.core.types import Array, BoxActions, DiscreteActions
 from hotloop.envs.observations import RawObs, raw_obs_from_data
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, misfits_named
+from hotloop.loop.sac_agent import SACAgent
 from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_as_data, actions_from_data, spec_as_data, spec_from_data, torso_change
 from hotloop.nets.actor_critic import build_actor_critic
@@ -58,8 +59,8 @@ def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any,
     if words := torso_change(meta, settings):
         say(f"{words}: the agent may act in another way than it was trained to")
     with misfits_named(path):
-        best, current = state["best"]["parameters"], "weights" if isinstance(settings, PPOSettings) else "online"
-        values = best if len(best) else state["learner"][current]
+        best, current = state["best"]["parameters"], state["learner"]
+        values = best if len(best) else current["weights" if "weights" in current else "online"]
         if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != np.float32:
             raise ValueError("its weights are no vector of float32")
         obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
@@ -127,7 +128,7 @@ def agent_with(
     values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any, raw_obs: RawObs | None = None
 ) -> Agent | ActorAgent | GraphAgent:
     """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where it sees that encoded."""
-    load: Any = _load_actor if isinstance(settings, PPOSettings) else _load_q_agent
+    load: Any = {"dqn": _load_q_agent, "ppo": _load_actor, "sac": _load_sac_agent}[settings.algorithm]
     agent: Any = load(settled(settings, obs_spec), values, obs_spec, action_spec)
     if raw_obs is not None:
         agent.raw_obs = raw_obs
@@ -138,9 +139,19 @@ def _load_q_agent(settings: DQNSettings, values: Array, obs_spec: Any, action_sp
     if not isinstance(action_spec, DiscreteActions) or isinstance(obs_spec, GraphSpec):
         raise ValueError("DQN has discrete actions and observations that are arrays")
     network = build_q_network(settings.network, obs_spec, action_spec.count, seed=0)
-    _require_size(values, sum(parameter.numel() for parameter in network.parameters()))
-    torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
-    return Agent(network, settings, obs_spec, action_spec.count, action_spec.first)
+    agent = Agent(network, settings, obs_spec, action_spec.count, action_spec.first)
+    _require_size(values, agent.num_weights)
+    agent.load_weights(values)
+    return agent
+
+
+def _load_sac_agent(settings: SACSettings, values: Array, obs_spec: Any, action_spec: Any) -> SACAgent:
+    if not isinstance(action_spec, BoxActions) or isinstance(obs_spec, GraphSpec):
+        raise ValueError("SAC has actions that are numbers and observations that are arrays")
+    agent = SACAgent(settings, obs_spec, action_spec)
+    _require_size(values, agent.num_weights)
+    agent.load_weights(values)
+    return agent
 
 
 def _load_actor(settings: PPOSettings, values: Array, obs_spec: Any, action_spec: Any) -> ActorAgent | GraphAgent:

@@ -18,6 +18,7 @@ from typing import Any
 from . import attribution
 from .attribution import ENV
 from .passes import Pass
+from .places import unseen
 from .watch import NOT_AN_ENV, SURE, UNSURE, Watch
 
 STEPS = ("step", "play_step", "step_wait")
@@ -171,8 +172,7 @@ class ClassHooks(Pass):
             watch.leave_env(start, args[0] if args else None, result)
             return result
 
-        step.watched = True  # type: ignore[attr-defined]
-        return step
+        return unseen(step)
 
 
 def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
@@ -190,8 +190,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
         finally:
             watch.leave(kind, start)
 
-    hook.watched = True  # type: ignore[attr-defined]
-    return hook
+    return unseen(hook)
 
 
 def time_all(watch: Watch, module: ModuleType, names: tuple[str, ...], kind: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .lines import read_syntax
 from .passes import Pass
-from .places import USER, Places, line_of
+from .places import USER, Places, line_of, unseen
 
 if TYPE_CHECKING:
     Arrival = Callable[[ModuleType], None]
@@ -55,7 +55,7 @@ class Made(Pass):
                 self.algorithm = one
             make(one, *args, **keywords)
 
-        return initialise
+        return unseen(initialise)
 
     def here(self, what: str) -> None:
         """The user's own code is making `what` just now."""

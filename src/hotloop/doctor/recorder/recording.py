@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -158,6 +159,14 @@ class Recording:
         subject = {"ending": ending, "exit_code": None, "error": error}
         self._write(self.order.result + ".so-far", subject, self.watch.passes.ask_early)
 
+    def release(self) -> None:
+        """Let go of everything of the script's, so that Python can delete it at its end."""
+        self.alarm.give_back()
+        for one in self.watch.passes.passes:
+            for held in vars(one).values():
+                if isinstance(held, (dict, list, set, deque)):
+                    held.clear()
+
     def _add(self, trace: dict[str, Any]) -> None:
         self.watch.passes.ask("add_to", trace)
         self.watch.faults.guarded("machine", lambda: trace["machine"].update(process_facts()))()
@@ -215,5 +224,5 @@ def record_here(order_path: str, before: Collection[str]) -> None:
     recording.save(end.how, end.code, end.error)
     if recording.stopping:
         leave_stopped_script()
-    recording.alarm.give_back()
+    recording.release()
     end.leave()

@@ -16,6 +16,7 @@ from .attribution import FORWARD, OPTIMISER
 from .hooks import time_all, timed
 from .made import Made
 from .passes import Pass
+from .places import unseen
 from .watch import Watch
 
 MOST_KEPT = 256
@@ -73,7 +74,7 @@ class TorchHooks(Pass):
             finally:
                 keep(start, module, args, caller)
 
-        torch.nn.Module.__call__ = forward
+        torch.nn.Module.__call__ = unseen(forward)
 
     def _keep(self, start: float, module: Any, args: tuple[Any, ...], caller: FrameType) -> None:
         now, identity = self.watch.clock(), id(module)
@@ -118,7 +119,7 @@ class TorchHooks(Pass):
                 self.copies += 1
             return load(*args, **keywords)
 
-        module.load_state_dict = load_state_dict
+        module.load_state_dict = unseen(load_state_dict)
 
     def _hook_optimisers(self, optimiser: Any) -> None:
         """Each class of optimiser is hooked when one is first made of it, so that those of others count too."""
@@ -139,7 +140,7 @@ class TorchHooks(Pass):
             if made is not None:
                 made.here("optimiser")
 
-        optimiser.__init__ = initialise
+        optimiser.__init__ = unseen(initialise)
 
 
 def timed_step(watch: Watch, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,8 +156,7 @@ def timed_step(watch: Watch, function: Callable[..., Any]) -> Callable[..., Any]
         finally:
             watch.leave(OPTIMISER, start, (0, False, id(args[0]) if args else 0))
 
-    hook.watched = True  # type: ignore[attr-defined]
-    return hook
+    return unseen(hook)
 
 
 def _rows(args: tuple[Any, ...]) -> int:

@@ -18,6 +18,7 @@ from .attribution import ENV, OPTIMISER, Attribution
 from .faults import Faults
 from .passes import Pass, Passes
 from .phases import RECORDING
+from .places import unseen
 from .results import looks_like_a_step, read_step
 from .steady import Mark, Told, after, mark_of
 from .timeline import Timeline
@@ -198,7 +199,11 @@ class Watch:
         self._resume(now)
 
     def _count(self, env: Any, result: Any) -> None:
-        steps, ended = read_step(result)
+        try:
+            steps, ended = read_step(result)
+        except Exception as error:
+            steps, ended = 1, 0
+            self.faults.note("what an env's step returned could not be read", error)
         self.env_calls += 1
         self.env_steps += steps
         self.episodes += ended
@@ -328,3 +333,6 @@ class Watch:
             except Exception as error:
                 self.faults.note("finish", error)
         self.passes.ask("stop")
+
+
+unseen(Watch.try_env)  # it calls the script's own function
