@@ -109,8 +109,8 @@ def one_env_after_another(trace: Trace) -> Finding | None:
     calls = [call for call in calls if trace.per_env_step([call]) >= 0.9]
     per_env_step = trace.per_env_step(calls)
     envs = max(trace.envs_at_once, trace.envs_in_turn)
-    own = bool(calls) or (trace.envs_in_turn > 1 and trace.setup.env_id in OURS)
-    if envs < SEVERAL_ENVS or not own or is_heavy(trace):
+    ours = trace.envs_in_turn > 1 and trace.setup.env_id in OURS
+    if envs < SEVERAL_ENVS or not (calls or ours) or is_heavy(trace):
         return None
     apart = search_share(trace) + enumeration_share(trace, places_of(graph_calls(trace)))
     share = max(0.0, trace.share(ENV) - apart)
