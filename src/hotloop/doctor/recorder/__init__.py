@@ -10,8 +10,10 @@ Files:
                     waiting
     counting.py     Counts calls with Python's profile hook: every call that the user's own code makes, by line and
                     phase
+    episodes.py     The episodes of a training as they end: what each returned, after how many env steps and seconds
     faults.py       The doctor's own errors inside somebody's program: swallowed, noted, and what made them switched
                     off
+    follow.py       Follows a whole training at next to no cost: no clock on every event, no phases, no limit
     guard.py        Sees to it that the script ends when the doctor has seen enough, and that nothing is lost where
                     it leaves early
     hooks.py        Hooks on classes as they are made: envs by their `step`, replay by what it stores and samples,

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
-KINDS = (TIMING, COUNTING, THREADS, OPERATORS)
+EPISODES = "episodes"
+"""A whole training, followed for the episodes that it ends."""
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES)
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Order:
     """How long the updates between two env calls take together."""
     flush_denormals: bool = False
     """Whether the thread comparison also tries flushing denormals."""
+    lines: str = ""
+    """Where a run that is followed to its end puts what it sees on the way."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))

@@ -14,13 +14,15 @@ from typing import Any
 from .alarm import Alarm
 from .arrivals import Arrivals
 from .counting import CallCounter
+from .episodes import Episodes
+from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
 from .made import Made
 from .meters import Learning, Operators, Pauses, Queue, WorkerTime
-from .order import COUNTING, OPERATORS, THREADS, TIMING, Order, read_order
+from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
 from .phases import START_UP
 from .places import Places
@@ -99,11 +101,20 @@ class Recording:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        places = Places(order.script)
+        self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
+        self.watch = self._follower() if order.kind == EPISODES else self._watch()
+        self.guard = Guard(self)
+        self.stopping = False
+        """Whether the doctor, not the script, has put an end to it."""
+        self.saved = threading.Event()
+        self._saving = threading.Lock()
+
+    def _watch(self) -> Watch:
+        order, places = self.order, Places(self.order.script)
         made = Made(places)
-        self.alarm, self.classes, torch_hooks = Alarm(), ClassHooks(order.env_classes), TorchHooks(made)
+        torch_hooks = TorchHooks(made)
         hooks: list[Pass] = [self.alarm, made, torch_hooks, self.classes, Libraries(self.classes)]
-        self.watch = Watch(
+        return Watch(
             order.lead_seconds + order.seconds,
             None if order.kind == COUNTING else order.env_steps,
             passes=[
@@ -117,11 +128,9 @@ class Recording:
             window=order.seconds if order.kind == TIMING else 0.0,
             processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
         )
-        self.guard = Guard(self)
-        self.stopping = False
-        """Whether the doctor, not the script, has put an end to it."""
-        self.saved = threading.Event()
-        self._saving = threading.Lock()
+
+    def _follower(self) -> Watch:
+        return Follower(OptimiserSteps(), self.classes, Episodes(self.order.lines))
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)

@@ -14,7 +14,7 @@ from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-from .attribution import ENV, OPTIMISER, Attribution
+from .attribution import ENV, OPTIMISER, RESET, Attribution
 from .faults import Faults
 from .passes import Pass, Passes
 from .phases import RECORDING
@@ -183,20 +183,24 @@ class Watch:
         self.events += len(self._unsettled)
         self._unsettled.clear()
 
-    def leave_env(self, start: float, env: Any, result: Any) -> None:
-        """An outermost `step` returned `result`; the recording may end here."""
+    def leave_env(self, start: float, args: tuple[Any, ...], result: Any) -> None:
+        """An outermost `step`, called with `args` (the env first), returned `result`; the recording may end here."""
         now = self.clock()
         self.leave(ENV, start, None, now)
         if self.over:
             return
         try:
-            self._count(env, result)
+            self._count(args[0] if args else None, result)
             if self.passes.on_env:
                 self.passes.tell(self.passes.on_env, now)
             self.end_where_due(now)
         except Exception as error:
             self.give_up("leave_env", error)
         self._resume(now)
+
+    def leave_reset(self, start: float, args: tuple[Any, ...], result: Any) -> None:
+        """An outermost `reset` returned `result`."""
+        self.leave(RESET, start)
 
     def _count(self, env: Any, result: Any) -> None:
         try:
@@ -273,7 +277,7 @@ class Watch:
         if self.env_calls == calls and not self.over:
             if not self.begun:
                 self.begin(start)
-            self.leave_env(start, args[0] if args else None, result)
+            self.leave_env(start, args, result)
 
     def slice(self) -> None:
         self.settle()
