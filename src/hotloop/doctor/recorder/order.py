@@ -40,6 +40,10 @@ class Order:
     """Seconds between two stack samples."""
     skip_env_steps: int = 0
     """Count calls only after so many env steps: the warm-up is not the loop."""
+    warm_updates: int = 0
+    """The steady state begins after so many updates; 0: with the first env step."""
+    after_env_steps: int = 0
+    """The steady state begins after so many env steps, where this is not 0."""
     update_share: float = 1.0
     """The part of loop time that updates take."""
     learns: bool = True

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
@@ -19,16 +20,18 @@ from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
-from .meters import Learning, Operators, Pauses, WorkerTime
+from .made import Made
+from .meters import Learning, Operators, Pauses, Queue, WorkerTime
 from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
-from .phases import RECORDING, START_UP
+from .phases import START_UP
 from .places import Places
 from .program import Ending, prepare, run_program
 from .sampling import Sampler
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .watch import LimitReached, Watch
+from .workshop import Workshop
 
 BATCH = 256
 """Events seen before they are attributed, where no pass needs to know at once."""
@@ -42,16 +45,12 @@ NO_ENV = (
 )
 
 
-def passes_of(order: Order, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
+def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
     """What a run of each kind carries, besides the hooks that every run has."""
-    places = Places(order.script)
     made: dict[str, Callable[[], list[Pass]]] = {
         TIMING: lambda: [
-            Sampler(places, order.interval, alarm=alarm),
-            Pauses(),
-            WorkerTime(),
-            Learning(torch_hooks),
-            Remarks(),
+            *(Sampler(places, order.interval, alarm=alarm), Pauses(), WorkerTime(), Queue()),
+            *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
         ],
         COUNTING: lambda: [CallCounter(places, order)],
         THREADS: lambda: [Toggler(order)],
@@ -74,7 +73,9 @@ class Remarks(Pass):
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
         elif not watch.attribution.counts["updates"]:
-            notes.append("no optimiser step was seen in the recorded time")
+            notes.append(
+                "no optimiser step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
+            )
 
 
 class SoFar(Pass):
@@ -109,18 +110,23 @@ class Recording:
         self._saving = threading.Lock()
 
     def _watch(self) -> Watch:
-        order, torch_hooks = self.order, TorchHooks()
-        hooks = [self.alarm, torch_hooks, self.classes, Libraries(self.classes)]
+        order, places = self.order, Places(self.order.script)
+        made = Made(places)
+        torch_hooks = TorchHooks(made)
+        hooks: list[Pass] = [self.alarm, made, torch_hooks, self.classes, Libraries(self.classes)]
         return Watch(
             order.lead_seconds + order.seconds,
             None if order.kind == COUNTING else order.env_steps,
             passes=[
                 *hooks,
-                *passes_of(order, torch_hooks, self.alarm),
+                *passes_of(order, places, torch_hooks, self.alarm),
                 SoFar(self.save_so_far, order.result + ".begun"),
             ],
             at_limit=self.stop_script,
             batch=BATCH if order.kind == TIMING else 1,
+            steady=(order.warm_updates, order.after_env_steps),
+            window=order.seconds if order.kind == TIMING else 0.0,
+            processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
         )
 
     def _follower(self) -> Watch:
@@ -190,17 +196,19 @@ class Recording:
     def _trace(self, subject: dict[str, Any]) -> dict[str, Any]:
         """Fields of Trace as plain values: the watch's own, before each pass has added to them."""
         watch = self.watch
+        told = watch.told()
         ended = watch.ended if watch.over else watch.attribution.mark
-        phases = {**watch.attribution.phases, RECORDING: watch.attribution.recording} if watch.begun else {}
-        start_up = (watch.began if watch.begun else ended) - watch.opened + phases.pop(START_UP, 0.0)
+        start_up = (told.began if watch.begun else ended) - watch.opened + told.phases.pop(START_UP, 0.0)
         return {
             "subject": subject,
             "machine": {},
             "seconds": ended - watch.opened,
-            "phases": {START_UP: start_up, **phases},
-            "update_parts": watch.attribution.parts,
-            "counts": {**watch.totals(), "envs": len(watch.envs)},
-            "timeline": [part._asdict() for part in watch.timeline.slices],
+            "phases": {START_UP: start_up, **told.phases},
+            "update_parts": told.parts,
+            "processor": {phase: seconds for phase, seconds in told.processor.items() if phase != START_UP},
+            "counts": {**told.totals, "envs": len(watch.envs)},
+            "timeline": [part._asdict() for part in told.slices],
+            "warm_up": [part._asdict() for part in told.before],
             "notes": [] if watch.begun else [NO_ENV],
         }
 
