@@ -3,6 +3,7 @@ and regain the server. Skipped where there is no Chromium; the routes are tested
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from tests.dashboard.synthetic import write_run
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(1_500),
     pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page itself was not tested, its routes were"),
 ]
 ROWS = "document.querySelectorAll('#table tbody tr').length"
@@ -35,7 +37,9 @@ class Server:
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.wait(30)
+        self.process.wait(60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 @pytest.fixture
@@ -57,6 +61,8 @@ def test_open_filter_compare_grow_and_a_server_that_is_lost_and_regained(tmp_pat
         write_run(folder / "plain" / f"seed-{seed}", seed=seed, height=400.0)
         write_run(folder / "slow" / f"seed-{seed}", seed=seed, lr=1e-5, height=100.0)
     growing = write_run(folder / "zz<b>grows</b>", lr=0.5, rows=3, finished=False)
+    trainer = os.open(growing / "lock", os.O_RDWR)
+    fcntl.flock(trainer, fcntl.LOCK_EX)  # as if it were being trained
     server = Server(folder)
     try:
         page.open(server.link)
@@ -96,6 +102,7 @@ def test_open_filter_compare_grow_and_a_server_that_is_lost_and_regained(tmp_pat
         assert not refused
     finally:
         server.end()
+        os.close(trainer)
 
 
 def test_play_stop_and_resume_a_real_run(tmp_path, page):
@@ -115,17 +122,17 @@ def test_play_stop_and_resume_a_real_run(tmp_path, page):
         page.wait("document.querySelector('#run .badge.running')", 60)
         page.wait("[...document.querySelectorAll('#run button')].some((one) => one.textContent === 'stop')", 60)
         page.run("[...document.querySelectorAll('#run button')].find((one) => one.textContent === 'stop').click()")
-        assert trainer.wait(90) is not None
-        page.wait("document.querySelector('#run .badge.stopped')", 60)
+        assert trainer.wait(200) is not None
+        page.wait("document.querySelector('#run .badge.stopped')", 200)
         page.wait("[...document.querySelectorAll('#run button')].some((one) => one.textContent.startsWith('play'))", 60)
         page.run(
             "[...document.querySelectorAll('#run button')].find((one) => one.textContent.startsWith('play')).click()"
         )
-        page.wait("document.querySelector('.frame-picture')?.naturalWidth > 0", 120)
+        page.wait("document.querySelector('.frame-picture')?.naturalWidth > 0", 400)
         page.run("[...document.querySelectorAll('#run button')].find((one) => one.textContent === 'resume').click()")
-        page.wait("document.querySelector('#run .badge.running')", 90)
+        page.wait("document.querySelector('#run .badge.running')", 200)
         page.run("[...document.querySelectorAll('#run button')].find((one) => one.textContent === 'stop')?.click()")
-        page.wait("document.querySelector('#run .badge.stopped')", 90)
+        page.wait("document.querySelector('#run .badge.stopped')", 200)
     finally:
         if trainer.poll() is None:
             trainer.kill()

@@ -184,12 +184,12 @@ class Watcher:
     def _run(self) -> None:
         next_full = 0.0
         while not self._stop.is_set():
-            begun = time.monotonic()
+            begun, spent = time.monotonic(), time.thread_time()
             before = self.library.version
             if begun >= next_full:
                 self.library.scan(self._progress)
-                took = time.monotonic() - begun
-                next_full = time.monotonic() + max(COLD_SECONDS, took / COLD_SHARE)
+                spent = time.thread_time() - spent  # of the processor: a busy machine is no reason to look seldom
+                next_full = time.monotonic() + max(COLD_SECONDS, spent / COLD_SHARE)
                 self._on_change()
             else:
                 self._look(self.library.hot())
