@@ -10,4 +10,5 @@ Files:
     gae_kernels.py     Generalised advantages over a whole [T, N] slab in one backward pass, in machine code
     ppo.py             The terms of the PPO loss (Schulman et al. 2017), row by row
     td.py              Targets and row losses of temporal differences, scalar and categorical
+    two_sample.py      Two samples and one question: do they come from one distribution? By dealing their members anew
 """

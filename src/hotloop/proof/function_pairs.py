@@ -1,4 +1,4 @@
-"""Two functions held equal on the same inputs: values, gradients, dtypes, shapes, containers, what becomes of the inputs.
+"""Two functions held equal on the same inputs: values, gradients, dtypes, shapes, containers, what becomes of inputs.
 
     @hotloop.pair(plain, inputs=[(x, y)])
     def fast(x, y): ...

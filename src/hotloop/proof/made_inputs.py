@@ -1,8 +1,8 @@
 """Inputs made from given ones, to look where an author did not: rows permuted, repeated, removed, and ties.
 
-The rows of an input are the first axis of its arrays, tensors and lists: of those that are as long as most of them. They
-are taken together, so that row i of one still belongs to row i of the other. A difference is then looked for on fewer
-rows, until none can be left out.
+The rows of an input are the first axis of its arrays, tensors and lists: of those that are as long as most of them.
+They are taken together, so that row i of one still belongs to row i of the other. A difference is then looked for on
+fewer rows, until none can be left out.
 """
 
 from __future__ import annotations

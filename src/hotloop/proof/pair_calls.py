@@ -61,7 +61,7 @@ class Calls:
         try:
             result = called(*own.positional, **own.named)
         except Exception as error:
-            self.last_error = _text_of(error)
+            self.last_error = text_of(error)
             return Answer(error=self.last_error)
         result = list(result) if inspect.isgenerator(result) else result
         return Answer(result, None, self._named(own), self._generators.states())
@@ -93,9 +93,9 @@ class Calls:
                 return Answer({})
             for leaf in leaves.values():
                 leaf.grad = None  # those of a backward of its own are compared as what became of the inputs
-            torch.autograd.backward(outputs, [_mixture(output, place) for place, output in enumerate(outputs)])
+            torch.autograd.backward(outputs, [mixture(output, place) for place, output in enumerate(outputs)])
         except Exception as error:
-            return Answer(error=_text_of(error))
+            return Answer(error=text_of(error))
         return Answer({name: leaf.grad for name, leaf in leaves.items()})
 
     @staticmethod
@@ -130,7 +130,7 @@ def _bare(path: str) -> str:
     return head + rest if path.startswith("['") else path
 
 
-def _mixture(output: torch.Tensor, place: int) -> torch.Tensor:
+def mixture(output: torch.Tensor, place: int) -> torch.Tensor:
     """Weights that are all different, so that no two errors cancel."""
     numbers = torch.arange(output.numel(), dtype=torch.float64) + 1.0
     return torch.cos(0.7 * numbers + place).reshape(output.shape).to(output.dtype)
@@ -158,6 +158,6 @@ def _parameter_names(function: Function) -> list[str]:
     return [name for name, one in parameters.items() if one.kind in kinds]
 
 
-def _text_of(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""Random numbers under control: every generator that a program may draw from, put back to the same state before a call."""
+"""Random numbers under control: every generator that a program may draw from, in the same state before each call."""
 
 from __future__ import annotations
 

@@ -139,11 +139,11 @@ def prove(
     list holds several inputs; a function makes one of each of `sizes`. Compared are values, gradients (unless
     `gradients` is false), dtypes, shapes, containers, what raises and what becomes of the inputs, on these inputs and
     (unless `made` is false) on ones made from them: rows permuted, repeated, removed, ties. A number may differ by
-    `tolerance` times its size, or times the root mean square of its array; with 0 not at all. Where nothing differs, both are
-    timed for `seconds`.
+    `tolerance` times its size, or times the root mean square of its array; with 0 not at all. Where nothing differs,
+    both are timed for `seconds`.
 
-    **Names** are those of our own cases, family/variant/lane/size, where parts may be left out; without names a small set
-    runs, with `full` every case. `as_data()` of an answer is what `hotloop prove --json` prints of it.
+    **Names** are those of our own cases, family/variant/lane/size, where parts may be left out; without names a small
+    set runs, with `full` every case. `as_data()` of an answer is what `hotloop prove --json` prints of it.
     """
     if inputs.keys() - {"inputs"}:
         raise ArgumentError(f"`prove` has no argument `{next(iter(inputs))}`", "`help(hotloop.prove)` explains")

@@ -1,7 +1,7 @@
 """What functions, envs and networks take and give: nested values as parts with a path, copied whole, shown short.
 
-A value is an array, a tensor or a number, text or None, or a container of values: a tuple, a list, a dict, a dataclass, a
-network, an optimiser, or any object, whose attributes are its parts.
+A value is an array, a tensor or a number, text or None, or a container of values: a tuple, a list, a dict, a dataclass,
+a network, an optimiser, or any object, whose attributes are its parts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAVES = (np.ndarray, torch.Tensor, np.generic, bool, int, float, complex, str, 
 
 def parts_of(value: Any) -> list[Part] | None:
     """The parts of a container, in order; None for a value that has none."""
-    if isinstance(value, LEAVES) or isinstance(value, type) or callable(value) and not isinstance(value, nn.Module):
+    if isinstance(value, (*LEAVES, type)) or (callable(value) and not isinstance(value, nn.Module)):
         return None
     if isinstance(value, nn.Module):
         return _of_module(value)
@@ -96,7 +96,7 @@ def leaves_of(value: Any, path: str = "", seen: tuple[int, ...] = ()) -> Iterato
 def copied(value: Any) -> Any:
     """A copy that shares nothing with the value; what two parts of it share, their copies share too.
 
-    A tensor that was computed from others is cut off from them, as PyTorch asks for; it then is an input like any other.
+    A tensor that was computed from others is cut off from them, as PyTorch asks for; it is then an input as any other.
     """
     memo: dict[int, Any] = {}
     for _, leaf in leaves_of(value):

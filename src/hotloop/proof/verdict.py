@@ -111,7 +111,7 @@ class Proof:
             return f"different: {self.difference.sentence()}"
         if self.draws_differently:
             return "the same in distribution, as far as told: they draw random numbers in another order"
-        speed = f", {times(self.cost.speed.ratio)} {_of_speed(self.cost.speed.ratio)}" if self.cost else ""
+        speed = f", {_of_speed(self.cost.speed)}" if self.cost else ""
         return f"the same for {_listed([_counted(what, count) for what, count in self.counts()])}{speed}"
 
     def counts(self) -> list[tuple[str, int]]:
@@ -136,8 +136,10 @@ class Proof:
         }
 
 
-def _of_speed(ratio: float) -> str:
-    return "as fast" if ratio <= 1.005 else "faster"
+def _of_speed(speed: Speed) -> str:
+    if speed.low <= 1.0 <= speed.high:
+        return "about as fast"
+    return f"{times(speed.ratio)} {'faster' if speed.ratio > 1 else 'as fast'}"
 
 
 def _counted(what: str, count: int) -> str:
