@@ -17,7 +17,7 @@ GROUPS = {
     "Parts for your own loop": (
         *("Replay", "QLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
     ),
-    "Instruments": ("diagnose", "prove", "compare", "tune"),
+    "Instruments": ("diagnose", "prove", "assert_same", "pair", "prove_envs", "prove_modules", "compare", "tune"),
     "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
     "Errors": ("HotloopError",),
 }

@@ -70,7 +70,12 @@ class Arguments:
 
 
 def _map_rows(value: Any, change: Callable[[Any], Any]) -> Any:
-    """`change` applied to everything in `value` that has rows; lists are rows, tuples and dicts hold such."""
+    """`change` applied to everything in `value` that has rows; lists are rows, tuples and dicts hold such.
+
+    Unless these are of several lengths: such a container holds no columns of a table, but the layers of a network, say.
+    """
+    if isinstance(value, dict | tuple) and len(_lengths(value)) > 1:
+        return value
     if isinstance(value, np.ndarray | torch.Tensor):
         return change(value) if value.ndim else value
     if isinstance(value, list):
@@ -81,6 +86,13 @@ def _map_rows(value: Any, change: Callable[[Any], Any]) -> Any:
         parts = [_map_rows(part, change) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return value
+
+
+def _lengths(value: Any) -> set[int]:
+    if isinstance(value, np.ndarray | torch.Tensor | list):
+        return {len(value)} if isinstance(value, list) or value.ndim else set()
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return set().union(*map(_lengths, parts))
 
 
 def _taken(value: Any, places: np.ndarray) -> Any:

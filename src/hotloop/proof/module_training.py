@@ -63,7 +63,7 @@ class _Training:
 def training_difference(
     modules: tuple[nn.Module, nn.Module], arguments: tuple[Any, ...], steps: int, mapping: Mapping, tolerance: float
 ) -> Difference | None:
-    """The first of `steps` optimiser steps at which gradients, parameters or buffers differ, by the fast one's names."""
+    """The first of `steps` optimiser steps at which gradients, parameters or buffers differ, by the fast's names."""
     plain, fast = (_Training(module, arguments) for module in modules)
     for number in range(1, steps + 1):
         for training in (plain, fast):

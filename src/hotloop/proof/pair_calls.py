@@ -159,5 +159,5 @@ def _parameter_names(function: Function) -> list[str]:
 
 
 def text_of(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(str(error).split()).partition(" Hint:")[0]
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

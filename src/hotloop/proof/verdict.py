@@ -13,7 +13,7 @@ from typing import Any, Literal
 from hotloop.proof.difference import Difference
 from hotloop.proof.memory import Memory
 from hotloop.proof.speed import Speed
-from hotloop.render.numbers import times
+from hotloop.render.numbers import duration, times
 
 Subject = Literal["functions", "envs", "modules", "programs"]
 
@@ -148,6 +148,45 @@ def _counted(what: str, count: int) -> str:
 
 def _listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def lines(proof: Proof) -> list[str]:
+    """For a terminal: the verdict, what shows a difference again, tests, cost, notes."""
+    found = [f"{proof.name}: {proof.headline()}"]
+    if proof.difference is not None and proof.difference.reproduction:
+        found.append(f"  shown by: {proof.difference.reproduction}")
+    for test in proof.tests:
+        means = f"mean {test.plain:.4g} and {test.fast:.4g}"
+        found.append(f"  {test.measure}: {means}, distance {test.distance:.2f}, chance {test.chance:.2g}")
+    found += [f"  {name}: {value}" for name, value in cost_rows(proof.cost)]
+    return found + [f"  note: {note}" for note in proof.notes]
+
+
+def cost_rows(cost: PairCost | None) -> list[tuple[str, str]]:
+    """What a reader of the cost wants to know, by name."""
+    if cost is None:
+        return []
+    speed, growth = cost.speed, cost.growth()
+    seconds = speed.first_seconds, speed.second_seconds
+    rows = [("speed-up", f"{times(speed.ratio)} (95 %: {times(speed.low)} to {times(speed.high)})")]
+    if cost.unit == "env step":
+        rows.append(("env steps per second", f"plain {1 / seconds[0]:,.0f}, fast {1 / seconds[1]:,.0f}"))
+    else:
+        rows.append((f"time per {cost.unit}", f"plain {_short(seconds[0])}, fast {_short(seconds[1])}"))
+    if cost.plain_memory and cost.fast_memory:
+        kilobytes = [memory.peak_bytes / 1000 for memory in (cost.plain_memory, cost.fast_memory)]
+        rows.append(("peak memory", f"plain {kilobytes[0]:,.1f} kB, fast {kilobytes[1]:,.1f} kB"))
+        counts = cost.plain_memory.allocations, cost.fast_memory.allocations
+        rows.append(("allocations", f"plain {counts[0]:,}, fast {counts[1]:,}"))
+    rows += [(f"speed-up at size {one.size:,}", times(one.speed.ratio)) for one in cost.sizes]
+    if growth is not None:
+        said = f"plain x{growth['plain']:.2f}, fast x{growth['fast']:.2f} (1 is flat)"
+        rows.append((f"time per unit from size {growth['from']:,} to {growth['to']:,}", said))
+    return rows
+
+
+def _short(seconds: float) -> str:
+    return f"{1e6 * seconds:.3g} microseconds" if seconds < 1e-3 else duration(seconds)
 
 
 def summary(proofs: Sequence[Proof]) -> str:
