@@ -2,8 +2,8 @@
 
     hotloop prove examples/pairs/next_function_lookup.py
 
-A request is a chain of functions to be placed in order; each offer of a function goes to the oldest request that needs it
-next. The first look-up files a request under the function just placed rather than under the one that comes next, so
+A request is a chain of functions to be placed in order; each offer of a function goes to the oldest request that needs
+it next. The first look-up files a request under the function just placed rather than under the one that comes next, so
 that chains are built in a wrong order. The second files it where it belongs.
 """
 

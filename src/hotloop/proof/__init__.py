@@ -12,6 +12,7 @@ Files:
     cases/            What is proved, one family of cases per file
     difference.py     The first difference between two answers: what differs, where, both values, how much and how
                       often
+    draws.py          Whether two envs draw their random numbers in another order, or one of them is wrong
     env_pairs.py      Two envs held equal: the same seeds and actions through whole episodes; then env steps per
                       second
     env_play.py       Two envs played alike: the same seeds and the same actions, every answer kept

@@ -89,15 +89,18 @@ EXACT = Tolerance(0.0)
 
 
 def root_mean_square(values: np.ndarray) -> float:
-    """Of those that are finite."""
-    finite = values[np.isfinite(values)].astype(np.float64)
-    return float(np.sqrt(np.mean(np.abs(finite) ** 2))) if finite.size else 0.0
+    """Of those that are finite; measured by the largest, whose square may be too large for a number."""
+    sizes = np.abs(values[np.isfinite(values)]).astype(np.float64)
+    largest = sizes.max(initial=0.0)
+    return float(largest * np.sqrt(np.mean((sizes / largest) ** 2))) if largest > 0 else 0.0
 
 
 def first_difference(
     what: str, plain: Any, fast: Any, tolerance: Tolerance = EXACT, seen: tuple[int, ...] = ()
 ) -> Difference | None:
     """The first part in which two values differ, in the order of the plain one's parts."""
+    if type(plain) is type(fast) and isinstance(plain, bool | int | float | str) and plain == fast:
+        return None
     if is_number(plain) and is_number(fast):
         return _of_arrays(what, plain, fast, tolerance)
     if type(plain).__name__ != type(fast).__name__:
@@ -125,6 +128,8 @@ def _of_parts(
 
 
 def _of_arrays(what: str, plain: Any, fast: Any, tolerance: Tolerance) -> Difference | None:
+    if isinstance(plain, np.ndarray) and plain.dtype == fast.dtype and np.array_equal(plain, fast):
+        return None
     dtypes = dtype_of(plain), dtype_of(fast)
     if dtypes[0] != dtypes[1]:
         return Difference(what, "dtype", *dtypes)

@@ -1,8 +1,8 @@
 """Two envs held equal: the same seeds and actions through whole episodes; then env steps per second, by turns.
 
 Compared are both spaces, and of every event observation, reward, `terminated`, `truncated` and the action mask, dtypes
-included. An env that draws its random numbers in another order is no wrong env: whether the plain one draws at the
-place where the two part is asked of the plain one itself, by letting it go on from there with other random numbers.
+included. An env that draws its random numbers in another order is no wrong env: both are asked at the place where they
+part, by letting them go on from there with other random numbers (`draws.py`); then distributions are tested instead.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hotloop.loop.machine import arithmetic_on
 from hotloop.maths.two_sample import distribution_distance, holm
 from hotloop.proof import speed
 from hotloop.proof.difference import Difference, Tolerance, first_difference
+from hotloop.proof.draws import draw_differently
 from hotloop.proof.env_play import Lane, RandomActions, play_fast, play_plain, play_until, scales_of
 from hotloop.proof.env_players import Event, Side, Target, side_of
 from hotloop.proof.randomness import disturb, generators_kept
@@ -26,8 +27,8 @@ from hotloop.proof.values import leaves_of, shown_value
 from hotloop.proof.verdict import DistributionTest, PairCost, Proof
 
 NUM_ENVS, ENV_STEPS, EPISODES = 4, 2_000, 200
-REDRAWS = 8
-"""Times that the plain env goes on with other random numbers."""
+REDRAWS = 16
+"""Times that both go on with other random numbers from where they part."""
 TURNS = 64
 """Different steps that are timed by turns."""
 LEVEL = 0.01
@@ -35,6 +36,8 @@ LEVEL = 0.01
 MOST_FEATURES = 16
 """Numbers of the first observations that are tested."""
 LONGEST_LIST = 60
+FIELDS = ("observation", "terminated", "truncated", "reward", "action_mask")
+"""In the order in which they are compared: an episode's end is more often the cause of a reward than the other way."""
 
 
 def prove_envs(
@@ -58,7 +61,7 @@ def prove_envs(
     `env_steps` are played with random actions (legal ones, by `info["action_mask"]`), episodes to their end. A number
     may differ by `tolerance` times its size, or times its root mean square over all that was played. Where the two
     draw random numbers in another order, returns, lengths, rewards and first observations of `episodes` episodes of
-    each are tested instead. Timing takes `seconds`.
+    each are tested instead. Timing takes `seconds`; 0: none.
     """
     with generators_kept(), arithmetic_on(threads=1):
         return _EnvCheck((plain, fast), num_envs, seed, tolerance).run(env_steps, episodes, seconds)
@@ -93,9 +96,9 @@ class _EnvCheck:
         place = self._first_difference(plain, fast, lanes, others)
         proof = replace(proof, evidence=self._evidence(lanes, place), notes=tuple(self._notes))
         if place is None:
-            return replace(proof, cost=self._cost(plain, fast, lanes, seconds))
+            return replace(proof, cost=self._cost(plain, fast, lanes, seconds) if seconds else None)
         difference, index, position = place
-        if not self._is_drawn(difference, lanes, index, position):
+        if not self._is_drawn(difference, (lanes, others), index, position):
             return replace(proof, difference=difference)
         return self._by_distribution(proof, difference, plain, fast, episodes)
 
@@ -149,33 +152,38 @@ class _EnvCheck:
         listed = f"... {dropped} more, " * bool(dropped) + ", ".join(shown[dropped:])
         return when, f"reset(seed={self._seeds[index]}), then actions [{listed}] with reset() after each episode's end"
 
-    def _is_drawn(self, difference: Difference, lanes: Sequence[Lane], index: int, position: int) -> bool:
-        """Whether the plain env itself answers differently there when its random numbers are others."""
-        event = lanes[index].events[position]
-        if event.kind == "raised" or difference.kind != "value":
+    def _is_drawn(self, difference: Difference, both: tuple[list[Lane], list[Lane]], index: int, position: int) -> bool:
+        """Whether the two part there by the order of their random numbers alone."""
+        events = [lanes[index].events[position] for lanes in both]
+        if difference.kind != "value" or any(event.kind == "raised" for event in events):
             return False
-        field = difference.what
-        for number in range(1, REDRAWS + 1):
-            again = self._redrawn(lanes, index, position, number)
-            if again is None:
-                self._notes.append("whether it draws random numbers there is out of reach: taken as a difference")
-                return False
-            if again.kind == event.kind and _leaf_differs(field, event, again):
-                return True
-        return False
+        times: tuple[list[Any], list[Any]] = ([events[0]], [events[1]])
+        for found, target in zip(times, self._targets, strict=True):
+            found += self._redrawn(target, both[0], index, position)
+        if len(times[0]) == 1:
+            self._notes.append("whether it draws random numbers there is out of reach: taken as a difference")
+            return False
+        arrays = [[_leaf(difference.what, event) for event in found] for found in times]
+        if len(times[1]) == 1:  # those of the fast env alone are out of reach
+            return any(first_difference("", arrays[0][0], one) is not None for one in arrays[0])
+        pairs = [(one, other) for one, other in zip(*arrays, strict=True) if one is not None and other is not None]
+        return bool(pairs) and draw_differently([one for one, _ in pairs], [other for _, other in pairs])
 
-    def _redrawn(self, lanes: Sequence[Lane], index: int, position: int, number: int) -> Event | None:
-        """The same event once more, all the same up to it, with other random numbers for it; None: out of reach."""
-        side = side_of(self._targets[0], self._num_envs)
+    def _redrawn(self, target: Target, plain: Sequence[Lane], index: int, position: int) -> list[Event]:
+        """The same event once more and again, all the same up to it, with other random numbers for it each time."""
+        side = side_of(target, self._num_envs)
         try:
-            if position == 0:
-                return side.reset([seed + 1_000 * number for seed in self._seeds])[index]
-            if side.owner(index) is None:
-                return None
-            other = 1_000_003 * number + self._seed
-            return play_until(side, self._seeds, lanes, index, position, lambda: disturb(side.owner(index), other))
+            if position > 0 and side.owner(index) is None:
+                return []
+            return [self._once_more(side, plain, index, position, number) for number in range(1, REDRAWS + 1)]
         finally:
             side.close()
+
+    def _once_more(self, side: Side, plain: Sequence[Lane], index: int, position: int, number: int) -> Event:
+        if position == 0:
+            return side.reset([seed + 1_000 * number for seed in self._seeds])[index]
+        other = 1_000_003 * number + self._seed
+        return play_until(side, self._seeds, plain, index, position, lambda: disturb(side.owner(index), other))
 
     def _by_distribution(self, proof: Proof, difference: Difference, plain: Side, fast: Side, episodes: int) -> Proof:
         """The two part where the plain env draws: are returns, lengths, rewards and first observations alike?"""
@@ -253,9 +261,9 @@ def _of_events(plain: Event, fast: Event, tolerance: Tolerance, is_mixed: bool) 
         return Difference("step", "raised", said[0], said[1])
     if plain.kind == "raised":
         return None
-    for name in [*plain.fields, *[name for name in fast.fields if name not in plain.fields]]:
+    for name in FIELDS:
         mine, theirs = plain.fields.get(name), fast.fields.get(name)
-        if is_mixed and name in ("reward", "terminated", "truncated"):
+        if is_mixed and name in ("reward", "terminated", "truncated") and mine is not None:
             kind: Any = float if name == "reward" else bool
             mine, theirs = kind(mine), kind(theirs)
         if (mine is None) != (theirs is None):
@@ -265,11 +273,11 @@ def _of_events(plain: Event, fast: Event, tolerance: Tolerance, is_mixed: bool) 
     return None
 
 
-def _leaf_differs(path: str, one: Event, other: Event) -> bool:
-    """Whether that number or array, by its path, is another one."""
+def _leaf(path: str, event: Event) -> np.ndarray | None:
+    """That number or array, by its path."""
     name = path.split("[")[0].split(".")[0]
-    mine, theirs = (dict(leaves_of(event.fields.get(name), name)) for event in (one, other))
-    return first_difference(path, mine.get(path), theirs.get(path)) is not None
+    leaf = dict(leaves_of(event.fields.get(name), name)).get(path)
+    return None if leaf is None else np.asarray(leaf)
 
 
 def _tests(plain: list[list[Event]], fast: list[list[Event]]) -> tuple[DistributionTest, ...]:

@@ -104,7 +104,11 @@ def _parameters(make: Any) -> list[str]:
 def _fields(obs: Any, mask: Any, reward: Any = None, terminated: Any = None, truncated: Any = None) -> dict[str, Any]:
     """Copied at once: an env may write to its array again."""
     found = {"observation": obs, "reward": reward, "terminated": terminated, "truncated": truncated, MASK_KEY: mask}
-    return {name: copy.deepcopy(value) for name, value in found.items() if value is not None}
+    return {name: _copy(value) for name, value in found.items() if value is not None}
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else copy.deepcopy(value)
 
 
 class SingleEnvs:

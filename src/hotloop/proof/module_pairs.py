@@ -97,6 +97,8 @@ def _proved(
             when = f"{difference.when}, in {mode} mode".removeprefix(", ")
             return replace(proof, difference=difference.at(when), evidence=_facts(counts, mapped, modules, tolerance))
     facts = _facts(counts, mapped, modules, tolerance)
+    if not seconds:
+        return replace(proof, evidence=facts, notes=tuple(notes))
     calls = Calls(modules[0].eval(), modules[1].eval())
     cost, said = pair_cost.of_functions(calls, Pair(modules[0], modules[1], arguments).given(), arguments, (), seconds)
     return replace(proof, evidence=facts, cost=cost, notes=(*notes, *said))
