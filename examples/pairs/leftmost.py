@@ -3,8 +3,8 @@
     hotloop prove examples/pairs/leftmost.py
 
 `argpartition` promises which values are the k smallest, not in which order they come, nor which of equal ones. The
-first pair differs by order, on some machines only where there are ties. The second sorts what it found and differs where
-there are ties, which no given input has: `prove` makes them. The third breaks ties by age, as the plain one does.
+first pair differs by order, on some machines only where there are ties. The second sorts what it found and differs
+where there are ties, which no given input has: `prove` makes them. The third breaks ties by age, as plain does.
 """
 
 import numpy as np
