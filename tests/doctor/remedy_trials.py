@@ -605,6 +605,7 @@ TRIALS: dict[str, Trial] = {
     "ENV005": cartpoles(),
     "ENV006": wrappers(),
     "ENV007": rendering(),
+    "ENV010": workers(),
     "GROW001": growing(),
     "LOG001": printing(),
     "LOG002": saving(),

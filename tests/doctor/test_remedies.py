@@ -2,7 +2,7 @@
 
 Both texts are executed in namespaces that hold the names they use. What stands above a line `# in the loop` is executed
 once, the rest fifty times, on new inputs each time; where a network learns, an update follows each. Harnesses of the
-rules are in `remedy_trials.py`.
+rules are in `remedy_trials.py` and `remedy_trials_further.py`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.doctor.remedy_trials import TRIALS, Trial
+from tests.doctor.remedy_trials import TRIALS as FIRST
+from tests.doctor.remedy_trials import Trial
+from tests.doctor.remedy_trials_further import FURTHER
 
 from hotloop.doctor.finding import Finding, Remedy, Rule
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Subject, Trace
 
 ROUNDS = 50
+TRIALS = FIRST | FURTHER
 RULES = load_rules()
 EXACT = [rule for rule in RULES if rule.kind == "exact"]
 NOTHING_TO_RUN = {"MACHINE005": "the pause is taken out and nothing takes its place"}
@@ -111,6 +114,6 @@ def test_the_rate_of_a_late_stretch_leaves_the_warm_up_out() -> None:
 def test_the_remedy_that_forgot_its_count_would_be_found_out() -> None:
     """What UPDATE006 once printed: Adam at its first step for ever, and a target that never moves."""
     remedy, trial = next(one for one in RULES if one.code == "UPDATE006").remedy, TRIALS["UPDATE006"]
-    forgetful = remedy.after + "\nlearner.counters.updates = 0"
+    forgetful = remedy.after + "\nlearner.updates = 0"
     plain, fast = played("UPDATE006", remedy.before, trial)[-1], played("UPDATE006", forgetful, trial)[-1]
     assert np.linalg.norm(fast - plain) > 0.02 * np.linalg.norm(plain)

@@ -51,6 +51,8 @@ def compares(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ill.keys() == healthy.keys()
     assert "parameters" in ill
     for what, value in ill.items():
+        if name in OTHER_DRAWS and what in LEARNED:
+            continue
         both = value, healthy[what]
         mine, theirs = map(np.sort, both) if name in REORDERED and what == "parameters" else both
         if name in ROUNDED_OTHERWISE:
@@ -61,6 +63,8 @@ def compares(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 REORDERED = ("update_names", "update_tensors")
 """The same numbers lie in another order."""
+OTHER_DRAWS, LEARNED = ("store_replacement",), ("obs", "reward", "parameters")
+"""Other rows are drawn, each as likely: what is learned from them differs."""
 ROUNDED_OTHERWISE = ("act_singly", "update_rows")
 """Forwards of one row and of many round differently: of 25,600 actions one had values so close that it is another."""
 

@@ -77,7 +77,7 @@ def test_sorting_is_a_finding_only_where_the_result_is_cut() -> None:
 
 def test_envs_stepped_one_by_one_are_found_by_the_functions_that_run_for_each() -> None:
     calls = [call("user:Game.move", 40, "env", 300), call("user:Game.look", 60, "env", 300)]
-    trace = made({"env": 5.0}, calls=calls, counts=VECTOR)
+    trace = made({"env": 5.0}, calls=calls, counts=VECTOR, machine={"cores": 1})  # with two, these are worth workers
     finding = found("ENV005", trace)
     assert "8 envs are stepped per call, with 6 calls of your own functions for each: 5,000 micro" in finding.evidence
     assert finding.expected_gain == pytest.approx(expected_gain(0.5, 40))  # 5,000 / 60 is more than 40

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hotloop.doctor.finding import Finding, findings
-from hotloop.doctor.recorder import ScriptPlan, record_script
 from hotloop.doctor.rules import load_rules
+from hotloop.doctor.script import ScriptPlan, record_script
 
 SLOW_SCRIPTS = Path(__file__).parents[1] / "slow_scripts"
 REFERENCE = Path(__file__).parents[2] / "src" / "hotloop" / "proof" / "reference"

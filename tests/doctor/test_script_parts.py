@@ -1,19 +1,24 @@
 """The recorder's parts by themselves, with injected clocks."""
 
+from statistics import median
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from hotloop.core.errors import SettingsError
-from hotloop.doctor.recorder import ScriptPlan, attribution
+from hotloop.doctor.recorder import attribution
 from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.lines import Syntax
-from hotloop.doctor.recorder.record import Order
+from hotloop.doctor.recorder.order import Order
+from hotloop.doctor.recorder.places import LIBRARY, USER, Places
 from hotloop.doctor.recorder.results import looks_like_a_step, read_step
-from hotloop.doctor.recorder.sampling import LIBRARY, USER, Places, Sampler
-from hotloop.doctor.recorder.toggling import Toggler, before_and_after, one_experiment, ratios, whole
-from hotloop.doctor.recorder.watch import MOST, LimitReached, Timeline, Watch
+from hotloop.doctor.recorder.sampling import Sampler
+from hotloop.doctor.recorder.timeline import MOST, Timeline
+from hotloop.doctor.recorder.toggling import Toggler, before_and_after, ratios, whole
+from hotloop.doctor.recorder.watch import LimitReached, Watch
+from hotloop.doctor.script import ScriptPlan
+from hotloop.doctor.script.result import one_experiment
 
 
 class Clock:
@@ -78,12 +83,8 @@ def test_nested_hooks_charge_their_time_once(clock):
 
 
 def test_the_watch_ends_the_loop_at_its_bound(clock):
-    watch = Watch(5.0, None, clock)
-
-    def stop():
-        raise LimitReached
-
-    watch.on_limit = stop
+    hooks = ClassHooks()
+    watch = Watch(5.0, None, clock, passes=[hooks])
 
     class Env:
         def reset(self): ...
@@ -92,7 +93,7 @@ def test_the_watch_ends_the_loop_at_its_bound(clock):
             clock.spend(2)
             return 0, 1.0, False, False, {}
 
-    ClassHooks(watch).look(Env)
+    hooks.look(Env)
     clock.spend(7)
     env = Env()
     env.step(0)
@@ -107,8 +108,8 @@ def test_the_watch_ends_the_loop_at_its_bound(clock):
 
 
 def test_an_env_in_a_wrapper_is_stepped_once_and_an_error_in_it_is_timed(clock):
-    watch = Watch(100.0, None, clock)
-    hooks = ClassHooks(watch)
+    hooks = ClassHooks()
+    watch = Watch(100.0, None, clock, passes=[hooks])
 
     class Env:
         def reset(self): ...
@@ -142,7 +143,8 @@ def test_a_hooked_class_given_back_is_its_old_self():
         def step(self, action): ...
 
     before = Env.step
-    hooks = ClassHooks(Watch(1.0, None))
+    hooks = ClassHooks()
+    Watch(1.0, None, passes=[hooks])
     hooks.look(Env)
     assert Env.step is not before
     hooks.restore(Env)
@@ -150,9 +152,8 @@ def test_a_hooked_class_given_back_is_its_old_self():
 
 
 def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):
-    watch = Watch(100.0, None, clock)
-    sampler = Sampler(watch, 0.004, clock)
-    watch.sink = sampler.sink
+    sampler = Sampler(Places("train.py"), 0.004, clock)
+    watch = Watch(100.0, None, clock, passes=[sampler])
     watch.begin(0.0)
     for now, end, kind in ((3.0, 4.0, attribution.ENV), (5.0, 6.0, attribution.LOG)):
         clock.now = now
@@ -160,7 +161,7 @@ def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):
         clock.now = end
         watch.leave(kind, end - 2.0)
     watch.finish()
-    assert {phase: seconds for (phase, _), seconds in sampler.charged.items()} == {"env": 3.0, "log": 2.0}
+    assert {phase: seconds for (phase, _, _), seconds in sampler.charged.items()} == {"env": 3.0, "log": 2.0}
 
 
 def test_a_timeline_joins_neighbours_when_it_is_full():
@@ -191,9 +192,9 @@ def test_a_gain_on_half_of_the_loop_is_less_on_the_whole():
 
 
 def test_too_few_pairs_make_no_experiment():
-    change = ("threads=1", "one thread", "exact", lambda: None)
-    assert one_experiment(change, [2.0] * 4) is None
-    made = one_experiment(change, [2.0, 2.1, 1.9, 2.0, 2.2])
+    change = ("threads=1", "one thread", "exact")
+    assert one_experiment(*change, [2.0] * 4) is None
+    made = one_experiment(*change, [2.0, 2.1, 1.9, 2.0, 2.2])
     assert (made.ratio, made.low, made.high) == (2.0, 1.9, 2.2)
 
 
@@ -204,20 +205,17 @@ def test_thread_counts_take_turns_where_learning_has_just_been_done(clock, monke
     )
     monkeypatch.setitem(__import__("sys").modules, "torch", torch)
     monkeypatch.setattr("hotloop.doctor.recorder.toggling.usable_cores", lambda: 2)
-    watch = Watch(1e9, None, clock)
+    toggler = Toggler(Order(script="s", kind="threads", seconds=8.0, result="r"))
+    watch = Watch(1e9, None, clock, passes=[toggler])
     watch.begin(0.0)
-    order = Order(
-        script="s", arguments=(), kind="threads", plan=ScriptPlan(), seconds=8.0, env_steps=None, result="r"
-    )  # fmt: skip
-    toggler = Toggler(watch, order)
     for _ in range(40):
         watch.env_steps += 10
         watch.attribution.bursts += 1
         clock.spend(0.2 if threads[-1] == 2 else 0.1)
         toggler.on_env(clock())
     (made,) = toggler.experiments()
-    assert made.name == "threads=1"
-    assert made.ratio == pytest.approx(2.0)
+    assert made["name"] == "threads=1"
+    assert median(made["pairs"]) == pytest.approx(2.0)
     assert threads.count(1) >= 8
 
 

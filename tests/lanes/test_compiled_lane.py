@@ -148,8 +148,8 @@ def test_the_parts_of_a_dict_observation_go_by_name_not_by_order() -> None:
 
 
 def test_adam_factors_undo_the_bias_of_the_first_updates() -> None:
-    factors = adam_factors(make_spec(beta1=0.5, beta2=0.75), np.array([1.0, 3.0]), first_update=0)
-    np.testing.assert_allclose(factors, [[2.0, 0.5], [4.0, 0.4375**0.5]])  # 3 / (1 - 0.25), root of 1 - 0.5625
+    factors = adam_factors(QObjective(make_spec(beta1=0.5, beta2=0.75)), np.array([1.0, 3.0]), first_update=0)
+    np.testing.assert_allclose(factors[:, 0], [[2.0, 0.5], [4.0, 0.4375**0.5]])  # 3 / (1 - 0.25), root of 1 - 0.5625
 
 
 def test_dqn_computes_what_the_eager_lane_computes(lanes: tuple[EagerLane, CompiledLane]) -> None:

@@ -23,9 +23,7 @@ LARGEST = 100_000
 def may_mount(folder: Path) -> bool:
     if shutil.which("unshare") is None:
         return False
-    mounted = (
-        'mount -t tmpfs -o size=1m none "$1" && mount -o remount,size=2m "$1"'  # not everybody may do both
-    )
+    mounted = 'mount -t tmpfs -o size=1m none "$1" && mount -o remount,size=2m "$1"'  # not everybody may do both
     return subprocess.run([*NAMESPACE, "sh", "-c", mounted, "sh", str(folder)], capture_output=True).returncode == 0
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from statistics import median
 
 from hotloop.doctor.finding import findings
-from hotloop.doctor.recorder import ScriptPlan, record_script
 from hotloop.doctor.rules import load_rules
+from hotloop.doctor.script import ScriptPlan, record_script
 
 HERE = Path(__file__).parent
-WAITING = ("MACHINE003", "MACHINE005", "MACHINE001")
+WAITING = ("MACHINE003", "MACHINE005", "MACHINE001", "ENV010")
 MEASURED_BY_EXPERIMENT = ("MACHINE001", "MACHINE002")
 PROMISES_NOTHING = ("LOG004",)
 """What it finds is a wrong figure, not a slow loop."""

@@ -1,7 +1,10 @@
 """A small training loop in good health. Each patient beside this file changes one thing in it."""
 
 import argparse
+import importlib
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,6 +23,15 @@ def arguments(env_calls):
     parser.add_argument("--healthy", action="store_true")
     parser.add_argument("--env-calls", type=int, default=env_calls)
     return parser.parse_args()
+
+
+def stand_in(name):
+    """The package where it is installed; otherwise a small one with the same names and shapes."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        sys.path.append(str(Path(__file__).parent / "stand_ins" / "site-packages"))
+        return importlib.import_module(name)
 
 
 class Drift:

@@ -66,6 +66,7 @@ class CompiledLane:
         self.on_host = self._device.type == "cpu"  # where a read is free
         self._in_place = self.on_host  # a CUDA graph would not see writes to its inputs
         self._num_envs = num_envs
+        self._rhythm = math.lcm(*(stage.every for stage in objective.stages))  # after so many updates stages recur
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
 
     def prepare(self, example: Any, most_updates: int) -> None:
@@ -75,8 +76,10 @@ class CompiledLane:
         """
         batch = self.objective.on_device(example, self._device).several(0, 1)
         shared = self._held(self.objective.shared(example, self.eager.networks))
-        for count in (1, UNROLLED) if most_updates >= UNROLLED else (1,):
-            self._step(count, batch, shared)
+        room = self.objective.target_every or most_updates  # the target moves between calls only
+        for count in (1, UNROLLED) if min(most_updates, room) >= UNROLLED else (1,):
+            for first_update in range(self._rhythm):
+                self._step(count, batch, shared, first_update)
         if self._num_envs:
             mask = [] if example.next_action_mask is None else [example.next_action_mask]
             rows = [np.repeat(part[0, :1], self._num_envs, axis=0) for part in (*flatten_obs(example.obs), *mask)]
@@ -85,13 +88,14 @@ class CompiledLane:
     def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
         batches = self.objective.on_device(data, self._device)
         shared = self.objective.shared(data, self.eager.networks)
-        (factors,) = self._tensors([adam_factors(self.objective.spec, lr, first_update)])
+        (factors,) = self._tensors([adam_factors(self.objective, lr, first_update)])
         row_errors: list[Tensor] = []
         measured: list[Tensor] = []
         for start, count in self._calls(len(lr), batches.per_epoch, first_update):
             noise = self._noise(count)
             batch, inputs = batches.several(start, count), factors[start : start + count]
-            *errors, scalars = self._run(self._step(count, batch, self._held(shared)), noise, inputs, shared, batch)
+            step = self._step(count, batch, self._held(shared), first_update + start)
+            *errors, scalars = self._run(step, noise, inputs, shared, batch)
             if self.on_host and (j := first_nonfinite_update(scalars)) >= 0:
                 kept = self.objective.kept(data, start + j, shared)
                 raise self._failure(kept, noise[j], float(lr[start + j]), first_update + start + j + 1)
@@ -144,18 +148,18 @@ class CompiledLane:
         """Machine code takes the strides for granted."""
         return [field.contiguous() for field in flatten_tensors(batch)]
 
-    def _step(self, count: int, batch: Any, shared: Any) -> Compiled:
-        """The machine code for `count` updates on batches like `batch`."""
-        fields = self._contiguous(batch)
+    def _step(self, count: int, batch: Any, shared: Any, first_update: int) -> Compiled:
+        """The machine code for `count` updates on batches like `batch`, after `first_update` others."""
+        fields, place = self._contiguous(batch), first_update % self._rhythm
 
         def build() -> Compiled:
             rows = [field[:1].expand(count, *field.shape[1:]).contiguous() for field in fields]
-            factors = torch.ones(count, 2, device=self._device)
-            function = TracedUpdates(self.objective, self._traced, (batch, shared), self._in_place)
+            factors = torch.ones(count, len(self.objective.stages), 2, device=self._device)
+            function = TracedUpdates(self.objective, self._traced, (batch, shared), self._in_place, place)
             example = (*self.eager.vectors().values(), self._silence(count), factors, *flatten_tensors(shared), *rows)
             return compile_function(function, example)
 
-        return self._remember((count, *((field.shape[1:], field.dtype) for field in fields)), build)
+        return self._remember((count, place, *((field.shape[1:], field.dtype) for field in fields)), build)
 
     def _choice(self, fields: list[Tensor], obs: Any) -> Compiled:
         """The machine code that acts on fields like these."""
@@ -232,13 +236,16 @@ def chunks(k: int, first_update: int, target_every: int) -> Iterator[tuple[int, 
         start += count
 
 
-def adam_factors(spec: AdamSpec, lr: Array, first_update: int) -> Array:
-    """[k, 2] float32: step length lr / (1 - beta1^t) and root of 1 - beta2^t, for updates t counted from 1."""
-    pairs = [
-        (rate / (1.0 - spec.beta1**count), math.sqrt(1.0 - spec.beta2**count))
-        for count, rate in enumerate(lr.tolist(), first_update + 1)
-    ]
-    return np.array(pairs, np.float32)
+def adam_factors(objective: Objective, lr: Array, first_update: int) -> Array:
+    """[k, stages, 2] float32: step length lr / (1 - beta1^t) and root of 1 - beta2^t, for the t-th step of a stage;
+    of one that is not made, what it would be for the first."""
+    spec: AdamSpec = objective.spec
+    factors = np.empty((len(lr), len(objective.stages), 2))
+    for j, rate in enumerate(lr.tolist()):
+        for place, stage in enumerate(objective.stages):
+            count = max(stage.count(first_update + j + 1), 1)
+            factors[j, place] = rate / (1.0 - spec.beta1**count), math.sqrt(1.0 - spec.beta2**count)
+    return factors.astype(np.float32)
 
 
 def _joined(row_errors: list[Tensor]) -> Tensor | None:

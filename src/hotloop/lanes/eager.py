@@ -23,7 +23,9 @@ from hotloop.lanes.objective import (
     Stage,
     as_tensors_on,
     flatten_tensors,
+    joined_measures,
     map_tensors,
+    moment_of,
     target_of,
 )
 from hotloop.lanes.optimiser import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
@@ -101,35 +103,45 @@ class EagerLane:
         if objective.noisy and self.generator is not None:
             for module in self.modules.values():
                 resample_noise(module, self.generator)
-        outcomes, norms = [], []
-        for stage in objective.stages:
+        outcomes: dict[str, Outcome] = {}
+        norms: list[Tensor] = []
+        for stage in (stage for stage in objective.stages if stage.is_made(step.t)):
             group = self.groups[stage.parameters]
             group.flat.gradient.zero_()
-            outcomes.append(self._loss_and_gradient(stage, batch, shared))
-            norm = clip_and_step(objective.spec, group, outcomes[-1].measures[0], step)
+            outcome = outcomes[stage.parameters] = self._loss_and_gradient(stage, batch, shared)
+            norm = clip_and_step(objective.spec, group, outcome.measures[0], step._replace(t=stage.count(step.t)))
             if norm is None:
                 return None
             norms.append(norm)
+            batch = batch._replace(**outcome.passed) if outcome.passed else batch
         if objective.target_every and step.t % objective.target_every == 0:
             self.move_target(objective.target_tau)
-        measures = torch.cat([*(outcome.measures for outcome in outcomes), norms[-1][None]])
-        return outcomes[0]._replace(measures=measures)
+        measured = {name: outcome.measures for name, outcome in outcomes.items()}
+        first = outcomes[objective.stages[0].parameters]
+        return first._replace(measures=joined_measures(objective.stages, measured, norms))
 
     def _loss_and_gradient(self, stage: Stage, batch: Any, shared: Any) -> Outcome:
         """The gradient is in the group's flat vector afterwards. A batch that is accumulated goes part by part."""
         parts = self.objective.accumulate
         if parts == 1:
             outcome = stage.loss(self.networks, batch, shared)
-            outcome.loss.backward()
+            self._backward(stage, outcome.loss)
             return outcome
         measures: Any = 0.0
-        row_errors = []
+        row_errors, passed = [], []
         for part in _split(batch, parts):
             outcome = stage.loss(self.networks, part, shared)
-            (outcome.loss / parts).backward()
+            self._backward(stage, outcome.loss / parts)
             measures = measures + outcome.measures / parts
             row_errors += [] if outcome.row_error is None else [outcome.row_error]
-        return Outcome(measures[0], measures, torch.cat(row_errors) if row_errors else None)
+            passed.append(outcome.passed or {})
+        joined = {name: torch.cat([part[name] for part in passed]) for name in passed[0]}
+        return Outcome(measures[0], measures, torch.cat(row_errors) if row_errors else None, joined)
+
+    def _backward(self, stage: Stage, loss: Tensor) -> None:
+        """Into the stage's own parameters: a loss that looks through other networks moves none of theirs."""
+        alone = len(self.groups) == 1
+        loss.backward(inputs=None if alone else self.groups[stage.parameters].parameters)
 
     def _failure(self, batch: dict[str, Any], step: AdamStep) -> NonFiniteTensorError:
         """The error that names what was wrong first in an update that was not made."""
@@ -168,8 +180,8 @@ class EagerLane:
         group's name before the moments of any group but `online`."""
         named: dict[str, Tensor] = {}
         for name, group in self.groups.items():
-            prefix = "" if name == ONLINE else f"{name}_"
-            named |= zip((name, f"{prefix}mean", f"{prefix}square"), group.vectors(), strict=True)
+            names = (name, moment_of(name, "mean"), moment_of(name, "square"))
+            named |= zip(names, group.vectors(), strict=True)
         return named | {target_of(name): target.values for name, target in self.targets.items()}
 
     def state(self) -> dict[str, Any]:

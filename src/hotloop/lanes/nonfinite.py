@@ -16,7 +16,7 @@ from torch.func import functional_call
 
 from hotloop.core.errors import NonFiniteError
 from hotloop.core.types import Array
-from hotloop.lanes.objective import Network
+from hotloop.lanes.objective import ONLINE, Network, Stage, moment_of, target_of
 from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
 from hotloop.lanes.spec import AdamSpec
 from hotloop.maths.adam import adam_step, clip_scale
@@ -72,18 +72,23 @@ def first_nonfinite_update(scalars: Tensor) -> int:
     return int(bad[0]) if bad.size else -1
 
 
-def tensors_of_state(network: nn.Module, failed: FailedUpdate) -> Named:
-    """What an update begins with: learning rate, parameters, moments."""
+def tensors_of_state(network: nn.Module, failed: FailedUpdate, group: str = ONLINE) -> Named:
+    """What an update begins with: learning rate, parameters, moments; of `group`, whose module `network` is."""
     yield "learning rate", torch.tensor(failed.lr, dtype=torch.float64)
     shapes = shapes_of(network)
-    titles = {"online": "parameter", "target": "target parameter", "mean": "mean of", "square": "square of"}
+    mean, square = (moment_of(group, moment) for moment in ("mean", "square"))
+    titles = {group: "parameter", target_of(group): "target parameter", mean: "mean of", square: "square of"}
     for key, title in titles.items():
         if key in failed.state:
             yield from ((f"{title} {name}", part) for name, part in _split(failed.state[key], shapes).items())
 
 
-def tensors_of_step(spec: AdamSpec, network: nn.Module, failed: FailedUpdate, values: Tensor, loss: Tensor) -> Named:
-    """What an update ends with: loss, gradients, their norm, and the parameters that Adam would make."""
+def tensors_of_step(
+    spec: AdamSpec, network: nn.Module, failed: FailedUpdate, values: Tensor, loss: Tensor, stage: Stage | None = None
+) -> Named:
+    """What an update, or one stage of it, ends with: loss, gradients, their norm, and the parameters that Adam would
+    make."""
+    group = ONLINE if stage is None else stage.parameters
     yield "loss", loss.detach()
     shapes = shapes_of(network)
     (gradient,) = torch.autograd.grad(loss, values)
@@ -92,9 +97,10 @@ def tensors_of_step(spec: AdamSpec, network: nn.Module, failed: FailedUpdate, va
     yield "gradient norm", norm
     if spec.max_gradient_norm > 0:
         gradient = gradient * clip_scale(norm, spec.max_gradient_norm)
-    number = max(failed.update, 1)
+    number = max(failed.update if stage is None else stage.count(failed.update), 1)
     yield "step length", torch.tensor(failed.lr / (1.0 - spec.beta1**number), dtype=torch.float32)
-    after, mean, square = (torch.tensor(failed.state[name]) for name in ("online", "mean", "square"))
+    names = (group, moment_of(group, "mean"), moment_of(group, "square"))
+    after, mean, square = (torch.tensor(failed.state[name]) for name in names)
     constants = (spec.beta1, spec.beta2, spec.epsilon)
     adam_step(after, gradient, (mean, square), constants, failed.lr, number)
     yield from ((f"parameter {name} after the step", part) for name, part in split_vector(after, shapes).items())

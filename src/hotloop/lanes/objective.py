@@ -1,4 +1,5 @@
-"""What one update computes, said once for all lanes; `q_objective`, `policy_objective` and `graph_objective` say it.
+"""What one update computes, said once for all lanes; `q_objective`, `policy_objective`,
+`graph_objective` and `sac_objective` say it.
 
 An objective is a batch type, one or more stages (each a loss, and the parameters that the loss moves), what it
 measures, what acting needs of the network, and the order in which a number that is not finite is looked for. It makes
@@ -38,19 +39,35 @@ def target_of(group: str) -> str:
     return TARGET if group == ONLINE else f"{group}_{TARGET}"
 
 
+def moment_of(group: str, moment: str) -> str:
+    """What checkpoints call Adam's `mean` or `square` of a group."""
+    return moment if group == ONLINE else f"{group}_{moment}"
+
+
 class Outcome(NamedTuple):
     """What a stage computes of one batch of B rows."""
 
     loss: Tensor  # scalar
     measures: Tensor  # [M - 1], as `Objective.measures` names them, the loss first
     row_error: Tensor | None = None  # [B], the rows' new priorities
+    passed: dict[str, Tensor] | None = None  # [B, ...], fields of the batch that later stages of the update get
 
 
 class Stage(NamedTuple):
-    """One optimiser step within an update."""
+    """One optimiser step within an update, or within every so many of them."""
 
     parameters: str  # the group that it moves
     loss: Callable[[Networks, Any, Any], Outcome]  # of networks, one batch, and what all batches of a call share
+    every: int = 1
+    num_measures: int = 0  # known of stages that are not made in every update
+
+    def is_made(self, update: int) -> bool:
+        """In the update of this number, counted from 1."""
+        return update % self.every == 0
+
+    def count(self, update: int) -> int:
+        """How often it was made, this update's included: what Adam counts by."""
+        return update // self.every
 
 
 class TensorBatches(Protocol):
@@ -70,7 +87,8 @@ class TensorBatches(Protocol):
 
 class Objective(Protocol):
     measures: tuple[str, ...]
-    """What is measured in each update: the loss first, the gradient's norm before clipping last."""
+    """What is measured in each update: the loss first, stage by stage, the norm of all gradients before clipping last.
+    Where a stage is not made its measures are 0, and `every` times themselves where it is: means over updates hold."""
     targets: tuple[str, ...]
     """The groups that have a slowly moving copy."""
     acts_in_precision: bool
@@ -140,6 +158,19 @@ class Objective(Protocol):
         ...
 
     def native_lane(self, network: nn.Module, layout: Any, batch_size: int) -> Lane: ...
+
+
+def joined_measures(stages: Sequence[Stage], measured: Mapping[str, Tensor], norms: Sequence[Tensor]) -> Tensor:
+    """What an update measured [M], of what those of its stages measured that were made, by their parameters."""
+    norm = norms[0] if len(norms) == 1 else torch.stack(tuple(norms)).norm()
+    parts = [_share(stage, measured.get(stage.parameters), norm) for stage in stages]
+    return torch.cat([*parts, norm[None]])
+
+
+def _share(stage: Stage, measures: Tensor | None, like: Tensor) -> Tensor:
+    if measures is None:
+        return like.new_zeros(stage.num_measures)
+    return measures if stage.every == 1 else measures * stage.every
 
 
 def map_tensors(function: Callable[..., Any], batch: Any) -> Any:

@@ -75,6 +75,7 @@ class FlatAdam:
 
     def __init__(self, module: nn.Module) -> None:
         self.flat = FlatParameters(module)
+        self.parameters = list(module.parameters())
         self.mean, self.square = torch.zeros_like(self.flat.values), torch.zeros_like(self.flat.values)
         self.on_host = self.flat.values.device.type == "cpu"  # where a read is free
 

@@ -19,6 +19,7 @@ from hotloop.lanes.objective import (
     Stage,
     flatten_obs,
     flatten_tensors,
+    joined_measures,
     restore_tensors,
     target_of,
 )
@@ -70,15 +71,21 @@ class TracedUpdates:
     """n updates as a pure function, for `compile_function` to trace.
 
     It takes each group's parameters, mean and square [P], targets [P], noise [n, networks, S], the Adam factors of each
-    update [n, 2], what batches share and the batches' fields [n, B, ...]. It writes to the vectors, or returns new ones
-    before row errors [n, B], where there are any, and measures [M, n]. Targets stay: who calls moves them in between.
-    From the first update on whose loss or gradient is not finite the vectors stay as they are.
+    update's stages [n, stages, 2], what batches share and the batches' fields [n, B, ...]. It writes to the vectors, or
+    returns new ones before row errors [n, B], where there are any, and measures [M, n]. Targets stay: who calls moves
+    them in between. From the first update on whose loss or gradient is not finite the vectors stay as they are.
     """
 
     def __init__(
-        self, objective: Objective, traced: dict[str, TracedNetwork], like: tuple[Any, Any], in_place: bool
+        self,
+        objective: Objective,
+        traced: dict[str, TracedNetwork],
+        like: tuple[Any, Any],
+        in_place: bool,
+        first_update: int = 0,
     ) -> None:
         self._objective, self._traced, self._in_place = objective, traced, in_place
+        self._first_update = first_update  # decides which stages each update has
         self._like_batch, self._like_shared = like
         self._places = {name: place for place, name in enumerate(traced)}  # of a network among the noise
         self._groups = list(traced)[: len(traced) - len(objective.targets)]
@@ -93,16 +100,24 @@ class TracedUpdates:
         good = noise.new_ones((), dtype=torch.bool)
         row_errors, measured = [], []
         targets = self._bound_targets(fixed, noise, restore_tensors(fields, self._like_batch))
+        stages = self._objective.stages
         for j in range(len(factors)):
-            batch, measures = restore_tensors([field[j] for field in fields], self._like_batch), []
-            for stage in self._objective.stages:
-                gradient, found, *errors = self._gradient(stage, vectors, targets[j], noise[j], (batch, shared))
+            batch = restore_tensors([field[j] for field in fields], self._like_batch)
+            measures: dict[str, Tensor] = {}
+            norms: list[Tensor] = []
+            for place, stage in enumerate(stages):
+                if not stage.is_made(self._first_update + j + 1):
+                    continue
+                data = (batch, shared)
+                gradient, found, errors, passed = self._gradient(stage, vectors, targets[j], noise[j], data)
                 vectors[stage.parameters], norm, good = clip_and_step(
-                    self._objective.spec, vectors[stage.parameters], gradient, factors[j], found[0], good
+                    self._objective.spec, vectors[stage.parameters], gradient, factors[j, place], found[0], good
                 )
-                measures.append(found)
+                measures[stage.parameters] = found
+                norms.append(norm)
                 row_errors += errors
-            measured.append(torch.cat([*measures, norm[None]]))
+                batch = batch._replace(**passed) if passed else batch
+            measured.append(joined_measures(stages, measures, norms))
         stats = *([torch.stack(row_errors)] if row_errors else []), torch.stack(measured, 1)
         new = [vector for name in self._groups for vector in vectors[name]]
         if not self._in_place:
@@ -130,8 +145,8 @@ class TracedUpdates:
         targets: dict[str, Network],
         noise: Tensor,
         data: tuple[Any, Any],
-    ) -> tuple[Tensor, ...]:
-        """The gradient [P] of the stage's loss, its measures, and its row errors if it has any.
+    ) -> tuple[Tensor, Tensor, list[Tensor], dict[str, Tensor]]:
+        """The gradient [P] of the stage's loss, its measures, its row errors if it has any, and what it passes on.
 
         The parts of an accumulated update are of one size: the mean over all its rows is the mean of their means.
         """
@@ -142,9 +157,10 @@ class TracedUpdates:
         split = {name: self._traced[name].split(vectors[name][0]) for name in self._groups}
         networks = targets | {name: bind(name, split[name]) for name in self._groups}
 
-        def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, list[Tensor]]:
+        def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, list[Tensor], dict[str, Tensor]]]:
             outcome = stage.loss(networks | {stage.parameters: bind(stage.parameters, parameters)}, *data)
-            return outcome.loss, [part for part in outcome[1:] if part is not None]  # torch takes no None there
+            errors = [] if outcome.row_error is None else [outcome.row_error]  # torch takes no None there
+            return outcome.loss, (outcome.measures, errors, outcome.passed or {})
 
         gradients, (_, measured) = grad_and_value(loss, has_aux=True)(split[stage.parameters])
         return torch.cat([part.reshape(-1) for part in gradients.values()]), *measured

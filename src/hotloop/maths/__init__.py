@@ -8,7 +8,9 @@ Files:
     distributions.py   Distributions in closed form, and those of whole actions: log-probability, entropy, KL
     gae.py             Generalised advantage estimation (Schulman et al. 2016) in plain PyTorch, and normalising
     gae_kernels.py     Generalised advantages over a whole [T, N] slab in one backward pass, in machine code
+    normal_kernels.py  Standard normal numbers from a generator whose state is one counter
     ppo.py             The terms of the PPO loss (Schulman et al. 2017), row by row
+    sac.py             Soft actor-critic and its deterministic kin: squashed actions, targets, the temperature's loss
     td.py              Targets and row losses of temporal differences, scalar and categorical
     two_sample.py      Two samples and one question: do they come from one distribution? By dealing their members anew
 """

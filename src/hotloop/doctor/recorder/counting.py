@@ -6,10 +6,16 @@ import sys
 from collections import deque
 from inspect import CO_GENERATOR
 from types import CodeType, FrameType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hotloop.doctor.recorder.sampling import DOCTOR, USER, Places, line_of
-from hotloop.doctor.trace import CallCount
+from .passes import Pass
+from .places import DOCTOR, USER, Places, line_of, qualified_name
+
+if TYPE_CHECKING:
+    from .order import Order
+
+    Key = tuple[CodeType, int, Any]
+    """Code and instruction of the call, and what was called."""
 
 HOST_READS = frozenset(("item", "cpu", "numpy", "tolist", "to"))
 SIZED = (list, deque)
@@ -21,13 +27,16 @@ STARTING = 8
 """A generator stopped beyond this instruction has begun; to resume it is no call."""
 MOST_ROWS = 4_000
 
-Key = tuple[CodeType, int, Any]
-"""Code and instruction of the call, and what was called."""
 
+class CallCounter(Pass):
+    """Counts once the warm-up is over: `skip_env_steps` env steps from the first."""
 
-class CallCounter:
-    def __init__(self, places: Places) -> None:
-        self.places = places
+    early = True
+
+    def __init__(self, places: Places, order: Order) -> None:
+        self.places, self.order = places, order
+        self._before: dict[str, int] | None = None
+        """What the watch had counted when this began."""
         self.totals: dict[tuple[str, Key], int] = {}
         self.largest: dict[Key, int] = {}
         self._bucket: dict[Key, int] = {}
@@ -35,28 +44,38 @@ class CallCounter:
         self._dispatched: set[str] = set()
         """Functions seen through networkx's dispatch: those that are generators start again when they are iterated."""
 
-    def start(self) -> None:
-        self._bucket = {}
-        self.totals.clear()
-        sys.setprofile(self.profile)
+    def on_env(self, now: float) -> None:
+        if self._before is None and self.watch.env_steps >= self.order.skip_env_steps:
+            self._before = self.watch.totals()
+            self.watch.bound(self.order.seconds, self.order.env_steps)
+            self._bucket = {}
+            self.totals.clear()
+            sys.setprofile(self.profile)
 
-    def stop(self) -> None:
+    def forked(self) -> None:
         sys.setprofile(None)
 
-    def notes(self) -> dict[Key, int]:
-        """What was counted since the last time."""
+    def stop(self) -> None:
+        if sys.getprofile() == self.profile:
+            sys.setprofile(None)
+
+    def note(self) -> dict[Key, int]:
         bucket, self._bucket = self._bucket, {}
         return bucket
 
-    def sink(self, phase: str, _end: float, bucket: dict[Key, int] | None) -> None:
-        for key, count in (bucket or {}).items():
+    def charge(self, phase: str, end: float, note: Any) -> None:
+        for key, count in (note or {}).items():
             self.totals[phase, key] = self.totals.get((phase, key), 0) + count
 
     def profile(self, frame: FrameType, event: str, arg: Any) -> None:
-        if event == "c_call":
-            self._builtin_called(frame, arg)
-        elif event == "call":
-            self._function_called(frame)
+        try:
+            if event == "c_call":
+                self._builtin_called(frame, arg)
+            elif event == "call":
+                self._function_called(frame)
+        except Exception as error:  # it would be raised in the script
+            sys.setprofile(None)
+            self.watch.faults.note("counting", error)
 
     def _builtin_called(self, frame: FrameType, arg: Any) -> None:
         caller, owner = self._outside(frame), arg.__self__
@@ -80,12 +99,12 @@ class CallCounter:
             return
         caller = self._outside(frame.f_back)
         if whose == USER:
-            self._count((code, -1, None), f"user:{_plain(code.co_qualname)}")
+            self._count((code, -1, None), f"user:{_plain(qualified_name(code))}")
             if caller is not None and caller.f_code is code:
-                self._count((code, -2, None), f"recursive:{_plain(code.co_qualname)}")
+                self._count((code, -2, None), f"recursive:{_plain(qualified_name(code))}")
         elif caller is not None and self.places.whose(caller.f_code) == USER:
             callee: Any = code
-            if code.co_qualname.startswith("_dispatchable."):
+            if qualified_name(code).startswith("_dispatchable."):
                 callee = (code, frame.f_locals["self"].name)
                 self._dispatched.add(callee[1])
             elif code.co_flags & CO_GENERATOR and (code.co_name in self._dispatched or frame.f_lasti > STARTING):
@@ -103,7 +122,14 @@ class CallCounter:
             frame = frame.f_back if frame.f_code.co_name in PASSING_ON else None
         return frame
 
-    def rows(self) -> list[CallCount]:
+    def add_to(self, trace: dict[str, Any]) -> None:
+        totals, before = self.watch.totals(), self._before or self.watch.totals()
+        batch_size = totals.pop("batch_size")
+        counted = {name: count - before[name] for name, count in totals.items()}
+        trace["calls"] = self.rows()
+        trace["counted"] = {**counted, "batch_size": batch_size, "envs": len(self.watch.envs)}
+
+    def rows(self) -> list[dict[str, Any]]:
         merged: dict[tuple[str, str, str], list[int]] = {}
         for (phase, key), count in self.totals.items():
             row = merged.setdefault((self._names[key], self._where(key), phase), [0, 0])
@@ -111,7 +137,7 @@ class CallCounter:
             row[1] = max(row[1], self.largest.get(key, 0))
         ordered = sorted(merged.items(), key=lambda item: -item[1][0])[:MOST_ROWS]
         return [
-            CallCount(name=name, where=where, phase=phase, count=count, largest=largest)
+            dict(name=name, where=where, phase=phase, count=count, largest=largest)
             for (name, where, phase), (count, largest) in ordered
         ]
 
@@ -144,7 +170,7 @@ def _function_name(function: Any, owner: Any) -> str:
 
 def _python_name(frame: FrameType, callee: Any) -> str:
     top = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    name = f"{top}.{callee[1] if isinstance(callee, tuple) else _plain(frame.f_code.co_qualname)}"
+    name = f"{top}.{callee[1] if isinstance(callee, tuple) else _plain(qualified_name(frame.f_code))}"
     for long, short in RENAMED.items():
         if name.startswith(long):
             return short + name[len(long) :]

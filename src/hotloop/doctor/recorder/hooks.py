@@ -8,15 +8,18 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
-from hotloop.doctor.recorder import attribution
-from hotloop.doctor.recorder.attribution import ENV
-from hotloop.doctor.recorder.watch import NOT_AN_ENV, SURE, UNSURE, Watch
+from . import attribution
+from .attribution import ENV
+from .passes import Pass
+from .places import unseen
+from .watch import NOT_AN_ENV, SURE, UNSURE, Watch
 
 STEPS = ("step", "play_step", "step_wait")
 STORES = (
@@ -32,8 +35,12 @@ STORES = (
 )
 SAMPLES = ("sample", "sample_batch", "get_batch", "recall", "sample_buffer", "sample_memory", "get", "get_batches")
 REPLAY_NAME = re.compile(r"replay|rollout|memory|buffer", re.IGNORECASE)
+STANDARD = getattr(sys, "stdlib_module_names", None) or {
+    *sys.builtin_module_names,
+    *(name.partition(".")[0] for name in os.listdir(os.path.dirname(os.__file__))),
+}
 NEVER = {
-    *sys.stdlib_module_names,
+    *STANDARD,
     "torch",
     "numpy",
     "jax",
@@ -50,33 +57,47 @@ LOGGERS = {
     "tqdm": r"update|set_postfix|set_postfix_str|set_description|write|refresh",
     "Run": r"log",
 }
-LEARNERS = {"fit": attribution.LEARN, "train_on_batch": attribution.LEARN}
-LEARNERS |= {"predict": attribution.FORWARD, "predict_on_batch": attribution.FORWARD}
+LEARNERS = {
+    "fit": attribution.LEARN,
+    "train_on_batch": attribution.LEARN,
+    "predict": attribution.FORWARD,
+    "predict_on_batch": attribution.FORWARD,
+}
 
 
-class ClassHooks:
-    """Sees every class that is made once installed."""
+class ClassHooks(Pass):
+    """Sees every class that is made from now on."""
 
-    def __init__(self, watch: Watch, named: Iterable[str] = ()) -> None:
-        self.watch = watch
+    def __init__(self, named: Iterable[str] = ()) -> None:
         self.named = tuple(named)
         self.originals: dict[type, dict[str, Any]] = {}
 
-    def install(self) -> None:
+    def prepare(self) -> None:
         make = builtins.__build_class__
 
         def build_class(function: Any, name: str, /, *bases: Any, **keywords: Any) -> Any:
             made = make(function, name, *bases, **keywords)
-            if isinstance(made, type) and not self.watch.over:
-                self.look(made)
+            if type(made) is type or issubclass(type(made), type):
+                self.see(made)
             return made
 
         builtins.__build_class__ = build_class
 
+    def see(self, made: type) -> None:
+        """A class was made: one that we cannot read is left as it is."""
+        if self.watch.over:
+            return
+        try:
+            self.look(made)
+        except Exception as error:
+            self.watch.faults.note("a class that could not be looked at", error)
+
     def look(self, made: type) -> None:
-        own = made.__dict__
+        own, module = made.__dict__, made.__module__
+        if not isinstance(module, str):  # a proxy's, which it computes
+            return
         self._hook_named(made)
-        top = made.__module__.partition(".")[0]
+        top = module.partition(".")[0]
         if made.__name__ in LOGGERS and top != "logging":
             self._hook_events(made, re.compile(LOGGERS[made.__name__]).fullmatch, attribution.LOG)
             return
@@ -85,7 +106,7 @@ class ClassHooks:
                 self._hook_events(made, name.__eq__, kind)
         if top in NEVER or _is_module(made):
             return
-        if any(name in own for name in STEPS) and callable(getattr(made, "reset", None)):
+        if any(name in own for name in STEPS) and callable(_attribute(made, "reset")):
             self._hook_env(made)
         elif any(name in own for name in (*STORES, *SAMPLES)):
             self._hook_replay(made)
@@ -107,13 +128,15 @@ class ClassHooks:
             function = made.__dict__.get(name)
             if isinstance(function, FunctionType) and not hasattr(function, "watched") and takes_an_action(function):
                 self._put(made, name, self.env_step(function, sure=False))
-        for name in ("reset", "step_async"):
-            self._hook_events(made, name.__eq__, attribution.RESET)
+        self._hook_events(made, "step_async".__eq__, attribution.RESET)
+        reset = made.__dict__.get("reset")
+        if isinstance(reset, FunctionType) and not hasattr(reset, "watched"):
+            self._put(made, "reset", self.env_reset(reset))
 
     def _hook_replay(self, made: type) -> None:
-        stores = any(callable(getattr(made, name, None)) for name in STORES)
-        samples = any(callable(getattr(made, name, None)) for name in SAMPLES)
-        if stores and (callable(getattr(made, "sample", None)) or (samples and REPLAY_NAME.search(made.__name__))):
+        stores = any(callable(_attribute(made, name)) for name in STORES)
+        samples = any(callable(_attribute(made, name)) for name in SAMPLES)
+        if stores and (callable(_attribute(made, "sample")) or (samples and REPLAY_NAME.search(made.__name__))):
             self._hook_events(made, STORES.__contains__, attribution.STORE)
             self._hook_events(made, SAMPLES.__contains__, attribution.SAMPLE)
 
@@ -124,12 +147,12 @@ class ClassHooks:
 
     def _put(self, made: type, name: str, hook: Any) -> None:
         self.originals.setdefault(made, {}).setdefault(name, made.__dict__.get(name))
-        setattr(made, name, hook)
+        type.__setattr__(made, name, hook)
 
     def restore(self, made: type) -> None:
         """Give a class its own methods back, for compilers that read them."""
         for name, function in self.originals.pop(made, {}).items():
-            setattr(made, name, function)
+            type.__setattr__(made, name, function)
 
     def env_step(self, function: Callable[..., Any], *, sure: bool) -> Callable[..., Any]:
         """The outermost call of a `step` is an env call; what does not answer like an env is left alone for good."""
@@ -148,11 +171,29 @@ class ClassHooks:
             except BaseException:
                 watch.leave(ENV, start)
                 raise
-            watch.leave_env(start, args[0] if args else None, result)
+            watch.leave_env(start, args, result)
             return result
 
-        step.watched = True  # type: ignore[attr-defined]
-        return step
+        return unseen(step)
+
+    def env_reset(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        watch = self.watch
+
+        @functools.wraps(function)
+        def reset(*args: Any, **keywords: Any) -> Any:
+            if watch.busy or watch.off_main_thread():
+                return function(*args, **keywords)
+            start = watch.enter()
+            try:
+                result = function(*args, **keywords)
+            except BaseException:
+                watch.leave(attribution.RESET, start)
+                raise
+            watch.leave_reset(start, args, result)
+            return result
+
+        reset.watched = True  # type: ignore[attr-defined]
+        return reset
 
 
 def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
@@ -170,8 +211,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
         finally:
             watch.leave(kind, start)
 
-    hook.watched = True  # type: ignore[attr-defined]
-    return hook
+    return unseen(hook)
 
 
 def time_all(watch: Watch, module: ModuleType, names: tuple[str, ...], kind: str) -> None:
@@ -192,5 +232,17 @@ def _returns_at_once(function: FunctionType) -> bool:
     return not function.__code__.co_flags & lazy
 
 
+def bases_of(made: type) -> tuple[type, ...]:
+    """Past any `__mro__` of its metaclass."""
+    bases: tuple[type, ...] = type.__dict__["__mro__"].__get__(made)
+    return bases
+
+
+def _attribute(made: type, name: str) -> Any:
+    """As it stands in the class or a base, past any `__getattr__` of its metaclass; None where it is nowhere."""
+    found = next((vars(base)[name] for base in bases_of(made) if name in vars(base)), None)
+    return getattr(found, "__func__", found)
+
+
 def _is_module(made: type) -> bool:
-    return any(base.__name__ == "Module" and base.__module__.startswith("torch.") for base in made.__mro__)
+    return any(base.__name__ == "Module" and str(base.__module__).startswith("torch.") for base in bases_of(made))

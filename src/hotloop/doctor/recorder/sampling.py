@@ -7,60 +7,69 @@ PyTorch does within every operator: it would see operators only, never the Pytho
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import sysconfig
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import hotloop.doctor
-from hotloop.doctor.recorder.watch import Watch
+from .alarm import Alarm
+from .costs import (
+    fit_to_phases,
+    line_costs,
+    lines_beneath,
+    loops_around,
+    split_waiting,
+    stack_costs,
+    waiting_seconds,
+)
+from .passes import Pass
+from .places import Places
+from .steady import after
 
-Stack = tuple[tuple[CodeType, int], ...]
-"""Code and instruction of each frame, innermost first; lines are looked up at the end, since that takes longer."""
+if TYPE_CHECKING:
+    from .places import Stack
+
 DEEPEST = 120
+LOOKING_IN = 0.5
+"""Seconds between two looks at whether the alarm signal is still ours."""
 
 
-class Sampler:
+class Sampler(Pass):
     """Takes the looks and charges each to the phase that runs."""
 
-    def __init__(self, watch: Watch, interval: float, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.watch, self.interval, self.clock = watch, interval, clock
-        self.charged: dict[tuple[str, Stack], float] = {}
+    early = True
+
+    def __init__(
+        self,
+        places: Places,
+        interval: float,
+        clock: Callable[[], float] = time.perf_counter,
+        alarm: Alarm | None = None,
+    ) -> None:
+        self.places, self.interval, self.clock = places, interval, clock
+        self.alarm = alarm or Alarm()
+        self.charged: dict[tuple[str, str, Stack], float] = {}
+        """Seconds by phase, part of the update, and stack."""
+        self._before: dict[tuple[str, str, Stack], float] = {}
         self.looks = 0
         self.cost = 0.0
         """Seconds spent looking."""
-        self.by_signal = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-        self.displaced = False
-        """Whether the script took the alarm signal for itself."""
         self.fresh: deque[tuple[float, float, Stack]] = deque()
         self._last = clock()
-        self._running = False
+        self._running = self.by_signal = False
 
-    def start(self) -> None:
+    def prepare(self) -> None:
         self._running, self._last = True, self.clock()
-        if self.by_signal:
-            signal.signal(signal.SIGALRM, self._alarm)
-            signal.siginterrupt(signal.SIGALRM, False)
-            signal.setitimer(signal.ITIMER_REAL, self.interval, self.interval)
-        else:
-            threading.Thread(target=self._follow, daemon=True).start()
+        self.by_signal = self.alarm.ring_every(self.interval, self._rung)
+        threading.Thread(target=self._follow, daemon=True).start()
 
     def stop(self) -> None:
-        if self.by_signal and self._running:
-            self.displaced = signal.getsignal(signal.SIGALRM) != self._alarm
-            if not self.displaced:
-                signal.setitimer(signal.ITIMER_REAL, 0.0)  # the handler stays: only the main thread may take it away
         self._running = False
 
-    def _alarm(self, _number: int, frame: FrameType | None) -> None:
+    def _rung(self, frame: FrameType | None) -> None:
         if not self.watch.begun or self.watch.over:
             self._last = self.clock()
         elif self.watch.off_main_thread():
@@ -69,8 +78,11 @@ class Sampler:
             self.look(frame)
 
     def _follow(self) -> None:
+        """Instead of the signal, or once the script has taken it for itself."""
         while self._running:
-            time.sleep(self.interval)
+            time.sleep(LOOKING_IN if self.alarm.owned else self.interval)
+            if self.alarm.owned:
+                continue
             if self.watch.begun and not self.watch.over:
                 self.look(sys._current_frames().get(self.watch.thread))
             else:
@@ -87,64 +99,45 @@ class Sampler:
         self.looks += 1
         self.cost += self.clock() - now
 
-    def sink(self, phase: str, end: float, _note: Any) -> None:
+    def charge(self, phase: str, end: float, note: Any) -> None:
         """A stretch that ended at `end` was `phase`: so were the looks taken in it."""
         fresh = self.fresh
         while fresh and fresh[0][0] <= end:
             _, seconds, stack = fresh.popleft()
-            key = (phase, stack)
+            key = (phase, self.watch.attribution.part, stack)
             self.charged[key] = self.charged.get(key, 0.0) + seconds
 
+    def steady(self) -> None:
+        self._before = dict(self.charged)
 
-OURS = str(Path(hotloop.doctor.__file__).parent) + os.sep
-LIBRARIES = tuple(
-    {str(Path(path).resolve()) + os.sep for name, path in sysconfig.get_paths().items() if name.endswith("lib")}
-)
-PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-USER, LIBRARY, DOCTOR = "user", "library", "doctor"
+    def add_to(self, trace: dict[str, Any]) -> None:
+        """Waiting becomes a phase of its own, in the lines and in the whole."""
+        told = after(self.charged, self._before) if self.watch.told_from is not None else self.charged
+        charged = fit_to_phases({key: seconds for key, seconds in told.items() if seconds > 0}, trace["phases"])
+        trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
+        charged = split_waiting(charged, trace["phases"], trace["processor"], trace["update_parts"])
+        trace["lines"] = line_costs(charged, self.places)
+        trace["beneath"] = lines_beneath(charged, self.places)
+        trace["stacks"] = stack_costs(charged, self.places)
+        trace["loops"], sources = loops_around(charged, self.places)
+        trace.setdefault("sources", {}).update(sources)
+        trace["notes"] += self._notes()
 
-
-class Places:
-    """Whose code a file is, and how a report names it."""
-
-    def __init__(self, script: str) -> None:
-        self.folder = str(Path(script).resolve().parent) + os.sep
-        self.kind = cache(self._kind)
-        self.name = cache(self._name)
-        self.whose = cache(lambda code: self.kind(code.co_filename))
-
-    def _kind(self, file: str) -> str:
-        """The user's own is what is neither installed, nor of the standard library, nor ours."""
-        if file.startswith(OURS):
-            return DOCTOR
-        if file.startswith("<") or any(part in file for part in PACKAGES):
-            return LIBRARY
-        full = str(Path(file).resolve()) if os.path.exists(file) else file
-        if full.startswith(self.folder) and not any(part in full for part in PACKAGES):
-            return USER
-        return LIBRARY if full.startswith(LIBRARIES) or not os.path.exists(file) else USER
-
-    def _name(self, file: str) -> str:
-        """Relative to the script's folder, or to where it is installed; no path of this machine."""
-        if file.startswith("<"):
-            return file
-        full = str(Path(file).resolve())
-        roots = [self.folder, *(path.rstrip(os.sep) + os.sep for path in sys.path if path), *LIBRARIES]
-        inside = [full[len(root) :] for root in roots if full.startswith(root)]
-        if inside and full.startswith(self.folder) and not any(part in full for part in PACKAGES):
-            return full[len(self.folder) :]
-        return min(inside, key=len) if inside else os.path.basename(full)
-
-    def where(self, file: str, line: int) -> str:
-        return f"{self.name(file)}:{line}"
-
-    def frame(self, code: CodeType, instruction: int) -> str:
-        return f"{code.co_qualname} ({self.where(code.co_filename, line_of(code, instruction))})"
-
-
-@cache
-def line_of(code: CodeType, instruction: int) -> int:
-    if instruction < 0:
-        return code.co_firstlineno
-    lines = [line for start, end, line in code.co_lines() if start <= instruction < end and line is not None]
-    return lines[0] if lines else code.co_firstlineno
+    def _notes(self) -> list[str]:
+        if not self.watch.begun:
+            return []
+        watch = self.watch
+        share = (watch.attribution.recording + self.cost) / max(1e-9, watch.ended - watch.began)
+        mark = watch.told_from
+        seen = f"{watch.events} events, {self.looks} samples"
+        how = "the alarm signal" if self.by_signal else "a thread, which sees only where the interpreter lock is free"
+        every = f"every {1000 * self.interval:g} ms"
+        notes = [
+            f"recording took {100 * share:.1f} % of the time ({seen}), which is not in the figures",
+            f"lines sampled by {how} {every}; native time is charged to the line that called",
+        ]
+        if mark is not None:
+            notes.append(f"the first {mark.totals['env_steps']:,} env steps, with the first updates, are left out")
+        if self.by_signal and self.alarm.displaced:
+            notes.append("the script uses the alarm signal itself: from then on lines were sampled by a thread")
+        return notes

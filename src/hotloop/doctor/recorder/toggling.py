@@ -4,40 +4,42 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hotloop.core.medians import median_interval
-from hotloop.doctor.facts import usable_cores
-from hotloop.doctor.recorder.record import Order
-from hotloop.doctor.recorder.watch import Watch
-from hotloop.doctor.trace import Experiment
+from .machine import usable_cores
+from .passes import Pass
 
-LEAST_PAIRS = 5
+if TYPE_CHECKING:
+    from .order import Order
+
+    Change = tuple[str, str, str, Callable[[], None]]
+    """Name, what it does, kind, and how it is put into effect."""
+
 MOST_ARMS = 4
 SHORTEST = 0.15
 LONG_BURST = 0.6
 AS_IT_IS = -1
-
-Change = tuple[str, str, str, Callable[[], None]]
-"""Name, what it does, kind, and how it is put into effect."""
+NOTHING_TO_COMPARE = "thread counts were not compared: there is one core, and PyTorch uses one thread"
 
 
-class Toggler:
+class Toggler(Pass):
     """Changes only where learning has just been done: every stretch holds whole turns of acting and learning.
 
     Where many updates come at once a turn can be too long: then the changes come between updates, and what they gain
     there is taken for the updates' share of the loop alone. Where nothing is learned, any env call will do.
     """
 
-    def __init__(self, watch: Watch, order: Order) -> None:
-        self.watch, self.seconds, self.flush = watch, order.seconds, order.flush_denormals
+    early = True
+
+    def __init__(self, order: Order) -> None:
+        self.seconds, self.flush = order.seconds, order.flush_denormals
         self.learns = order.learns
         self.by_update = order.burst_seconds >= LONG_BURST
         self.share = order.update_share if self.by_update else 1.0
         self.costs: list[tuple[int, float]] = []
         """(change, seconds per env step or update) in order; change -1 is the script as it is."""
-        self.changes: list[Change] = []
+        self.changes: list[Change] | None = None
+        """None until PyTorch is in use."""
         self._undo: Callable[[], None] = lambda: None
         self._bursts = 0
         self._start = 0.0
@@ -61,16 +63,14 @@ class Toggler:
             self._env_calls = self.watch.env_calls
             self._start, self._done = now, self.watch.attribution.counts["updates"]
         self._look(now, self.watch.attribution.counts["updates"])
-        if now > self.watch.deadline:
-            self.watch.on_limit()
 
     def _look(self, now: float, done: int) -> None:
-        if not self.changes:
+        if self.changes is None:
             self.changes = changes(sys.modules["torch"], self.flush)
             self._undo = undo(sys.modules["torch"])
             self._start, self._done = now, done
-            self.watch.deadline = now + self.seconds
-        elif now - self._start >= max(SHORTEST, self.seconds / (40 * len(self.changes))) and done > self._done:
+            self.watch.bound(self.seconds if self.changes else 0.0)
+        elif now - self._start >= max(SHORTEST, self.seconds / (40 * len(self._changes))) and done > self._done:
             self._turn(now, done)
 
     def _turn(self, now: float, done: int) -> None:
@@ -79,27 +79,40 @@ class Toggler:
         if following != self._current:
             self._undo()
             if following != AS_IT_IS:
-                self.changes[following][3]()
+                self._changes[following][3]()
         self._current = following
         self._start, self._done = self.watch.clock(), done
 
     def _following(self, now: float) -> int:
         """Changes by turns with the script as it is; flushing has the second half for itself, since what was flushed
         stays so."""
-        others = len(self.changes) - self.flush
+        others = len(self._changes) - self.flush
         if self.flush and now > self.watch.deadline - self.seconds / 2:
             return others
         if self._current != AS_IT_IS or not others:
             return AS_IT_IS
         return (len(self.costs) // 2) % others
 
-    def experiments(self) -> list[Experiment]:
+    @property
+    def _changes(self) -> list[Change]:
+        return self.changes or []
+
+    def stop(self) -> None:
+        self._undo()
+
+    def add_to(self, trace: dict[str, Any]) -> None:
+        trace["experiments"] = self.experiments()
+        if self.changes == []:
+            trace["notes"].append(NOTHING_TO_COMPARE)
+
+    def experiments(self) -> list[dict[str, Any]]:
+        """Each change with its paired ratios; the parent makes medians and intervals of them."""
         found = []
-        for index, change in enumerate(self.changes):
-            lasting = self.flush and index == len(self.changes) - 1
+        for index, (name, what, kind, _) in enumerate(self._changes):
+            lasting = self.flush and index == len(self._changes) - 1
             paired = before_and_after(self.costs, index) if lasting else ratios(self.costs, index)
-            found.append(one_experiment(change, [whole(ratio, self.share) for ratio in paired]))
-        return [one for one in found if one is not None]
+            found.append(dict(name=name, what=what, kind=kind, pairs=[whole(ratio, self.share) for ratio in paired]))
+        return found
 
 
 def whole(ratio: float, share: float) -> float:
@@ -110,7 +123,7 @@ def whole(ratio: float, share: float) -> float:
 def ratios(costs: list[tuple[int, float]], change: int) -> list[float]:
     """The mean of both neighbours as they are, over the changed stretch between them: drift falls out."""
     found = []
-    for before, here, after in zip(costs[1:], costs[2:], costs[3:], strict=False):
+    for before, here, after in zip(costs[1:], costs[2:], costs[3:]):
         if here[0] == change:
             found.append((before[1] + after[1]) / 2 / here[1])
     return found
@@ -120,15 +133,7 @@ def before_and_after(costs: list[tuple[int, float]], change: int) -> list[float]
     """Stretches as they were over stretches after a change that lasts, the nearest first; the first of each warm up."""
     before = [cost for kind, cost in costs[1:] if kind == AS_IT_IS]
     after = [cost for kind, cost in costs if kind == change][1:]
-    return [one / other for one, other in zip(reversed(before), after, strict=False)]
-
-
-def one_experiment(change: Change, paired: list[float]) -> Experiment | None:
-    if len(paired) < LEAST_PAIRS:
-        return None
-    low, high = median_interval(paired)
-    name, what, kind, _ = change
-    return Experiment(name=name, what=what, kind=kind, ratio=median(paired), low=low, high=high)
+    return [one / other for one, other in zip(reversed(before), after)]
 
 
 def changes(torch: Any, flush_denormals: bool) -> list[Change]:

@@ -1,123 +1,111 @@
-"""What the hooks report to: it knows whether something is being timed already, counts, and ends the recording."""
+"""What the hooks report to: it knows whether something is being timed already, counts, asks the passes, and ends the
+recording.
+
+An error in any of this is ours, not the script's: it is noted, and the recording ends there.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sized
+import weakref
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-from hotloop.doctor.recorder.attribution import ENV, OPTIMISER, Attribution, Sink
-from hotloop.doctor.recorder.results import looks_like_a_step, read_step
-from hotloop.doctor.trace import OUTSIDE, RECORDING, Slice
-
-MOST = 200
-
-
-class Timeline:
-    """The loop cut into equal numbers of env steps; when there are too many slices, neighbours are joined, so that a
-    long recording costs no more memory than a short one."""
-
-    def __init__(self, start: float) -> None:
-        self.every = 1
-        self.slices: list[Slice] = []
-        self._origin = start
-        self._before: tuple[float, int, int, int, dict[str, float]] = (start, 0, 0, 0, {})
-
-    def look(self, now: float, env_steps: int, episodes: int, updates: int, phases: Mapping[str, float]) -> None:
-        """Close a slice; all values are totals so far."""
-        start, steps_before, episodes_before, updates_before, phases_before = self._before
-        if env_steps == steps_before:
-            return
-        spent = {name: value - phases_before.get(name, 0.0) for name, value in phases.items()}
-        outside = sum(spent.pop(name, 0.0) for name in OUTSIDE)
-        self.slices.append(
-            Slice(
-                start_seconds=start - self._origin,
-                seconds=now - start - outside,
-                env_steps=env_steps - steps_before,
-                episodes=episodes - episodes_before,
-                updates=updates - updates_before,
-                phases={name: value for name, value in spent.items() if value > 0},
-            )
-        )
-        self._before = (now, env_steps, episodes, updates, dict(phases))
-        if len(self.slices) >= MOST:
-            self.slices = [join(*pair) for pair in zip(self.slices[::2], self.slices[1::2], strict=False)]
-            self.every *= 2
-
-    @property
-    def next_at(self) -> int:
-        """Total of env steps at which the next slice is due."""
-        return self._before[1] + self.every
-
-
-def join(first: Slice, second: Slice) -> Slice:
-    names = {*first.phases, *second.phases}
-    return Slice(
-        start_seconds=first.start_seconds,
-        seconds=first.seconds + second.seconds,
-        env_steps=first.env_steps + second.env_steps,
-        episodes=first.episodes + second.episodes,
-        updates=first.updates + second.updates,
-        phases={name: first.phases.get(name, 0.0) + second.phases.get(name, 0.0) for name in sorted(names)},
-    )
-
+from .attribution import ENV, OPTIMISER, RESET, Attribution
+from .faults import Faults
+from .passes import Pass, Passes
+from .phases import RECORDING
+from .places import unseen
+from .results import looks_like_a_step, read_step
+from .steady import Mark, Told, after, mark_of
+from .timeline import Timeline
 
 SURE, UNSURE, NOT_AN_ENV = "sure", "unsure", "not an env"
+MOST_ENVS = 4_096
 
 
 class LimitReached(BaseException):
     """Raised in the script when the doctor has seen enough; not an Exception, so that `except Exception` lets it go."""
 
 
+def raise_limit() -> None:
+    raise LimitReached
+
+
+def _nothing() -> None:
+    return None
+
+
+def weak_reference(one: Any) -> Callable[[], Any]:
+    """Asked for it at the end, where it is still there; it is not kept alive for us."""
+    try:
+        return weakref.ref(one)
+    except TypeError:
+        return _nothing
+
+
 class Watch:
     """One per child. Hooks pass straight through while `busy`: inside another hook, before the loop, after the end."""
 
-    def __init__(self, seconds: float, env_steps: int | None, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.busy = True
-        self.begun = False
-        self.over = False
-        self.stopping = False
-        """Whether the doctor, not the script, has put an end to it."""
+    def __init__(
+        self,
+        seconds: float,
+        env_steps: int | None,
+        clock: Callable[[], float] = time.perf_counter,
+        *,
+        passes: Sequence[Pass] = (),
+        at_limit: Callable[[], None] = raise_limit,
+        batch: int = 1,
+        steady: tuple[int, int] = (0, 0),
+        window: float = 0.0,
+        processor: Callable[[], float] | None = None,
+    ) -> None:
+        """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
+        events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
+        so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all.
+        `processor` is the clock of the processor time of the thread that asks."""
+        self.clock, self.faults = clock, Faults()
+        self.processor, self._steady, self._window = processor, steady, window
+        self.mark: Mark | None = None
+        self.passes = Passes(tuple(passes), self.faults.note)
+        for one in passes:
+            one.watch = self
+        self.busy, self.begun, self.over = True, False, False
         self.thread = 0
         """The thread that stepped the first env; what others do is not timed."""
-        self.clock = clock
-        self.opened = clock()
-        self.seconds, self.limit = seconds, env_steps
-        self.env_steps = self.env_calls = self.episodes = self.events = 0
+        self.opened = self.began = self.ended = clock()
+        self.env_steps = self.env_calls = self.env_switches = self.episodes = self.events = 0
+        self.first_env: Callable[[], Any] = _nothing
         self.envs: dict[int, str] = {}
         """Class of each env whose outermost `step` was called."""
-        self.sink: Sink | None = None
-        self.fresh: Sized = (True,)
-        """Whether the sink has anything to do."""
-        self.notes: Callable[[], Any] | None = None
-        """In the counting pass: what was collected since it was last asked."""
-        self.on_begin: list[Callable[[], None]] = []
-        self.on_env: Callable[[float], None] | None = None
-        self.on_update: Callable[[float], None] | None = None
-        self.on_limit: Callable[[], None] = lambda: None
-        self.began = self.deadline = self.opened
-        self.attribution = Attribution(self.opened)
-        self.timeline = Timeline(self.opened)
-        self.batch = 1
-        """Events seen before they are attributed."""
-        self.resumed = self.opened
+        self.attribution, self.timeline = Attribution(self.opened), Timeline(self.opened)
+        self._seconds, self._limit, self.deadline = seconds, env_steps, self.opened
+        self._at_limit, self._batch = at_limit, batch
+        self._resumed = self.opened
         """When the script ran on after the last event."""
+        self._spent = self._entered = 0.0
+        """Processor time at the end of the last event, and at the beginning of this one."""
+        self._pause = 0.0
+        """What the recording itself took after the last event."""
+        self._last_env = 0
         self._unsettled: list[tuple[Any, ...]] = []
         self._gap_note: Any = None
         self._next_slice = 1
         self._process = os.getpid()
-        os.register_at_fork(after_in_child=self.disable)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.disable)
 
     def __reduce__(self) -> Any:
         """Hooked classes may be sent to worker processes by value: there the hooks do nothing."""
         return SimpleNamespace, (), {"busy": True, "begun": True, "thread": 0}
 
     def disable(self) -> None:
+        """In a process forked from this one."""
         self.busy = self.begun = self.over = True
+        self.passes.ask("forked")
 
     @property
     def in_recorder(self) -> bool:
@@ -127,36 +115,65 @@ class Watch:
     def off_main_thread(self) -> bool:
         return get_ident() != self.thread
 
+    def bound(self, seconds: float, env_steps: int | None = None) -> None:
+        """End the recording so long from now."""
+        self.deadline = self.clock() + seconds
+        self._limit = None if env_steps is None else self.env_steps + env_steps
+
     def begin(self, start: float) -> None:
         """The first env call: everything before it was start-up."""
         self.begun, self.thread, self.began = True, get_ident(), start
-        self.resumed = start
-        self.deadline = start + self.seconds
-        self.attribution = Attribution(start, self.sink, self.fresh)
+        self._resumed = start
+        if self.processor is not None:
+            self._spent = self._entered = self.processor()
+        skips = self._steady[1] > 0
+        self.deadline = start + (self._window if self._window and not skips else self._seconds)
+        self.attribution = Attribution(start, self.passes.sink, self.passes.fresh)
         self.attribution.setting_up = True
         self.timeline = Timeline(start)
-        for call in self.on_begin:
-            call()
+        self.passes.ask("begin")
 
     def enter(self) -> float:
+        """An event begins: when, by the clock."""
         self.busy = True
-        if self.notes is not None:
-            self._gap_note = self.notes()
+        if self.passes.takes_notes:
+            try:
+                self._gap_note = self.passes.note()
+            except Exception as error:
+                self.give_up("note", error)
+        if self.processor is not None:
+            self._entered = self.processor()
         return self.clock()
 
     def leave(self, kind: str, start: float, forward: tuple[int, bool, int] | None = None, now: float = 0.0) -> None:
-        """`now`: when it ended, where more was done since than to call this."""
+        """An event ended: at `now`, where more was done since than to call this."""
         if self.over:
             return
         now = now or self.clock()
-        notes = None if self.notes is None else (self._gap_note, self.notes())
-        self._unsettled.append((kind, start, now, notes, forward, self.resumed))
-        if len(self._unsettled) >= self.batch:
-            self.settle()
-        self.busy = False
-        if self.on_update is not None and kind == OPTIMISER:
-            self.on_update(now)
-        self.resumed = self.clock()
+        try:
+            notes = (self._gap_note, self.passes.note()) if self.passes.takes_notes else None
+            spent = None if self.processor is None else self._processor_spent(self.processor())
+            self._unsettled.append((kind, start, now, notes, forward, self._resumed, spent))
+            if len(self._unsettled) >= self._batch:
+                self.settle()
+            self.busy = False
+            if kind == OPTIMISER and self.passes.on_update:
+                self.passes.tell(self.passes.on_update, now)
+                self.end_where_due(now)
+        except Exception as error:
+            self.give_up("leave", error)
+        self._resume(now)
+
+    def _processor_spent(self, now: float) -> tuple[float, float]:
+        """Of the gap before this event, without what the recording took of it, and of the event."""
+        gap, event = self._entered - self._spent - self._pause, now - self._entered
+        self._spent = now
+        return (gap if gap > 0 else 0.0), event
+
+    def _resume(self, left: float) -> None:
+        """The script runs on: the event was left at `left`."""
+        self._resumed = self.clock()
+        self._pause = self._resumed - left
 
     def settle(self) -> None:
         """Attribute what was seen: many events at once, since one by one amid the script's work costs more."""
@@ -166,26 +183,75 @@ class Watch:
         self.events += len(self._unsettled)
         self._unsettled.clear()
 
-    def leave_env(self, start: float, env: Any, result: Any) -> None:
-        """An outermost `step` returned `result`; the recording may end here."""
+    def leave_env(self, start: float, args: tuple[Any, ...], result: Any) -> None:
+        """An outermost `step`, called with `args` (the env first), returned `result`; the recording may end here."""
         now = self.clock()
-        steps, ended = read_step(result)
         self.leave(ENV, start, None, now)
         if self.over:
             return
+        try:
+            self._count(args[0] if args else None, result)
+            if self.passes.on_env:
+                self.passes.tell(self.passes.on_env, now)
+            self.end_where_due(now)
+        except Exception as error:
+            self.give_up("leave_env", error)
+        self._resume(now)
+
+    def leave_reset(self, start: float, args: tuple[Any, ...], result: Any) -> None:
+        """An outermost `reset` returned `result`."""
+        self.leave(RESET, start)
+
+    def _count(self, env: Any, result: Any) -> None:
+        try:
+            steps, ended = read_step(result)
+        except Exception as error:
+            steps, ended = 1, 0
+            self.faults.note("what an env's step returned could not be read", error)
         self.env_calls += 1
         self.env_steps += steps
         self.episodes += ended
         self.attribution.envs_at_once = steps
-        if id(env) not in self.envs and len(self.envs) < 4_096:
+        self.env_switches += id(env) != self._last_env
+        self._last_env = id(env)
+        if id(env) not in self.envs and len(self.envs) < MOST_ENVS:
             self.envs[id(env)] = f"{type(env).__module__}.{type(env).__qualname__}"
+            if self.first_env is _nothing:
+                self.first_env = weak_reference(env)
         if self.env_steps >= self._next_slice:
             self.slice()
-        if self.on_env is not None:
-            self.on_env(now)
-        if now >= self.deadline or (self.limit is not None and self.env_steps >= self.limit):
-            self.on_limit()
-        self.resumed = self.clock()
+        if self.mark is None and self._is_settled():
+            self._begin_steady()
+
+    def _is_settled(self) -> bool:
+        updates, env_steps = self._steady
+        if env_steps:
+            return self.env_steps >= env_steps
+        return 0 < updates <= self.attribution.counts["updates"]
+
+    def _begin_steady(self) -> None:
+        """What comes from here on is told, if enough comes."""
+        self.slice()
+        seen, totals = self.attribution, self.totals()
+        self.mark = mark_of(seen.mark, totals, seen, self.timeline.slices)
+        spent = {**seen.phases, RECORDING: seen.recording}
+        counts = (self.env_steps, self.episodes, seen.counts["updates"])
+        self.timeline = Timeline(seen.mark, counts, spent, seen.processor)
+        self._next_slice = self.timeline.next_at
+        if self._window:
+            self.deadline = min(self.clock() + self._window, self.began + self._seconds)
+        if self._limit is not None:
+            self._limit += self.env_steps
+        self.passes.ask("steady")
+
+    @property
+    def told_from(self) -> Mark | None:
+        """Where what is told begins: the mark, where enough came after it."""
+        return self.mark if self.mark is not None and self.mark.leaves_enough(self.totals()) else None
+
+    def end_where_due(self, now: float) -> None:
+        if now >= self.deadline or (self._limit is not None and self.env_steps >= self._limit):
+            self._at_limit()
 
     def try_env(self, verdict: list[str], function: Callable[..., Any], args: Any, keywords: Any) -> Any:
         """The first call of a `step`: whether it is an env's is seen from what it returns.
@@ -194,33 +260,83 @@ class Watch:
         """
         calls, known, start = self.env_calls, len(self.envs), self.clock()
         result = function(*args, **keywords)
+        try:
+            self._judge(verdict, calls, known, start, args, result)
+        except Exception as error:
+            verdict[0] = NOT_AN_ENV
+            self.faults.note("try_env", error)
+        return result
+
+    def _judge(self, verdict: list[str], calls: int, known: int, start: float, args: Any, result: Any) -> None:
         if verdict[0] == UNSURE and not looks_like_a_step(result):
             verdict[0] = NOT_AN_ENV
-            return result
+            return
         verdict[0] = SURE
         while len(self.envs) > known:
             self.envs.popitem()  # an env within this one, which will not be outermost again
         if self.env_calls == calls and not self.over:
             if not self.begun:
                 self.begin(start)
-            self.leave_env(start, args[0] if args else None, result)
-        return result
+            self.leave_env(start, args, result)
 
     def slice(self) -> None:
         self.settle()
         seen = self.attribution
         spent = {**seen.phases, RECORDING: seen.recording}
-        self.timeline.look(seen.mark, self.env_steps, self.episodes, seen.counts["updates"], spent)
+        counts = (self.env_steps, self.episodes, seen.counts["updates"])
+        self.timeline.look(seen.mark, *counts, spent, seen.processor)
         self._next_slice = self.timeline.next_at
+
+    def totals(self) -> dict[str, Any]:
+        """What was counted so far: fields of Counts."""
+        totals: dict[str, Any] = {"env_steps": self.env_steps, "env_calls": self.env_calls, "episodes": self.episodes}
+        totals["env_switches"] = self.env_switches
+        return {**totals, **self.attribution.counts, "update_bursts": self.attribution.bursts}
+
+    def told(self) -> Told:
+        """What is told in the end, with the recording's own time as a phase."""
+        seen, mark = self.attribution, self.told_from
+        phases = {**seen.phases, RECORDING: seen.recording} if self.begun else {}
+        if mark is None:
+            slices = self.timeline.slices
+            if self.mark is not None:
+                later = self.mark.at - self.began
+                slices = self.mark.slices + [one._replace(start_seconds=one.start_seconds + later) for one in slices]
+            return Told(
+                self.began, self.totals(), phases, dict(seen.parts), seen.processor, seen.learning_modules, slices, []
+            )
+        totals = {**after(self.totals(), mark.totals), "skipped_env_steps": mark.totals["env_steps"]}
+        return Told(
+            mark.at,
+            totals,
+            after(phases, {**mark.phases, RECORDING: mark.recording}),
+            after(seen.parts, mark.parts),
+            after(seen.processor, mark.processor),
+            after(seen.learning_modules, mark.modules),
+            self.timeline.slices,
+            mark.slices,
+        )
+
+    def give_up(self, where: str, error: BaseException) -> None:
+        """Our own error: from here on the hooks do nothing, and what was seen so far is what there is."""
+        self.faults.note(where, error)
+        self.finish()
 
     def finish(self) -> None:
         """The end of the recording: from here on the hooks do nothing."""
         if self.over:
             return
-        end = self.clock()
+        self.ended = self.clock()
         self.busy = self.over = True
         if self.begun:
-            self.settle()
-            self.attribution.finish(end, None if self.notes is None else self.notes(), self.resumed)
-            self.slice()
-        self.ended = end
+            try:
+                self.settle()
+                note = self.passes.note() if self.passes.takes_notes else None
+                self.attribution.finish(self.ended, note, self._resumed)
+                self.slice()
+            except Exception as error:
+                self.faults.note("finish", error)
+        self.passes.ask("stop")
+
+
+unseen(Watch.try_env)  # it calls the script's own function

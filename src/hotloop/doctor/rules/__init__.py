@@ -2,15 +2,22 @@
 
 Files:
     acting.py        How actions are chosen
+    beneath.py       What runs beneath the user's lines: time in the functions of a library, and the lines that led
+                     there
     document.py      `docs/findings.md`, made from the rules: `python -m hotloop.doctor.rules.document
                      docs/findings.md`
+    drawing.py       How the rows of a batch are drawn: by priority, without replacement, from a copy, through a
+                     loader
     environments.py  How the envs are stepped: one by one, through wrappers, drawn on the way
     evidence.py      What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the
                      finding made of it
+    libraries.py     Where a library runs the loop: which of its settings decides what a rule found, and on which line
+                     it is given
     machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
     reporting.py     What is printed, logged, saved and evaluated on the way, and what a reported rate contains
     searching.py     Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few
     storing.py       How transitions enter replay and leave it as batches
+    torch_options.py Options of PyTorch that cost time: anomaly detection, checked distributions, full covariances
     updating.py      How often and with what machinery the network learns
 """
 
@@ -23,11 +30,14 @@ def load_rules() -> list[Rule]:
     """Every rule, by code."""
     from hotloop.doctor.rules import (  # noqa: F401  (importing them registers them)
         acting,
+        drawing,
         environments,
+        libraries,
         machine,
         reporting,
         searching,
         storing,
+        torch_options,
         updating,
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from statistics import linear_regression
 
 from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.rules.drawing import growing_share
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
     by_cost,
@@ -225,7 +226,7 @@ def slower_and_slower(trace: Trace) -> Finding | None:
     others = max(1e-9, _first(whole) - _first(grown)), _last(whole) - _last(grown)
     if grown.ratio < max(LEAST_GROWTH, BEYOND_THE_OTHERS * others[1] / others[0]):
         return None
-    share = 1 - _at_the_start(whole) / _mean(whole)
+    share = max(0.0, 1 - _at_the_start(whole) / _mean(whole) - growing_share(trace))
     largest = _largest(trace, grown.what)
     container = f"; {largest.name} works on {number(largest.largest)} entries there" if largest else ""
     evidence = (

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.rules.beneath import share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
+    callers_of,
     calls_like,
+    features_at,
     file_of,
     function_of,
     function_share,
@@ -15,11 +18,13 @@ from hotloop.doctor.rules.evidence import (
     most_expensive,
     number,
     per_env_call,
+    place_of,
     places_of,
     sampled_share,
+    source_at,
     suggest,
 )
-from hotloop.doctor.trace import CHECKPOINT, EVALUATE, LOG, Slice, Trace
+from hotloop.doctor.trace import CHECKPOINT, EVALUATE, LOG, CallCount, Slice, Trace
 from hotloop.render.numbers import percent
 
 REPORTING = (
@@ -100,7 +105,8 @@ def reported_every_step(trace: Trace) -> Finding | None:
     Formatting a line costs microseconds, writing it to a terminal or an event file tens of them, and nobody reads
     thousands of lines a second. Found where reports come for every tenth call of `step` or more.
     """
-    calls = [call for call in calls_like(trace, REPORTING) if call.phase != EVALUATE]
+    dropped = {call.where for call in dropped_calls(trace)}
+    calls = [call for call in calls_like(trace, REPORTING) if call.phase != EVALUATE and call.where not in dropped]
     often = per_env_call(trace, calls)
     if often < REPORTS_PER_CALL:
         return None
@@ -148,7 +154,7 @@ def evaluated_too_often(trace: Trace) -> Finding | None:
     name = f"`{min(functions)[1]}`" if functions else "evaluation"
     evidence = f"{name} takes {percent(share)} of the loop ({share * trace.loop_seconds:.1f} s)."
     lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
-    places = by_cost(trace, lines) or most_expensive(trace, (EVALUATE,))
+    places = [*callers_of(trace, functions), *(by_cost(trace, lines) or most_expensive(trace, (EVALUATE,)))]
     return suggest(trace, share, SELDOM, evidence=evidence, places=places)
 
 
@@ -161,14 +167,16 @@ def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     of the run. Nothing gets faster by the remedy; what is said of the loop becomes true.
     """
     clocks = calls_like(trace, CLOCKS)
-    later = trace.timeline[len(trace.timeline) // 2 :]
-    if len(trace.timeline) < LEAST_SLICES:
+    whole = (*trace.warm_up, *trace.timeline)
+    later = whole[len(whole) // 2 :]
+    if len(whole) < LEAST_SLICES:
         return None
     steady = sum(part.seconds for part in later) / max(1, sum(part.env_steps for part in later))
-    slow = _leading(trace.timeline, WARM_UP_RATIO * steady)
+    slow = _leading(whole, WARM_UP_RATIO * steady)
     length, env_steps = sum(part.seconds for part in slow), sum(part.env_steps for part in slow)
-    share = (length - steady * env_steps) / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
-    if share < LEAST_WARM_UP or env_steps > MOST_WARM_UP * trace.counts.env_steps:
+    seconds = sum(part.seconds for part in whole)
+    share = (length - steady * env_steps) / seconds if seconds > 0 else 0.0
+    if share < LEAST_WARM_UP or env_steps > MOST_WARM_UP * sum(part.env_steps for part in whole):
         return None
     evidence = (
         f"the first {length:.1f} s ({number(env_steps)} env steps) are {number(length / env_steps / steady)} times as "
@@ -190,3 +198,64 @@ def _leading(timeline: tuple[Slice, ...], limit: float) -> list[Slice]:
             break
         slow.append(part)
     return slow
+
+
+LOGGING = tuple(
+    f"{package}.*{level}" for package in ("logging", "loguru") for level in ("debug", "info", "trace", "log")
+)
+EMITTING = (
+    ("logging/__init__.py", "Logger._log"),
+    ("logging/__init__.py", "Logger.handle"),
+    ("loguru/_handler.py", "*"),
+)
+PUT_TOGETHER = re.compile(r"\.format\(|[\"']\s*%\s*[\w(]|\+\s*str\(|\bstr\(.*\)\s*\+")
+MOST_EMITTED = 0.02
+"""Of the time on a line whose texts are dropped."""
+TENSOR_TEXT = (("torch/_tensor_str.py", "*"), ("numpy/_core/arrayprint.py", "*"), ("numpy/core/arrayprint.py", "*"))
+DROPPED_SPEEDUP = 25.0
+"""A call that finds its level switched off costs half a microsecond."""
+
+LAZY = Remedy(
+    "Hand the logger a text with gaps and what goes into them: it puts them together where the level asks for it. "
+    'loguru: `logger.debug("values {}", q)`, and `logger.opt(lazy=True)` with functions for what costs.',
+    'logger.debug(f"values {q}")',
+    'logger.debug("values %s", q)',
+)
+
+
+def dropped_calls(trace: Trace) -> list[CallCount]:
+    """Calls of a logger whose text is put together first, on lines where no text was ever seen to be written."""
+    calls = [call for call in calls_like(trace, LOGGING) if _is_put_together(trace, call.where)]
+    return [call for call in calls if _emitted(trace, call.where) <= MOST_EMITTED * sampled_share(trace, [call.where])]
+
+
+def _is_put_together(trace: Trace, where: str) -> bool:
+    return "f-string" in features_at(trace, where) or bool(PUT_TOGETHER.search(source_at(trace, where)))
+
+
+def _emitted(trace: Trace, where: str) -> float:
+    stacks = [stack for stack in stacks_in(trace, EMITTING) if where in map(place_of, stack.frames)]
+    return share_of(trace, stacks)
+
+
+@rule("LOG005", remedy=LAZY)
+def texts_for_nobody(trace: Trace) -> Finding | None:
+    """Texts are put together for a logger that drops them.
+
+    `logger.debug(f"...")` formats its text before the logger can say that nobody wants it; a tensor in it takes
+    hundreds of microseconds. Found where such calls come for every tenth call of `step` or more and the logger was
+    never seen to write.
+    """
+    calls = dropped_calls(trace)
+    often = per_env_call(trace, calls)
+    if often < REPORTS_PER_CALL:
+        return None
+    places = by_cost(trace, places_of(calls))
+    share = sampled_share(trace, places)
+    tensors = [stack for stack in stacks_in(trace, TENSOR_TEXT) if {*map(place_of, stack.frames)} & {*places}]
+    words = f", {percent(share_of(trace, tensors))} for tensors and arrays as text" if tensors else ""
+    evidence = (
+        f"{number(often)} texts per call of `step` (`{calls[0].name}`) are put together and dropped: "
+        f"{percent(share)} of the loop{words}."
+    )
+    return suggest(trace, share, DROPPED_SPEEDUP, evidence=evidence, places=places)

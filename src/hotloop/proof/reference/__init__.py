@@ -14,6 +14,8 @@ Files:
                           reward
     ppo_parts.py          Plain parts of PPO: advantages, entropy, update
     replays.py            Plain replay buffers: in memory, on disk, by priority
+    sac_update.py         A soft actor-critic's learning step, and TD3's: modules, three torch.optim.Adam, zero_grad,
+                          loss, backward, step
     sfc_dqn.py            DQN for service chains as the original trains it: one network, one state at a time, an
                           update after every action
     sfc_env.py            Service-chain provisioning as one writes it first: a dictionary per request, a scan over

@@ -1,0 +1,73 @@
+"""Hooks on modules, set the moment the script has imported them."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import random
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING
+
+from . import attribution
+from .hooks import ClassHooks, time_all, timed
+from .passes import Pass
+from .places import unseen
+
+if TYPE_CHECKING:
+    Arrival = Callable[[ModuleType], None]
+
+
+class Libraries(Pass):
+    """What prints and logs, what draws a batch, what evaluates; functions that the user named as envs; compilers that
+    must see a class unhooked."""
+
+    def __init__(self, classes: ClassHooks) -> None:
+        self.classes = classes
+        self.functions = [name for name in classes.named if "." not in name.rpartition(":")[2]]
+
+    def prepare(self) -> None:
+        watch = self.watch
+        builtins.print = timed(watch, builtins.print, attribution.LOG)
+        log = timed(watch, logging.Logger._log, attribution.LOG)
+        logging.Logger._log = unseen(log, logging._srcfile)  # type: ignore[method-assign]
+        for name in ("sample", "choices"):
+            setattr(random, name, timed(watch, getattr(random, name), attribution.DRAW))
+
+    def arrivals(self) -> dict[str, Arrival]:
+        def times(kind: str, *names: str) -> Arrival:
+            return lambda module: time_all(self.watch, module, names, kind)
+
+        return {
+            "numpy.random": times(attribution.DRAW, "choice", "randint", "permutation"),
+            "wandb": times(attribution.LOG, "log"),
+            "matplotlib.pyplot": times(attribution.LOG, "pause", "savefig", "show", "draw"),
+            "stable_baselines3.common.evaluation": times(attribution.EVALUATE, "evaluate_policy"),
+            "numba.experimental.jitclass.base": lambda module: _unhook_compiled(module, self.classes),
+        }
+
+    def arrive_anywhere(self) -> Arrival | None:
+        """For every other module."""
+        return (lambda module: hook_functions(self.classes, module, self.functions)) if self.functions else None
+
+
+def hook_functions(classes: ClassHooks, module: ModuleType, names: list[str]) -> None:
+    """Functions that the user named as envs, where this module is the one that defines them."""
+    for name in names:
+        where, _, function_name = name.rpartition(":")
+        function = vars(module).get(function_name)
+        if not isinstance(function, FunctionType) or function.__module__ != module.__name__:
+            continue
+        if where in ("", module.__name__) and not hasattr(function, "watched"):
+            setattr(module, function_name, classes.env_step(function, sure=True))
+
+
+def _unhook_compiled(module: ModuleType, classes: ClassHooks) -> None:
+    """Numba compiles the methods it finds on a class, and cannot compile ours."""
+    register = module.register_class_type
+
+    def register_class_type(made: type, *args: object, **keywords: object) -> object:
+        classes.restore(made)
+        return register(made, *args, **keywords)
+
+    module.register_class_type = register_class_type  # type: ignore[attr-defined]

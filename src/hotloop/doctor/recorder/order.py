@@ -1,0 +1,66 @@
+"""What one child has to do: the note that the parent hands to it, as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
+EPISODES = "episodes"
+"""A whole training, followed for the episodes that it ends."""
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Written by the parent, read by the child; a new field has a default."""
+
+    script: str
+    """As the user wrote it."""
+    kind: str
+    """One of KINDS."""
+    seconds: float
+    """Loop time to watch."""
+    result: str
+    """Where the trace goes. Beside it, with an ending added: `.begun` when the loop has begun, `.so-far` what was seen
+    by then; and `.stop`, with which the parent asks the child to end."""
+    arguments: tuple[str, ...] = ()
+    env_steps: int | None = None
+    """Stop after so many, whichever comes first."""
+    lead_seconds: float = 0.0
+    """Loop time that may pass before what this run is for begins: the warm-up, at which nothing is counted."""
+    env_classes: tuple[str, ...] = ()
+    """Envs to watch besides what is found."""
+    patience: float = 180.0
+    """Seconds to wait for the first env step."""
+    overtime: float = 3.0
+    """Seconds beyond its bound that a loop may go without an env call, at which it would be stopped tidily."""
+    interval: float = 0.01
+    """Seconds between two stack samples."""
+    skip_env_steps: int = 0
+    """Count calls only after so many env steps: the warm-up is not the loop."""
+    warm_updates: int = 0
+    """The steady state begins after so many updates; 0: with the first env step."""
+    after_env_steps: int = 0
+    """The steady state begins after so many env steps, where this is not 0."""
+    update_share: float = 1.0
+    """The part of loop time that updates take."""
+    learns: bool = True
+    """Whether updates were seen in the timing run."""
+    burst_seconds: float = 0.0
+    """How long the updates between two env calls take together."""
+    flush_denormals: bool = False
+    """Whether the thread comparison also tries flushing denormals."""
+    lines: str = ""
+    """Where a run that is followed to its end puts what it sees on the way."""
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def read_order(text: str) -> Order:
+    data: dict[str, Any] = json.loads(text)
+    known = {field.name for field in fields(Order)}
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    return Order(**{name: value for name, value in values.items() if name in known})

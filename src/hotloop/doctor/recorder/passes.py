@@ -1,0 +1,119 @@
+"""What a pass is: what it hooks, what it notes, what it adds to the trace. A run of the script carries one or several.
+
+The watch asks each pass in turn and knows none of them by name. Whatever a pass does not override is never called, so
+that a pass costs only what it asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .watch import Watch
+
+
+class Pass:
+    """Every method may be left out."""
+
+    watch: Watch
+    """Set by the watch that the pass is given to."""
+    fresh: Sized = (True,)
+    """Whether `charge` has anything to do just now."""
+    early = False
+    """Whether `add_to` may be asked while the loop still runs, and is cheap."""
+
+    def prepare(self) -> None:
+        """Before the script's first line."""
+
+    def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
+        """Modules of interest, by name: what to do with each once the script has imported it."""
+        return {}
+
+    def arrive_anywhere(self) -> Callable[[ModuleType], None] | None:
+        """What to do with every other module that the script has imported."""
+        return None
+
+    def begin(self) -> None:
+        """The first env call: everything before it was start-up."""
+
+    def steady(self) -> None:
+        """The steady state begins: what came before may be taken off at the end (`watch.told_from`)."""
+
+    def on_env(self, now: float) -> None:
+        """An env call ended at `now`."""
+
+    def on_update(self, now: float) -> None:
+        """An optimiser step ended at `now`."""
+
+    def note(self) -> Any:
+        """What was collected since this was last asked: it goes with the stretch that ends now."""
+
+    def charge(self, phase: str, end: float, note: Any) -> None:
+        """The stretch that ended at `end` was `phase`; in order of time."""
+
+    def forked(self) -> None:
+        """In a process that the script has forked: take away what would go on working there."""
+
+    def stop(self) -> None:
+        """The end of the recording."""
+
+    def add_to(self, trace: dict[str, Any]) -> None:
+        """What is known at the end, as plain values."""
+
+
+def overrides(one: Pass, method: str) -> bool:
+    return getattr(type(one), method, None) is not getattr(Pass, method)
+
+
+class Passes:
+    """The passes of one run: asks those that have something to say; one that fails is not asked that again."""
+
+    def __init__(self, passes: tuple[Pass, ...], failed: Callable[[str, BaseException], None]) -> None:
+        self.passes, self._failed = passes, failed
+        self.on_env, self.on_update = self._asked("on_env"), self._asked("on_update")
+        self._noting = [one for one in passes if overrides(one, "note")]
+        self._charging = [one for one in passes if overrides(one, "charge")]
+
+    def _asked(self, method: str) -> list[Callable[..., Any]]:
+        return [getattr(one, method) for one in self.passes if overrides(one, method)]
+
+    def ask(self, method: str, *args: Any) -> None:
+        self.tell(self._asked(method), *args)
+
+    def ask_early(self, trace: dict[str, Any]) -> None:
+        self.tell([one.add_to for one in self.passes if one.early], trace)
+
+    def tell(self, calls: list[Callable[..., Any]], *args: Any) -> None:
+        for call in tuple(calls):
+            try:
+                call(*args)
+            except Exception as error:
+                calls.remove(call)
+                self._failed(getattr(call, "__qualname__", "a pass"), error)
+
+    @property
+    def takes_notes(self) -> bool:
+        return bool(self._noting)
+
+    @property
+    def sink(self) -> Callable[[str, float, Any], None] | None:
+        """Who is told of attributed stretches: None where nobody wants to be."""
+        return self._charge if self._charging else None
+
+    @property
+    def fresh(self) -> Sized:
+        return self._charging[0].fresh if len(self._charging) == 1 else (True,)
+
+    def note(self) -> list[Any]:
+        return [one.note() for one in self._noting]
+
+    def _charge(self, phase: str, end: float, notes: Any) -> None:
+        for one in tuple(self._charging):
+            note = notes[self._noting.index(one)] if notes and one in self._noting else None
+            try:
+                one.charge(phase, end, note)
+            except Exception as error:
+                self._charging.remove(one)
+                self._failed(f"{type(one).__name__}.charge", error)

@@ -1,0 +1,187 @@
+"""How the rows of a batch are drawn: by priority, without replacement, from a copy, through a loader."""
+
+from __future__ import annotations
+
+import re
+
+from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.rules.beneath import lines_above, share_of, stacks_in
+from hotloop.doctor.rules.evidence import (
+    by_cost,
+    calls_like,
+    number,
+    own_microseconds,
+    sampled_share,
+    suggest,
+)
+from hotloop.doctor.trace import ACT, ENV, EVALUATE, OUTSIDE, CallCount, LineCost, Trace
+from hotloop.render.numbers import percent
+
+ELSEWHERE = (ACT, ENV, EVALUATE, *OUTSIDE)
+NAMED_PRIORITY = re.compile(r"prio|\btd_?err", re.IGNORECASE)
+OVER_ALL = re.compile(r"\b(?:max|min|sum|array|asarray|tensor|cumsum|amax)\s*\(|\*\*")
+WEIGHTED_DRAW = re.compile(r"\bchoices?\s*\(.*\b(?:p|weights)\s*=")
+LEAST_SCAN_MICROSECONDS = 30.0
+"""Below that a priority is looked up or a batch's are put together: what costs more goes through all of them."""
+TREE_MICROSECONDS = 100.0
+"""A batch drawn or written through a sum tree in numpy, log2(n) operations for all rows together."""
+MOST_TREE_GAINS = 40.0
+DRAWN_MICROSECONDS = 60.0
+"""`random.sample(range(n), 64)` and the index made of it."""
+DISTINCT = re.compile(r"replace\s*=\s*False|permutation\([^\[]*\)\s*\[\s*:")
+LEAST_SHUFFLE_MICROSECONDS = 100.0
+WHOLE = re.compile(
+    r"(?:\b(?:np|numpy|torch|jnp)\.(?:array|asarray|stack|vstack|concatenate|tensor|as_tensor|cat|FloatTensor)"
+    r"|\blist|\bcopy\.copy|\bdeepcopy)\(\s*(?:list\(\s*)?self\.[\w.]+\s*[,)]|\bself\.[\w.]+\.(?:copy|clone)\(\)"
+)
+LEAST_COPY_MICROSECONDS = 100.0
+COPIES_PER_UPDATE = 0.5
+COPY_SPEEDUP = 60.0
+"""What is left is a gather of the batch's rows from each array: some microseconds for tens of thousands of rows."""
+LOADER = (("torch/utils/data/*", "*"),)
+LOADER_CALLS = ("torch.*DataLoader*", "torch.*Sampler*")
+LOADER_SPEEDUP = 12.0
+"""256 rows in 0.1 ms instead of 1.2: a loader fetches row by row, and stacks them again."""
+
+TREE = Remedy(
+    "Keep the sum of the priorities in a tree and the largest in a variable: a draw or a change then costs log2(n) "
+    "steps instead of n. hotloop's `Replay` has both, in machine code; its draws are its own, as likely.",
+    "p = np.array(priorities) / sum(priorities)\n"
+    "index = np.random.choice(len(p), batch_size, p=p)\n"
+    "batch = [buffer[i] for i in index]\n"
+    "buffer.append(row)\n"
+    "priorities.append(max(priorities))",
+    "import hotloop\n\n"
+    "replay = hotloop.Replay(100_000, obs=(11,), prioritised=True, alpha=0.6)\n"
+    "# in the loop\n"
+    "replay.add(obs, action, reward, next_obs, terminated, truncated)  # as likely as the likeliest so far\n"
+    "batch = replay.sample(64)\n"
+    "replay.update_priorities(batch.index, td_error)",
+)
+SAMPLED = Remedy(
+    "`random.sample(range(n), k)` draws k different rows in k steps; `np.random.choice(n, k, replace=False)` shuffles "
+    "all n for it. Other rows are drawn, each as likely.",
+    "index = np.random.choice(n, batch_size, replace=False)",
+    "import random\n\nindex = random.sample(range(n), batch_size)",
+)
+RING_ARRAYS = Remedy(
+    "Keep every field in an array that is filled as a ring, and take the drawn rows of it: only they are copied.",
+    "index = rng.integers(len(buffer), size=batch_size)\nstates = np.array(buffer)[index]",
+    "import numpy as np\n\n"
+    "obs = np.zeros((100_000, 11), np.float32)  # filled as a ring: obs[added % 100_000] = row; one array per field\n"
+    "# in the loop\n"
+    "index = rng.integers(min(added, 100_000), size=batch_size)\n"
+    "states = obs[index]",
+)
+PERMUTED = Remedy(
+    "Index the tensors with a permutation that is cut into minibatches: a loader fetches every row for itself. The "
+    "same rows in an order of its own.",
+    "batches = list(DataLoader(TensorDataset(obs, action), batch_size=64, shuffle=True))",
+    "import torch\n\nbatches = [(obs[rows], action[rows]) for rows in torch.randperm(len(obs)).split(64)]",
+)
+
+
+def priority_lines(trace: Trace) -> list[LineCost]:
+    """Lines that go through all priorities: for their largest, their sum or an array of them, or to draw by them."""
+    lines = [line for line in trace.lines if line.phase not in ELSEWHERE]
+    named = [line for line in lines if NAMED_PRIORITY.search(line.source) and OVER_ALL.search(line.source)]
+    return named + [line for line in lines if line not in named and WEIGHTED_DRAW.search(line.source)]
+
+
+def _runs(trace: Trace, where: str) -> float:
+    """How often a line ran in the recorded time, by what was counted on it; once per update where nothing tells."""
+    most = max((call.count for call in trace.calls if call.where == where), default=0)
+    scale = trace.counts.env_steps / max(1, trace.counted.env_steps)
+    return max(1.0, most * scale if most else trace.counts.updates)
+
+
+@rule("STORE006", remedy=TREE)
+def all_priorities(trace: Trace) -> Finding | None:
+    """All priorities are gone through for a row or a batch.
+
+    `max(priorities)` for every row stored, their sum or `choice(p=...)` for every batch: the cost grows with the
+    replay. Found where lines that do so take 30 microseconds or more each time.
+    """
+    costs = {line.where: 0.0 for line in priority_lines(trace)}
+    for where in costs:
+        costs[where] = own_microseconds(trace, sampled_share(trace, [where]), _runs(trace, where))
+    places = by_cost(trace, [where for where, cost in costs.items() if cost >= LEAST_SCAN_MICROSECONDS])
+    if not places:
+        return None
+    share = sampled_share(trace, places)
+    evidence = (
+        f"{len(places)} line{'s' if len(places) > 1 else ''} that go through all priorities take {percent(share)} of "
+        f"the loop, {number(max(costs[where] for where in places))} microseconds at a time."
+    )
+    events = max(1.0, trace.counts.env_calls + 2.0 * trace.counts.updates)
+    speedup = own_microseconds(trace, share, events) / TREE_MICROSECONDS
+    return suggest(trace, share, max(1.0, min(MOST_TREE_GAINS, speedup)), evidence=evidence, places=places)
+
+
+@rule("STORE007", remedy=SAMPLED)
+def drawn_without_replacement(trace: Trace) -> Finding | None:
+    """A few rows are drawn by shuffling all of them.
+
+    `np.random.choice(n, k, replace=False)` and `permutation(n)[:k]` make and shuffle all n numbers for the k that are
+    wanted: milliseconds at a hundred thousand. Found where that takes 100 microseconds of every update or more.
+    """
+    lines = [line for line in trace.lines if line.phase not in ELSEWHERE and DISTINCT.search(line.source)]
+    places = by_cost(trace, [line.where for line in lines])
+    share = sampled_share(trace, places)
+    cost = own_microseconds(trace, share, trace.counts.updates)
+    if not trace.counts.updates or cost < LEAST_SHUFFLE_MICROSECONDS:
+        return None
+    evidence = (
+        f"{number(cost)} microseconds per update to draw a few rows by shuffling all: {percent(share)} of the loop."
+    )
+    return suggest(trace, share, cost / DRAWN_MICROSECONDS, evidence=evidence, places=places)
+
+
+@rule("STORE008", remedy=RING_ARRAYS)
+def whole_buffer_copied(trace: Trace) -> Finding | None:
+    """The whole buffer is copied for every batch.
+
+    `np.array(self.states)[index]` or `random.sample(list(self.memory), k)` copies everything that is stored for the
+    few rows that are wanted, and ever more of it. Found where updates copy a container of the object's own whole, for
+    100 microseconds or more.
+    """
+    lines = [line for line in trace.lines if line.phase not in ELSEWHERE and WHOLE.search(line.source)]
+    lines = [line for line in lines if not NAMED_PRIORITY.search(line.source)]
+    places = by_cost(trace, [line.where for line in lines if _copies(trace, line)])
+    share = sampled_share(trace, places)
+    cost = own_microseconds(trace, share, trace.counts.updates)
+    if not places or cost < LEAST_COPY_MICROSECONDS:
+        return None
+    evidence = f"{number(cost)} microseconds per update to copy whole containers: {percent(share)} of the loop."
+    return suggest(trace, share, COPY_SPEEDUP, evidence=evidence, places=places)
+
+
+def growing_share(trace: Trace) -> float:
+    """What these rules explain of a loop that gets slower while its replay fills."""
+    found = [judge(trace) for judge in (all_priorities, drawn_without_replacement, whole_buffer_copied)]
+    return sum(one.share for one in found if one is not None)
+
+
+def _copies(trace: Trace, line: LineCost) -> bool:
+    """Whether it ran often enough: a rollout that is copied once and learned from whole is no waste."""
+    calls: list[CallCount] = [call for call in trace.calls if call.where == line.where]
+    return trace.counts.updates > 0 and (not calls or trace.per_update(calls) >= COPIES_PER_UPDATE)
+
+
+@rule("STORE010", remedy=PERMUTED)
+def through_a_loader(trace: Trace) -> Finding | None:
+    """Batches come through a DataLoader.
+
+    A loader takes every row from its data set by itself and stacks them again, draws a seed and makes its samplers
+    anew for every pass: a millisecond for 256 rows that lie in tensors already. Found where updates take their
+    batches from one.
+    """
+    stacks = stacks_in(trace, LOADER)
+    places = lines_above(trace, stacks, LOADER)
+    share = share_of(trace, stacks)
+    if not places or not trace.counts.updates:
+        return None
+    calls = calls_like(trace, LOADER_CALLS)
+    often = f"{number(trace.per_update(calls))} calls of a loader per update; " if calls else ""
+    evidence = f"{often}fetching rows one by one and stacking them takes {percent(share)} of the loop."
+    return suggest(trace, share, LOADER_SPEEDUP, evidence=evidence, places=places)

@@ -1,0 +1,169 @@
+"""What the remedies of further rules need to run: how rows are drawn, what envs ask, what a logger drops, options."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import random
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from tests.doctor.remedy_trials import Names, Trial, drawn, learner, made_update, regressed, rows, tensor
+
+
+def data_frame() -> Trial:
+    def start() -> Names:
+        rng = np.random.default_rng(0)
+        frame = stand_in("pandas").DataFrame({name: rng.normal(size=60) for name in ("open", "close", "volume")})
+        return {"prices": frame}
+
+    def feed(names: Names, step: int) -> None:
+        names["day"] = step
+
+    return Trial(start, lambda names: float(names["gain"]), feed)
+
+
+def stand_in(name: str) -> Any:
+    """The package, or the small one that stands in for it, where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        folder = str(Path(__file__).parents[1] / "slow_scripts" / "stand_ins" / "site-packages")
+        if folder not in sys.path:
+            sys.path.append(folder)
+        return importlib.import_module(name)
+
+
+def loaded_once() -> Trial:
+    """A model that holds nothing of an episode: its states come from the seed."""
+
+    def start() -> Names:
+        def load(description: str) -> Any:
+            masses = np.array([float(number) for number in description.split()])
+            return SimpleNamespace(start=lambda seed: masses * np.random.default_rng(seed).normal(size=3))
+
+        return {"load": load, "description": "1.0 2.5 4.0"}
+
+    return Trial(start, lambda names: names["state"], lambda names, step: names.update(seed=step))
+
+
+def prioritised() -> Trial:
+    """How many rows are stored, and that every row of a batch is one of them. Rewards number them."""
+
+    def start() -> Names:
+        np.random.seed(5)
+        known = [(float(number), drawn(number, 11)) for number in range(64)]
+        return {"np": np, "buffer": list(known), "priorities": [1.0] * 64, "batch_size": 64, "known": known}
+
+    def ready(names: Names) -> None:
+        if "replay" in names:
+            for number, obs in names["known"]:
+                names["replay"].add(obs, 0, number, obs, False, False)
+
+    def feed(names: Names, step: int) -> None:
+        number, obs = float(64 + step), drawn(64 + step, 11)
+        names.update(obs=obs, action=0, reward=number, next_obs=obs, terminated=False, truncated=False)
+        names.update(row=(number, obs), td_error=np.linspace(0.1, 2.0, 64))
+        names["known"].append((number, obs))
+
+    def read(names: Names) -> Any:
+        batch = names["batch"]
+        rows = batch if isinstance(batch, list) else list(zip(batch.reward.tolist(), batch.obs, strict=True))
+        assert len(rows) == 64
+        for number, obs in rows:
+            assert np.array_equal(names["known"][int(number)][1], obs)
+        return len(names["replay"] if "replay" in names else names["buffer"])
+
+    return Trial(start, read, feed, ready)
+
+
+def distinct_rows() -> Trial:
+    """Other rows are drawn: as many, all different, all there."""
+
+    def start() -> Names:
+        np.random.seed(5)
+        random.seed(5)
+        return {"np": np, "batch_size": 32}
+
+    def read(names: Names) -> Any:
+        index = np.array(names["index"])
+        assert len(set(index.tolist())) == 32
+        assert 0 <= index.min() <= index.max() < names["n"]
+        return names["n"]
+
+    return Trial(start, read, lambda names, step: names.update(n=40 + step))
+
+
+def gathered() -> Trial:
+    def start() -> Names:
+        return {"np": np, "rng": np.random.default_rng(5), "buffer": [], "batch_size": 32, "added": 0}
+
+    def feed(names: Names, step: int) -> None:
+        for row in drawn(step, 40, 11):
+            names["buffer"].append(row)
+            if "obs" in names:
+                names["obs"][names["added"] % 100_000] = row
+            names["added"] += 1
+
+    return Trial(start, lambda names: names["states"].copy(), feed)
+
+
+def minibatches() -> Trial:
+    """Every row once, in batches of 64, in an order of its own."""
+
+    def start() -> Names:
+        torch.manual_seed(0)
+        return {"DataLoader": torch.utils.data.DataLoader, "TensorDataset": torch.utils.data.TensorDataset}
+
+    def feed(names: Names, step: int) -> None:
+        names.update(obs=tensor(step, 160, 4), action=torch.arange(160) + 160 * step)
+
+    def read(names: Names) -> Any:
+        assert [len(action) for _, action in names["batches"]] == [64, 64, 32]
+        obs, action = (torch.cat(parts) for parts in zip(*names["batches"], strict=True))
+        order = action.argsort()
+        return [obs[order].numpy(), action[order].numpy()]
+
+    return Trial(start, read, feed)
+
+
+def dropped_texts() -> Trial:
+    """A logger at the level of warnings; the network learns meanwhile."""
+
+    def start() -> Names:
+        logger = logging.Logger("agent", logging.WARNING)
+        return learner(logger=logger)
+
+    def feed(names: Names, step: int) -> None:
+        rows(names, step)
+        with torch.no_grad():
+            names["q"] = names["network"](names["obs"])
+
+    return Trial(start, regressed, feed)
+
+
+def unchecked() -> Trial:
+    def feed(names: Names, step: int) -> None:
+        names.update(obs=tensor(step, 32, 4), action=torch.arange(32) % 2)
+        names["logits"] = names["network"](names["obs"])
+
+    def close(names: Names) -> None:
+        torch.distributions.Distribution.set_default_validate_args(True)
+
+    return Trial(learner, lambda names: made_update(names, -names["log_prob"].mean()), feed, close=close)
+
+
+FURTHER: dict[str, Trial] = {
+    "ENV008": data_frame(),
+    "ENV009": loaded_once(),
+    "LOG005": dropped_texts(),
+    "STORE006": prioritised(),
+    "STORE007": distinct_rows(),
+    "STORE008": gathered(),
+    "STORE010": minibatches(),
+    "UPDATE011": unchecked(),
+}
