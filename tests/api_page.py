@@ -13,7 +13,18 @@ from hotloop.loop.agents import Agent
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 GROUPS = {
-    "Train": ("preset", "train", "iterate", "resume", "load", "evaluate", "history", "DQNSettings", "PPOSettings"),
+    "Train": (
+        "preset",
+        "train",
+        "iterate",
+        "resume",
+        "load",
+        "evaluate",
+        "history",
+        "DQNSettings",
+        "PPOSettings",
+        "SACSettings",
+    ),
     "Parts for your own loop": (
         *("Replay", "QLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
     ),
