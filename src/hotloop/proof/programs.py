@@ -1,7 +1,7 @@
 """Two programs as sequences of fingerprints: aligned, and where they first part.
 
 What a program did is noted as env calls (by env and env step, so that single and batched envs compare) and as
-parameters after each optimiser step, every value as a fingerprint. Nothing here runs a program; recordings are plain data.
+parameters after each optimiser step, every value as a fingerprint. Nothing here runs a program.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Fingerprint:
     """The value itself, where a second run kept it."""
 
     def error(self, other: Fingerprint) -> float:
-        """The largest difference of norm or projection, as a share of the norm; infinite where only digests are known."""
+        """The largest difference of norm or projection, as a share of the norm; infinite where only digests are there."""
         if self.digest == other.digest:
             return 0.0
         mine, theirs = (self.norm, *self.projections), (other.norm, *other.projections)
