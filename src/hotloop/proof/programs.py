@@ -27,7 +27,7 @@ class Fingerprint:
     """The value itself, where a second run kept it."""
 
     def error(self, other: Fingerprint) -> float:
-        """The largest difference of norm or projection, as a share of the norm; infinite where only digests are there."""
+        """Largest difference of norm or projection, as a share of the norm; infinite where there are digests alone."""
         if self.digest == other.digest:
             return 0.0
         mine, theirs = (self.norm, *self.projections), (other.norm, *other.projections)
