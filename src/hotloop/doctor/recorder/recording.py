@@ -12,17 +12,22 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from .arrivals import Arrivals
+from .compilations import Compilations
 from .counting import CallCounter
+from .diagonals import Diagonals
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
+from .memory import Memory
 from .meters import Learning, Operators, Pauses, WorkerTime
 from .order import COUNTING, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
 from .phases import RECORDING, START_UP
 from .places import Places
 from .program import prepare, run_program
+from .repeats import Repeats
 from .sampling import Sampler
+from .sources import Mentions
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .watch import LimitReached, Watch
@@ -39,8 +44,11 @@ def passes_of(order: Order, torch_hooks: TorchHooks) -> list[Pass]:
     """What a run of each kind carries, besides the hooks that every run has."""
     places = Places(order.script)
     made: dict[str, Callable[[], list[Pass]]] = {
-        TIMING: lambda: [Sampler(places, order.interval), Pauses(), WorkerTime(), Learning(torch_hooks), Remarks()],
-        COUNTING: lambda: [CallCounter(places, order)],
+        TIMING: lambda: (
+            [Sampler(places, order.interval), Pauses(), WorkerTime(), Learning(torch_hooks), Remarks()]
+            + [Memory(places), Mentions(places, order.script), Compilations()]
+        ),
+        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
     }

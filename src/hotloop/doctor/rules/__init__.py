@@ -12,6 +12,8 @@ Files:
     evidence.py      What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the
                      finding made of it
     machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
+    memory.py        What the loop keeps in memory: frames larger than need be, graphs that nobody drops, pages on disk
+    recomputing.py   What is computed or compiled again although nothing has changed
     reporting.py     What is printed, logged, saved and evaluated on the way, and what a reported rate contains
     searching.py     Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few
     storing.py       How transitions enter replay and leave it as batches
@@ -31,6 +33,8 @@ def load_rules() -> list[Rule]:
         drawing,
         environments,
         machine,
+        memory,
+        recomputing,
         reporting,
         searching,
         storing,

@@ -11,7 +11,19 @@ from statistics import median
 from typing import Any
 
 from hotloop.core.medians import median_interval
-from hotloop.doctor.trace import CallCount, Counts, Experiment, LineCost, OperatorCost, Slice, StackCost, Subject, Trace
+from hotloop.doctor.trace import (
+    CallCount,
+    Counts,
+    Experiment,
+    LineCost,
+    Mention,
+    OperatorCost,
+    Slice,
+    StackCost,
+    StoredArray,
+    Subject,
+    Trace,
+)
 
 LEAST_PAIRS = 5
 ROWS: dict[str, type] = {
@@ -20,6 +32,8 @@ ROWS: dict[str, type] = {
     "stacks": StackCost,
     "timeline": Slice,
     "operators": OperatorCost,
+    "mentions": Mention,
+    "stored": StoredArray,
 }
 
 
