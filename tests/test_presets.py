@@ -25,6 +25,8 @@ SHORT = {
 }
 
 
+EXTRAS = {"box2d": ("Box2D", "lunarlander"), "mujoco": ("mujoco", "halfcheetah", "hopper")}
+"""What some presets need beside the package itself: the extra, its module, and how those presets begin."""
 SHORT_ON_GRAPHS = {
     "total_env_steps": 512,
     "rollout_steps": 8,
@@ -42,6 +44,8 @@ def _short(name: str) -> dict[str, Any]:
     if tree.get("algorithm") == "ppo":
         return SHORT
     before_first_rows = (tree.get("n_step", 1) - 1) * tree["env"].get("num_envs", 1)
+    if tree.get("algorithm") == "sac":
+        return SHORT | {"total_env_steps": 260, "warmup_env_steps": 200, "batch_size": 16}
     return SHORT | {
         "warmup_env_steps": max(200, before_first_rows),
         "total_env_steps": max(600, 2 * before_first_rows),
@@ -51,8 +55,9 @@ def _short(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", [name for name in preset_names() if name not in ALGORITHMS])
 def test_a_preset_trains(name: str, tmp_path: Path) -> None:
     settings = hotloop.preset(name, **_short(name), run_dir=str(tmp_path / "run"))
-    if name.startswith("lunarlander") and importlib.util.find_spec("Box2D") is None:
-        with pytest.raises(MissingExtraError, match=r"hotloop\[box2d\]"):
+    missing = [(extra, package) for extra, (package, *ids) in EXTRAS.items() if name.startswith(tuple(ids))]
+    if missing and importlib.util.find_spec(missing[0][1]) is None:
+        with pytest.raises(MissingExtraError, match=rf"hotloop\[{missing[0][0]}\]"):
             hotloop.train(settings)
     else:
         assert hotloop.train(settings)["updates"] > 0
@@ -67,6 +72,7 @@ def test_a_preset_trains(name: str, tmp_path: Path) -> None:
         ("ppo", "Pendulum-v1"),
         ("ppo", f"{planted_envs.__file__}:Film"),
         ("ppo", f"{planted_envs.__file__}:Cameras"),
+        ("sac", "Pendulum-v1"),
     ],
 )
 def test_a_preset_for_any_env_trains_in_it(name: str, env: str, tmp_path: Path) -> None:
@@ -75,7 +81,7 @@ def test_a_preset_for_any_env_trains_in_it(name: str, env: str, tmp_path: Path) 
     result = hotloop.train(settings, verbose=False)
     assert result["updates"] > 0
     agent = hotloop.load(result["run"])  # whose network is derived from the run's specs alone
-    width = 256 if env.endswith((":Film", ":Cameras")) else 64
+    width = 256 if name == "sac" or env.endswith((":Film", ":Cameras")) else 64
     assert agent.settings.network.hidden == (width, width)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
     from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
     from hotloop.algos.registry import preset as preset
+    from hotloop.algos.sac_settings import SACSettings as SACSettings
     from hotloop.api import evaluate as evaluate
     from hotloop.api import history as history
     from hotloop.api import iterate as iterate
@@ -47,6 +48,7 @@ _HOMES = {
     "DQNSettings": "algos.dqn_settings",
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",
+    "SACSettings": "algos.sac_settings",
     "PolicyLearner": "parts.policy_learner",
     "QLearner": "parts.q_learner",
     "Replay": "parts.replay",

@@ -17,6 +17,7 @@ from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
 from hotloop.algos.registry import RunSettings, label_of
 from hotloop.algos.registry import preset as preset
 from hotloop.algos.registry import settings_of as settings_of
+from hotloop.algos.sac_settings import SACSettings as SACSettings
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import MissingExtraError, RunError, SettingsError
 from hotloop.core.given import give, is_given, require_given

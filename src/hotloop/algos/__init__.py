@@ -10,6 +10,7 @@ Files:
                        judged
     normaliser.py      Running statistics of observations and rewards, frozen while a rollout is collected and
                        learned from
+    off_policy.py      What learners that learn from replay have in common, and which of them belongs to which settings
     policy_kernels.py  Epsilon-greedy draws for N envs in one call
     ppo.py             The actor-critic learner: what an update computes, as an objective, a lane that executes it,
                        and running statistics
@@ -17,5 +18,9 @@ Files:
                        epoch
     registry.py        The settings of a run, wherever they come from: a preset with overrides, words of a command
                        line, a run's directory
-    run_settings.py    What every algorithm's runs have: evaluations and checkpoints
+    run_settings.py    What every algorithm's runs have: evaluations and checkpoints; and what those share that learn
+                       from replay
+    sac.py             The learner of SAC, TD3 and DDPG, and its policies, exploring and judged
+    sac_kernels.py     Actions of N envs in units of -1 to 1, drawn in one call
+    sac_settings.py    Every setting of the soft actor-critic family: SAC, TD3 and DDPG
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.normaliser import is_float
 from hotloop.algos.registry import RunSettings
+from hotloop.algos.run_settings import OffPolicyRun
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import as_tree, flatten
 from hotloop.core.types import ObsSpec
@@ -27,20 +27,17 @@ def settled(settings: Any, obs_spec: ObsSpec | GraphSpec) -> Any:
     planned, optimiser = settings.planned_env_steps, settings.optimiser
     optimiser = replace(optimiser, lr_schedule=optimiser.lr_schedule.settled(planned))
     network = replace(settings.network, hidden=_hidden(settings.network.hidden, obs_spec))
-    settings = replace(settings, optimiser=optimiser, network=network)
-    if isinstance(settings, DQNSettings):
+    obs = _has_floats(obs_spec) if settings.normalise.obs == "auto" else settings.normalise.obs
+    normalise = replace(settings.normalise, obs=obs)
+    settings = replace(settings, optimiser=optimiser, network=network, normalise=normalise)
+    if isinstance(settings, OffPolicyRun):
         capacity = settings.replay.capacity or _capacity(planned, obs_spec)
         return replace(
             settings,
             replay=replace(settings.replay, capacity=capacity),
             exploration=settings.exploration.settled(planned),
         )
-    obs = _has_floats(obs_spec) if settings.normalise.obs == "auto" else settings.normalise.obs
-    return replace(
-        settings,
-        normalise=replace(settings.normalise, obs=obs),
-        clip_schedule=settings.clip_schedule.settled(planned),
-    )
+    return replace(settings, clip_schedule=settings.clip_schedule.settled(planned))
 
 
 def _hidden(widths: tuple[int, ...], obs_spec: ObsSpec | GraphSpec) -> tuple[int, ...]:

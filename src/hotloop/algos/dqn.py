@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import nn
 
 from hotloop.algos.derived import settled
 from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.off_policy import LearningRates, Sight, moves_due
 from hotloop.algos.policy_kernels import draw_exploration, draw_masked_exploration
 from hotloop.core.errors import SettingsError
 from hotloop.core.rng import derive_seed
@@ -46,6 +48,10 @@ def q_spec(settings: DQNSettings) -> QSpec:
     )
 
 
+See = Callable[[Obs], Obs]
+"""From an observation as the env gives it to what the network gets."""
+
+
 class DQNLearner:
     """Learns: `update` makes k sequential optimiser steps, `update_target_if_due` moves a target that counts env
     steps or episodes.
@@ -59,7 +65,8 @@ class DQNLearner:
     ) -> None:
         self.settings = settings = settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
-        self._constant_rates: dict[int, Array] = {}
+        self.num_choices = num_actions
+        self._rates, self.sight = LearningRates(settings.optimiser), Sight(settings, obs_spec)
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
         self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
         specs = (settings.network, obs_spec, num_actions)
@@ -102,35 +109,44 @@ class DQNLearner:
     def update(self, batches: Batch) -> UpdateStats:
         """One optimiser step on each of the k batches [k, B, ...], in order."""
         k = len(batches.reward)
-        stats = self.lane.update(batches, self.learning_rates(k), self.counters.updates)
+        seen = self.sight.of_batches(batches)
+        stats = self.lane.update(seen, self.learning_rates(k), self.counters.updates)
         self.counters.updates += k
         return stats
 
     def learning_rates(self, k: int) -> Array:
         """The learning rate of each of the next k updates."""
-        optimiser, schedule = self.settings.optimiser, self.settings.optimiser.lr_schedule
-        if schedule.kind == "constant":
-            rates = self._constant_rates.get(k)
-            if rates is None:
-                rates = self._constant_rates[k] = np.full(k, optimiser.lr * schedule.start)
-            return rates
-        if schedule.unit == "updates":
-            return np.array([optimiser.lr * schedule.at(self.counters.updates + j) for j in range(k)])
-        return np.full(k, optimiser.lr * schedule.now(self.counters))
+        return self._rates.of(k, self.counters)
 
     def update_target_if_due(self, before: Counters) -> None:
-        """Move the target once for every multiple of `target.every` passed, where it counts env steps or episodes."""
-        target, now = self.settings.target, self.counters
-        if target.unit != "updates":
-            passed = getattr(now, target.unit) // target.every - getattr(before, target.unit) // target.every
-            for _ in range(passed):
-                self.lane.move_target(target.tau)
+        """Move the target where it counts env steps or episodes."""
+        for _ in range(moves_due(self.settings.target, before, self.counters)):
+            self.lane.move_target(self.settings.target.tau)
+
+    def exploring(self, seed: int) -> EpsilonGreedy:
+        schedule, note = self.settings.exploration, self.sight.note
+        return EpsilonGreedy(self.lane, schedule, self.counters, self.num_choices, seed, note)
+
+    def judged(self) -> Greedy:
+        return Greedy(self.lane, self.sight.see)
+
+    def weights(self) -> Array:
+        """The online parameters, then what observations are normalised by."""
+        return self.sight.joined(self.lane.parameters())
+
+    def load_weights(self, values: Array) -> None:
+        self.lane.load_parameters(self.sight.split(values))
+
+    def reseed(self, *stream: str | int) -> None:
+        """An update draws nothing but the noise of noisy layers, which goes on."""
 
     def state(self) -> dict[str, Any]:
-        return self.lane.state() | (self.counters.state() if self._counts_alone else {})
+        seen = self.sight.state(self.lane.parameters()) if self.sight.normaliser else {}
+        return self.lane.state() | seen | (self.counters.state() if self._counts_alone else {})
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
+        self.sight.load_state(state)
         if self._counts_alone:
             self.counters.load_state(state)
 
@@ -138,11 +154,11 @@ class DQNLearner:
 class Greedy:
     """Always the best action, without noise: for evaluation."""
 
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
+    def __init__(self, lane: Lane, see: See = lambda obs: obs) -> None:
+        self._lane, self._see = lane, see
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
-        return self._lane.infer(obs, action_mask)[0]
+        return self._lane.infer(self._see(obs), action_mask)[0]
 
 
 class EpsilonGreedy:
@@ -151,8 +167,16 @@ class EpsilonGreedy:
     The network is not asked when no env needs it, which halves the cost of acting while epsilon is high.
     """
 
-    def __init__(self, lane: Lane, schedule: Schedule, counters: Counters, num_actions: int, seed: int) -> None:
-        self._lane = lane
+    def __init__(
+        self,
+        lane: Lane,
+        schedule: Schedule,
+        counters: Counters,
+        num_actions: int,
+        seed: int,
+        note: See = lambda obs: obs,
+    ) -> None:
+        self._lane, self._note = lane, note
         self._schedule = schedule
         self._counters = counters
         self._num_actions = num_actions
@@ -162,7 +186,11 @@ class EpsilonGreedy:
     def epsilon(self) -> float:
         return self._schedule.now(self._counters)
 
+    def facts(self) -> dict[str, float]:
+        return {"epsilon": self.epsilon}
+
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
+        obs = self._note(obs)
         num_envs = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
         action = np.empty(num_envs, dtype=np.int64)
         if action_mask is None:

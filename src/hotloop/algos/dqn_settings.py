@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
+from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings, ObsNormaliseSettings, OffPolicyRun
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
-from hotloop.core.values import Count, Ratio, exact_fraction, require_at_least, require_finite, require_settings
+from hotloop.core.values import Count, Ratio, require_at_least, require_finite, require_settings
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import NetworkSettings
@@ -81,7 +81,7 @@ class LearnerSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNSettings:
+class DQNSettings(OffPolicyRun):
     """All settings of a DQN run; `hotloop settings dqn` explains each, `hotloop.preset` makes them."""
 
     algorithm: Literal["dqn"] = "dqn"
@@ -134,6 +134,7 @@ class DQNSettings:
     network: NetworkSettings = field(default_factory=NetworkSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: Schedule = field(default_factory=lambda: Schedule(kind="linear", start=1.0, end=0.05))
+    normalise: ObsNormaliseSettings = field(default_factory=ObsNormaliseSettings)
     optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
     target: TargetSettings = field(default_factory=TargetSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
@@ -142,13 +143,7 @@ class DQNSettings:
 
     def __post_init__(self) -> None:
         require_settings(self)
-        at_least_one = ("train_every", "updates_per_batch", "batch_size", "n_step", "log_every", "threads")
-        require_at_least(1, self, "", "total_env_steps", *at_least_one)
-        require_at_least(0, self, "", "extended_from", "total_episodes", "warmup_env_steps", "seed")
-        if not 0 <= self.gamma <= 1:
-            raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
-        if exact_fraction(self.updates_per_env_step) < 0:
-            raise SettingsError(f"`updates_per_env_step` is {self.updates_per_env_step}, expected 0 or more")
+        self.check_run()
         for name in ("start", "end"):
             if not 0 <= (value := getattr(self.exploration, name)) <= 1:
                 raise SettingsError(f"`exploration.{name}` is {value}, expected a probability, 0 to 1")
@@ -156,38 +151,3 @@ class DQNSettings:
             raise SettingsError(
                 "`loss` is `mse`, but C51 (`network.atoms` above 1) has a loss of its own", "leave `loss` at `huber`"
             )
-
-        self._check_bursts()
-        if self.warmup_env_steps < (self.n_step - 1) * self.env.num_envs:
-            raise SettingsError(
-                f"`warmup_env_steps` is {self.warmup_env_steps}, but {self.env.num_envs} envs store their first "
-                f"{self.n_step}-step transitions after {(self.n_step - 1) * self.env.num_envs} env steps",
-                "warm up for longer, or use fewer envs or a smaller `n_step`",
-            )
-
-    def _check_bursts(self) -> None:
-        """Updates on the same batch come in one call, so each burst must hold a whole number of batches."""
-        burst = exact_fraction(self.updates_per_env_step) * self.train_every
-        if self.updates_per_batch > 1 and (burst.denominator > 1 or burst % self.updates_per_batch):
-            raise SettingsError(
-                f"`updates_per_batch` is {self.updates_per_batch}, but there are {burst} updates every "
-                f"{self.train_every} env steps",
-                "choose `train_every` and `updates_per_env_step` so that their product is a multiple of it",
-            )
-        if self.learner.updates_per_call < self.updates_per_batch:
-            raise SettingsError(
-                f"`learner.updates_per_call` must be at least `updates_per_batch` ({self.updates_per_batch})"
-            )
-
-    @property
-    def planned_env_steps(self) -> int:
-        """What the run was begun for."""
-        return self.extended_from or self.total_env_steps
-
-    @property
-    def evaluation_every(self) -> int:
-        return self.evaluation.every or max(1, self.planned_env_steps // 20)
-
-    @property
-    def checkpoint_every(self) -> int:
-        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)

@@ -11,6 +11,7 @@ from typing import Any
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
+from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.given import require_given
 from hotloop.core.overrides import parse_overrides
@@ -23,9 +24,9 @@ from hotloop.envs.user_files import require_named
 from hotloop.presets import settings_tree
 from hotloop.runs.directory import SETTINGS, Run
 
-RunSettings = DQNSettings | PPOSettings
+RunSettings = DQNSettings | PPOSettings | SACSettings
 """Of any run."""
-ALGORITHMS: dict[str, type[RunSettings]] = {"dqn": DQNSettings, "ppo": PPOSettings}
+ALGORITHMS: dict[str, type[RunSettings]] = {"dqn": DQNSettings, "ppo": PPOSettings, "sac": SACSettings}
 
 
 def settings_class(name: Any) -> type[RunSettings]:

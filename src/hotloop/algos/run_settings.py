@@ -1,10 +1,12 @@
-"""What every algorithm's runs have: evaluations and checkpoints."""
+"""What every algorithm's runs have: evaluations and checkpoints; and what those share that learn from replay."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from hotloop.core.values import Count, require_at_least
+from hotloop.core.errors import SettingsError
+from hotloop.core.values import Count, Switch, exact_fraction, require_at_least, require_finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +40,66 @@ class CheckpointSettings:
     def __post_init__(self) -> None:
         require_at_least(1, self, "checkpoint.", "keep")
         require_at_least(0, self, "checkpoint.", "every")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObsNormaliseSettings:
+    """Running statistics, saved with the run and with its best weights; replay keeps observations as they came."""
+
+    obs: Switch = False
+    """Bring every number of the observation to mean 0 and deviation 1, by what was seen until now. `auto`: where it has
+    numbers that are not bytes."""
+    limit: float = 10.0
+    """Normalised observations are held between -limit and limit, above 0."""
+
+    def __post_init__(self) -> None:
+        require_finite(self, "normalise.")
+        if self.limit <= 0:
+            raise SettingsError(f"`normalise.limit` is {self.limit}, expected above 0")
+
+
+class OffPolicyRun:
+    """What settings of runs that learn from replay have in common: which of them fit together, and what follows."""
+
+    def check_run(self: Any) -> None:
+        at_least_one = ("train_every", "updates_per_batch", "batch_size", "n_step", "log_every", "threads")
+        require_at_least(1, self, "", "total_env_steps", *at_least_one)
+        require_at_least(0, self, "", "extended_from", "total_episodes", "warmup_env_steps", "seed")
+        if not 0 <= self.gamma <= 1:
+            raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
+        if exact_fraction(self.updates_per_env_step) < 0:
+            raise SettingsError(f"`updates_per_env_step` is {self.updates_per_env_step}, expected 0 or more")
+        self._check_bursts()
+        if self.warmup_env_steps < (self.n_step - 1) * self.env.num_envs:
+            raise SettingsError(
+                f"`warmup_env_steps` is {self.warmup_env_steps}, but {self.env.num_envs} envs store their first "
+                f"{self.n_step}-step transitions after {(self.n_step - 1) * self.env.num_envs} env steps",
+                "warm up for longer, or use fewer envs or a smaller `n_step`",
+            )
+
+    def _check_bursts(self: Any) -> None:
+        """Updates on the same batch come in one call, so each burst must hold a whole number of batches."""
+        burst = exact_fraction(self.updates_per_env_step) * self.train_every
+        if self.updates_per_batch > 1 and (burst.denominator > 1 or burst % self.updates_per_batch):
+            raise SettingsError(
+                f"`updates_per_batch` is {self.updates_per_batch}, but there are {burst} updates every "
+                f"{self.train_every} env steps",
+                "choose `train_every` and `updates_per_env_step` so that their product is a multiple of it",
+            )
+        if self.learner.updates_per_call < self.updates_per_batch:
+            raise SettingsError(
+                f"`learner.updates_per_call` must be at least `updates_per_batch` ({self.updates_per_batch})"
+            )
+
+    @property
+    def planned_env_steps(self: Any) -> int:
+        """What the run was begun for."""
+        return self.extended_from or self.total_env_steps
+
+    @property
+    def evaluation_every(self: Any) -> int:
+        return self.evaluation.every or max(1, self.planned_env_steps // 20)
+
+    @property
+    def checkpoint_every(self: Any) -> int:
+        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)

@@ -6,9 +6,11 @@ Files:
     compare.py        `hotloop compare ARM [overrides] ARM [overrides] ... --seeds N [-- --any.setting VALUE]`
     console.py        Rich's console as all verbs use it: text is literal, whoever wrote it, and a display may be
                       lost
+    dashboard.py      `hotloop dashboard [FOLDER]`
     debug_nan.py      `hotloop debug-nan RUN`
     deploy.py         `hotloop deploy RUN`: a durotaxis agent on a substrate of choice
     doctor.py         `hotloop doctor PRESET|SCRIPT.py`
+    doctor_options.py  The options of `hotloop doctor`
     draw.py           `hotloop draw RUN|GRAPH.json`
     envs.py           `hotloop envs`, `hotloop envs check ID`
     evaluate.py       `hotloop evaluate RUN`, or `hotloop evaluate PRESET --policy NAME`

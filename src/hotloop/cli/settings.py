@@ -20,7 +20,7 @@ def run(words: list[str]) -> int:
         f"presets: {', '.join(preset_names())}",
         "hotloop settings dqn replay\n  hotloop settings dqn --toml > my.toml && hotloop train my.toml",
     )
-    parser.add_argument("name", nargs="?", default="dqn", help="an algorithm (dqn, ppo) or a preset's name")
+    parser.add_argument("name", nargs="?", default="dqn", help="an algorithm (dqn, ppo, sac) or a preset's name")
     parser.add_argument("search", nargs="*", help="show settings whose name or meaning contains all of these words")
     parser.add_argument("--toml", action="store_true", help="print a commented TOML file that `hotloop train` takes")
     parser.add_argument("--preset", action="store_true", help="the text of the preset: `dqn` and `ppo` are both")

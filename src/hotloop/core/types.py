@@ -196,7 +196,7 @@ class Batch:
     """
 
     obs: Obs  # [k, B, ...]
-    action: Array  # [k, B] int64
+    action: Array  # [k, B] int64; float32 [k, B, ...] where actions are numbers
     reward: Array  # [k, B] float32
     discount: Array  # [k, B] float32
     next_obs: Obs  # [k, B, ...]

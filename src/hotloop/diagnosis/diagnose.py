@@ -46,14 +46,14 @@ class Diagnosis:
         compared = {} if self.against is None else {"against": self.against.as_json()}
         return report_json(self.trace, self.findings) | compared
 
-    def as_text(self) -> RenderableType:
-        """For a terminal: `rich.print(diagnosis.as_text())`."""
+    def as_text(self, full: bool = True) -> RenderableType:
+        """For a terminal: `rich.print(diagnosis.as_text())`; what fits one screen with `full=False`."""
         from rich.console import Group
 
-        from hotloop.doctor.views.text import render_text
+        from hotloop.doctor.views import render_screen, render_text
 
         compared = [] if self.against is None else [self.against.table()]
-        return Group(render_text(self.trace, self.findings), *compared)
+        return Group((render_text if full else render_screen)(self.trace, self.findings), *compared)
 
     def as_html(self) -> str:
         """One self-contained page."""
@@ -106,9 +106,12 @@ def diagnose(
     *,
     seconds: float | None = None,
     env_steps: int | None = None,
+    after: int = 0,
     env_classes: Sequence[str] = (),
     ops: bool = False,
     quick: bool = False,
+    python: str | Path | None = None,
+    in_place: bool = False,
     against: str | Path | None = None,
     label: str = "",
     say: Say | None = None,
@@ -121,20 +124,25 @@ def diagnose(
         hotloop.diagnose(hotloop.preset("snake-dqn"), quick=True).write(html="report.html")
 
     `target` is a script, run as it is with its own `arguments`; a preset or TOML file; or settings, called `label` in
-    the report. The loop is watched for `seconds` (30 for scripts, 10 for ours). `quick`: phases only, no experiments
+    the report. The loop is watched for `seconds` (12 for scripts, 10 for ours). `quick`: phases only, no experiments
     and no counting pass. `against` names an older report (`Diagnosis.write(save=...)`). `say` is told what happens.
 
-    For scripts: stop after `env_steps`; `env_classes` step the env where it is not found by itself; `ops` adds
-    PyTorch's operators.
+    For scripts: skip the first env steps `after` which it is told (by default the first few updates); stop after
+    `env_steps`; `env_classes` step the env where it is not found by itself; `ops` adds
+    PyTorch's operators; `python` is the interpreter or environment that runs it (by default the active virtual or Conda
+    environment's, else our own). It is run up to four times: first in its own folder, then in a copy of it, unless
+    `in_place`.
     """
     require_above_zero(seconds=seconds, env_steps=env_steps)
     old = None if against is None else _read_report(Path(against))
-    for_scripts = {"env_steps": env_steps, "env_classes": tuple(env_classes), "ops": ops}
+    for_scripts: dict[str, Any] = {"env_steps": env_steps, "after": after, "env_classes": tuple(env_classes)}
+    for_scripts |= {"ops": ops, "in_place": in_place}
     tell = say or (lambda text: None)
     if is_script(target):
-        trace = _record_script(Path(str(target)), arguments, tell, seconds, quick, for_scripts)
+        trace = _record_script(Path(str(target)), arguments, tell, seconds, quick, python, for_scripts)
     else:
-        for flag, given in zip(("--env-steps", "--env", "--ops"), for_scripts.values(), strict=True):
+        options = ("--env-steps", "--after", "--env", "--ops", "--in-place", "--python")
+        for flag, given in zip(options, (*for_scripts.values(), python), strict=True):
             if given:
                 raise SettingsError(f"`{flag}` is for scripts", "leave it out for a preset")
         trace = _record_settings(target, label, tell, seconds, quick)
@@ -174,13 +182,27 @@ def _read_report(path: Path) -> dict[str, Any]:
 
 
 def _record_script(
-    path: Path, arguments: Sequence[str], say: Say, seconds: float | None, quick: bool, more: dict[str, Any]
+    path: Path,
+    arguments: Sequence[str],
+    say: Say,
+    seconds: float | None,
+    quick: bool,
+    python: str | Path | None,
+    more: dict[str, Any],
 ) -> Trace:
     if not path.is_file():
         raise SettingsError(f"there is no script {path}", "give a Python file, or a preset's name without `.py`")
-    from hotloop.doctor.script import ScriptPlan, record_script
+    from hotloop.doctor.script import ScriptPlan, choose_interpreter, record_script
 
-    plan = ScriptPlan(seconds=seconds or ScriptPlan.seconds, counting=not quick, threads=not quick, **more)
+    interpreter = choose_interpreter(python)
+    say(f"{path.name} is run by {interpreter}")
+    plan = ScriptPlan(
+        seconds=seconds or ScriptPlan.seconds,
+        counting=not quick,
+        threads=not quick,
+        python=interpreter.path,
+        **more,
+    )
     return record_script(path, arguments, plan, say)
 
 

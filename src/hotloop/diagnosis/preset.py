@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.registry import RunSettings
+from hotloop.algos.run_settings import OffPolicyRun
 from hotloop.core.errors import HotloopError
 from hotloop.diagnosis.training_loop import TrainingLoop
 from hotloop.diagnosis.variations import Variation, training_alone, variations
@@ -50,7 +51,7 @@ def record_preset(settings: RunSettings, name: str, plan: PresetPlan, say: Say) 
             found = trials.of_settings(training_alone(settings, lane), lane)
             made = tuple(_experiment(variation, ratio) for variation, ratio in found)
             trace = replace(trace, experiments=made, notes=(*trace.notes, *trials.notes))
-    capacity = as_run.replay.capacity if isinstance(as_run, DQNSettings) else 0
+    capacity = as_run.replay.capacity if isinstance(as_run, OffPolicyRun) else 0
     return with_growth(trace, capacity, _costs_by_envs(settings, found))
 
 

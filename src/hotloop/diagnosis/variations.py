@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
+from hotloop.algos.run_settings import OffPolicyRun
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.values import exact_fraction
 from hotloop.doctor.finding import CHANGES_LEARNING, EXACT
@@ -43,13 +43,13 @@ def training_alone(settings: RunSettings, lane: str) -> Any:
         evaluation=replace(settings.evaluation, every=NEVER),
         checkpoint=replace(settings.checkpoint, every=NEVER),
     )
-    if isinstance(alone, DQNSettings):
+    if isinstance(alone, OffPolicyRun):
         soon = min(alone.warmup_env_steps, MOST_WARM_UP)
         return replace(alone, warmup_env_steps=max(soon, _least_warm_up(alone, alone.env.num_envs)))
     return alone
 
 
-def _least_warm_up(settings: DQNSettings, num_envs: int) -> int:
+def _least_warm_up(settings: Any, num_envs: int) -> int:
     """Env steps before so many envs have stored their first n-step rows; an update earlier would have no batch."""
     return (settings.n_step - 1) * num_envs
 
@@ -57,7 +57,7 @@ def _least_warm_up(settings: DQNSettings, num_envs: int) -> int:
 def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
     """Each against `settings`, which run on `lane`; of the `lanes` that can do the job, the others are tried."""
     yield Variation("control", "the same again: how far to trust the others", EXACT, settings)
-    yield from _less_learning(settings) if isinstance(settings, DQNSettings) else _fewer_epochs(settings)
+    yield from _less_learning(settings) if isinstance(settings, OffPolicyRun) else _fewer_epochs(settings)
     for num_envs in _sweep(settings):
         what = "updates per env step unchanged"
         yield Variation(f"num_envs {num_envs}", what, CHANGES_LEARNING, _with_envs(settings, num_envs))
@@ -75,7 +75,7 @@ def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterat
             yield Variation(f"threads {threads}", f"instead of {settings.threads}", EXACT, changed)
 
 
-def _less_learning(settings: DQNSettings) -> Iterator[Variation]:
+def _less_learning(settings: Any) -> Iterator[Variation]:
     yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, warmup_env_steps=NEVER))
     if settings.env.id == "snake":
         yield from _updates_of_the_plan(settings)
@@ -85,7 +85,7 @@ def _less_learning(settings: DQNSettings) -> Iterator[Variation]:
         yield Variation(f"updates x1/{divisor}", f"{fewer.updates_per_env_step} per env step", CHANGES_LEARNING, fewer)
 
 
-def _updates_of_the_plan(settings: DQNSettings) -> Iterator[Variation]:
+def _updates_of_the_plan(settings: Any) -> Iterator[Variation]:
     """So many updates for each vector step, or for each fourth; what the settings do already is left out."""
     games, as_it_is = settings.env.num_envs, exact_fraction(settings.updates_per_env_step)
     for updates, every in SNAKE_UPDATES:
@@ -114,7 +114,7 @@ def _with_envs(settings: Any, num_envs: int) -> Any:
     return replace(settings, **changed)
 
 
-def _updates_divided(settings: DQNSettings, divisor: int) -> DQNSettings:
+def _updates_divided(settings: Any, divisor: int) -> Any:
     """The same bursts, fewer of them: where updates share a batch, a burst must stay whole."""
     ratio = exact_fraction(settings.updates_per_env_step) / divisor
     burst = ratio * settings.train_every

@@ -287,6 +287,21 @@ def checked_mask(raw: Any, num_actions: int, terminated: bool) -> Array:
 OWN_CLASS_HINT = "write a class that wraps the env in `gymnasium.wrappers.{}` and pass it as `path/to/file.py:Class`"
 
 
+def require_bounded(env_id: str, actions: ActionSpec | GraphActionSpec) -> BoxActions:
+    """The actions of an env that SAC can train on, or an error that says what it needs."""
+    if not isinstance(actions, BoxActions) or actions.masked:
+        raise EnvError(
+            f"`{env_id}` has actions that are not numbers alone; SAC needs a Box of them",
+            "train with DQN where actions are one choice, with PPO otherwise",
+        )
+    if not np.isfinite([*actions.low, *actions.high]).all():
+        raise EnvError(
+            f"`{env_id}` has actions between {list(actions.low)} and {list(actions.high)}; SAC needs bounds",
+            OWN_CLASS_HINT.format("RescaleAction") + ", which gives them bounds; or train with PPO",
+        )
+    return actions
+
+
 def require_discrete(env_id: str, actions: ActionSpec | GraphActionSpec) -> DiscreteActions:
     """The actions of an env that DQN can train on, or an error that says how to make it one."""
     if isinstance(actions, DiscreteActions):

@@ -162,7 +162,8 @@ def _made(env_id: str) -> Iterator[None]:
 
 
 def _install_hint(message: str) -> str:
-    if "box2d" in message.lower():
-        return "pip install 'hotloop[box2d]'"
+    for ours in ("box2d", "mujoco"):
+        if ours in message.lower():
+            return f"pip install 'hotloop[{ours}]'"
     extra = re.search(r"gymnasium\[([\w-]+)\]", message)
     return f"pip install 'gymnasium[{extra[1]}]'" if extra else "install the package it names"

@@ -33,7 +33,7 @@ def describe(agent: AnyAgent) -> dict[str, Any]:
         "observation": spec_as_data(agent.obs_spec),
         "actions": _actions(agent),
         "action_meaning": action_meaning(agent),
-        "normaliser": getattr(agent, "normaliser", None) is not None,
+        "normaliser": agent.normaliser is not None,
     }
 
 
@@ -96,7 +96,7 @@ def export_torch(agent: AnyAgent, file: Path) -> dict[str, Any]:
 
 def parameters(agent: AnyAgent) -> dict[str, Array]:
     arrays = {f"network.{name}": value.detach().numpy() for name, value in agent.network.state_dict().items()}
-    if isinstance(agent, ActorAgent) and agent.normaliser is not None:
+    if agent.normaliser is not None:
         for name, (shift, scale) in normaliser_vectors(agent.normaliser, agent.obs_spec).items():
             arrays |= {f"normaliser.{name}.shift": shift, f"normaliser.{name}.scale": scale}
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}

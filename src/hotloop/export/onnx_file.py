@@ -21,7 +21,7 @@ from hotloop.core.types import Array, ArraySpec, VecEnv
 from hotloop.export.about import AnyAgent, describe
 from hotloop.export.follow import need
 from hotloop.export.parity import TOLERANCE, Parity, Seen, check, played_batches, random_batches
-from hotloop.export.wrapped import MASK, WrappedActor, WrappedQ, input_specs, wrap
+from hotloop.export.wrapped import MASK, WrappedActor, WrappedQ, WrappedSAC, input_specs, wrap
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.runs.files import explained, fsync_folder, make_folder, temporary_beside, write_chunks
 
@@ -102,7 +102,7 @@ def _example(agent: Agent | ActorAgent, mask_width: int) -> list[torch.Tensor]:
     return [torch.from_numpy(array) for array in arrays]
 
 
-def _as_model(wrapped: WrappedQ | WrappedActor, example: list[torch.Tensor], names: list[str]) -> Any:
+def _as_model(wrapped: WrappedQ | WrappedActor | WrappedSAC, example: list[torch.Tensor], names: list[str]) -> Any:
     """Through torch.export in its strict way, which understands `len` of a batch; the levels of a graph do not need
     that, and are exported much faster without."""
     strict = not (isinstance(wrapped, WrappedQ) and wrapped.is_levelled)

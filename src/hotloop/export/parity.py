@@ -13,6 +13,7 @@ import numpy as np
 
 from hotloop.core.types import Array, ArraySpec, BoxActions, DiscreteActions, HybridActions, ObsSpec, VecEnv, map_obs
 from hotloop.loop.agents import ActorAgent, Agent
+from hotloop.loop.sac_agent import SACAgent
 
 SIZES = (1, 7, 64)
 PLAYED_STEPS = 64
@@ -105,6 +106,8 @@ def _expected(agent: Agent | ActorAgent, seen: Seen) -> dict[str, Array]:
     action = agent.act(seen.obs, seen.action_mask)
     if isinstance(agent, Agent):
         return {"q_values": agent.q_values(seen.obs), "action": action}
+    if isinstance(agent, SACAgent):
+        return {"outputs": agent.outputs(seen.obs), "action": action}
     outputs, values = agent.outputs_and_values(seen.obs)
     return {"outputs": outputs, "value": values, "action": action}
 

@@ -18,6 +18,7 @@ from hotloop.algos.action_map import ranges
 from hotloop.algos.normaliser import ObsNormaliser, is_float
 from hotloop.core.types import ActionSpec, Array, ArraySpec, BoxActions, DiscreteActions, HybridActions, ObsSpec
 from hotloop.loop.agents import ActorAgent, Agent
+from hotloop.loop.sac_agent import SACAgent
 from hotloop.maths import td
 from hotloop.nets.modules import as_floats
 from hotloop.nets.topology.network import TopologyNetwork
@@ -85,6 +86,7 @@ class WrappedQ(nn.Module):
     def __init__(self, agent: Agent, masked: bool) -> None:
         super().__init__()
         self._names = _part_names(agent.obs_spec)
+        self.sight = _Sight(agent)
         self._masked, self._first = masked, agent.first_action
         self.network: Any = agent.network
         self.is_levelled = agent.settings.network.torso == "topology"
@@ -98,7 +100,7 @@ class WrappedQ(nn.Module):
     support: Tensor | None
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        q = self.network(_gathered(inputs, self._names))
+        q = self.network(self.sight(*inputs))
         if self.support is not None:
             q = td.expected_q(q, self.support)
         return q, td.mask_actions(q, inputs[-1] if self._masked else None).argmax(-1) + self._first
@@ -123,9 +125,7 @@ class WrappedActor(nn.Module):
         self._names = _part_names(agent.obs_spec)
         self._masked, self._spec = masked, agent.action_spec
         self.network = agent.network
-        found = _normalisers(agent) if agent.normaliser is not None else {}
-        self._normalised = list(found)
-        self.normalisers = nn.ModuleList(found.values())
+        self.sight = _Sight(agent)
         self._counts, self._squashed = agent.actions.layout.counts, agent.actions.layout.squashed
         numbers = self._spec.numbers if isinstance(self._spec, HybridActions) else self._spec
         if isinstance(numbers, BoxActions):
@@ -137,10 +137,7 @@ class WrappedActor(nn.Module):
     range_half: Tensor
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        parts = dict(zip(self._names or ["obs"], inputs, strict=False))
-        for name, normaliser in zip(self._normalised, self.normalisers, strict=True):
-            parts[name] = normaliser(parts[name])
-        outputs, value = self.network(parts["obs"] if self._names is None else parts)
+        outputs, value = self.network(self.sight(*inputs))
         return outputs, value, self._action(outputs, inputs[-1] if self._masked else None)
 
     def _action(self, outputs: Tensor, mask: Tensor | None) -> Tensor:
@@ -164,6 +161,46 @@ class WrappedActor(nn.Module):
         return self.range_middle + torch.where(half > 0, half, torch.ones_like(half)) * unit
 
 
+class WrappedSAC(nn.Module):
+    """obs -> what the actor says [B, O], its judged action in the env's units. The critics stay behind."""
+
+    outputs = ("outputs", "action")
+
+    def __init__(self, agent: SACAgent) -> None:
+        super().__init__()
+        self.sight, self.actor = _Sight(agent), agent.network.actor
+        self._spec = agent.action_spec
+        middle, half = ranges(agent.action_spec, True)
+        self.register_buffer("range_middle", torch.tensor(middle, dtype=torch.float32), persistent=False)
+        self.register_buffer("range_half", torch.tensor(half, dtype=torch.float32), persistent=False)
+
+    range_middle: Tensor
+    range_half: Tensor
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        outputs = self.actor(self.sight(*inputs))
+        unit = outputs[:, : len(self._spec.low)].tanh()
+        action = self.range_middle + self.range_half * unit
+        return outputs, action.reshape(outputs.shape[0], *self._spec.shape)
+
+
+class _Sight(nn.Module):
+    """The inputs as the network gets them: an array or a dict, normalised where the run did so."""
+
+    def __init__(self, agent: Any) -> None:
+        super().__init__()
+        self._names = _part_names(agent.obs_spec)
+        found = _normalisers(agent) if agent.normaliser is not None else {}
+        self._normalised = list(found)
+        self.normalisers = nn.ModuleList(found.values())
+
+    def forward(self, *inputs: Tensor) -> Any:
+        parts = dict(zip(self._names or ["obs"], inputs, strict=False))
+        for name, normaliser in zip(self._normalised, self.normalisers, strict=True):
+            parts[name] = normaliser(parts[name])
+        return parts["obs"] if self._names is None else parts
+
+
 class _Normalise(nn.Module):
     """(x - shift) * scale, held between -limit and limit."""
 
@@ -180,8 +217,12 @@ class _Normalise(nn.Module):
         return ((x - self.shift) * self.scale).float().clamp(-self._limit, self._limit)
 
 
-def wrap(agent: Agent | ActorAgent, masked: bool) -> WrappedQ | WrappedActor:
-    wrapped = WrappedQ(agent, masked) if isinstance(agent, Agent) else WrappedActor(agent, masked)
+def wrap(agent: Agent | ActorAgent, masked: bool) -> WrappedQ | WrappedActor | WrappedSAC:
+    if isinstance(agent, SACAgent):
+        return WrappedSAC(agent).eval()
+    wrapped: WrappedQ | WrappedActor = (
+        WrappedQ(agent, masked) if isinstance(agent, Agent) else WrappedActor(agent, masked)
+    )
     return wrapped.eval()
 
 
@@ -196,7 +237,7 @@ def normaliser_vectors(normaliser: ObsNormaliser, obs_spec: ObsSpec) -> dict[str
     return vectors
 
 
-def _normalisers(agent: ActorAgent) -> dict[str, nn.Module]:
+def _normalisers(agent: Agent | ActorAgent) -> dict[str, nn.Module]:
     assert agent.normaliser is not None
     parts = agent.obs_spec if isinstance(agent.obs_spec, dict) else {"obs": agent.obs_spec}
     vectors, limit = normaliser_vectors(agent.normaliser, agent.obs_spec), agent.settings.normalise.limit
@@ -205,10 +246,6 @@ def _normalisers(agent: ActorAgent) -> dict[str, nn.Module]:
 
 def _part_names(obs_spec: ObsSpec) -> list[str] | None:
     return sorted(obs_spec) if isinstance(obs_spec, dict) else None
-
-
-def _gathered(inputs: tuple[Tensor, ...], names: list[str] | None) -> Any:
-    return inputs[0] if names is None else {name: inputs[index] for index, name in enumerate(names)}
 
 
 def _firsts(spec: ActionSpec, count: int) -> tuple[int, ...]:

@@ -223,7 +223,9 @@ class SACObjective:
         yield "outputs of the actor", networks[ONLINE].forward(batch.obs)
 
     def native_problem(self, layout: SACLayout | None) -> str:
-        return "it has no kernels for actors with critics of their own yet"
+        return "" if layout is not None else f"the network is not {self.native_title}"
 
     def native_lane(self, network: nn.Module, layout: SACLayout, batch_size: int) -> Lane:
-        raise NotImplementedError
+        from hotloop.lanes.native.sac_lane import NativeSACLane
+
+        return NativeSACLane(self, network, layout, batch_size)

@@ -17,7 +17,7 @@ Files:
     journal.py            What a run writes while it trains: event rows, checkpoints, and the final result
     machine.py            The process a run trains in: its threads, its treatment of tiny numbers, its devices
     metrics.py            What a run measured since its last log row, read from the device once per row
-    off_policy.py         The DQN family's training loop: all of it, on one screen
+    off_policy.py         The training loop of those that learn from replay: all of it, on one screen
     on_policy.py          The actor-critic family's training loop (PPO, A2C): all of it, on one screen
     on_policy_session.py  Everything one on-policy run consists of, built once; and its whole state, for checkpoints
                           and the digest
@@ -30,6 +30,7 @@ Files:
     rollout.py            The slab that one on-policy iteration fills
     running.py            What every training loop has around it: start, log rows, evaluations, checkpoints,
                           signals, the end
+    sac_agent.py          A trained actor with critics of its own: SAC's, TD3's or DDPG's
     session.py            Everything one off-policy run consists of, built once; and its whole state, for
                           checkpoints and the digest
     sizes.py              How large a network and its run would be, known before anything of it is allocated

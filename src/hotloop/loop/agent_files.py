@@ -9,26 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from hotloop.algos.action_map import layout_of
 from hotloop.algos.derived import settled
 from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings, class_of
+from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, RunError, SettingsError
 from hotloop.core.given import give, is_given, require_given
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import as_tree, build
 from hotloop.core.terminal import say
-from hotloop.core.types import Array, DiscreteActions
+from hotloop.core.types import Array, BoxActions, DiscreteActions
 from hotloop.envs.observations import RawObs, raw_obs_from_data
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, misfits_named
+from hotloop.loop.sac_agent import SACAgent
 from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_as_data, actions_from_data, spec_as_data, spec_from_data, torso_change
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
 from hotloop.runs import checkpoint
+from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import Run
 from hotloop.runs.files import make_folder, parse_strict, read_file, write_file
 from hotloop.runs.tensors import decode, encode
@@ -37,9 +39,9 @@ ABOUT, WEIGHTS, SCHEMA = "about", "weights", 1
 MAX_AGENT_BYTES = 2**34
 
 
-def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
-    """The best weights by periodic evaluation up to the newest good checkpoint."""
-    with _best_weights(run, settings) as (values, obs_spec, action_spec, raw_obs):
+def load_agent(run: Run, settings: RunSettings, checkpoint: str = "") -> Agent | ActorAgent | GraphAgent:
+    """The best weights by periodic evaluation up to the newest good checkpoint, or up to the one of that name."""
+    with _best_weights(run, settings, checkpoint) as (values, obs_spec, action_spec, raw_obs):
         return agent_with(values, settings, obs_spec, action_spec, raw_obs)
 
 
@@ -50,22 +52,33 @@ def weights_of(run: Run, settings: RunSettings) -> Array:
 
 
 @contextmanager
-def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any, Any, RawObs | None]]:
-    found = checkpoint.newest(run.checkpoints, warn=say)
-    if found is None:
-        raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
-    path, state, meta = found
+def _best_weights(run: Run, settings: RunSettings, name: str = "") -> Iterator[tuple[Array, Any, Any, RawObs | None]]:
+    path, state, meta = _checkpoint(run, name)
     if words := torso_change(meta, settings):
         say(f"{words}: the agent may act in another way than it was trained to")
     with misfits_named(path):
-        best, current = state["best"]["parameters"], "weights" if isinstance(settings, PPOSettings) else "online"
-        values = best if len(best) else state["learner"][current]
+        best, current = state["best"]["parameters"], state["learner"]
+        values = best if len(best) else current["weights" if "weights" in current else "online"]
         if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != np.float32:
             raise ValueError("its weights are no vector of float32")
         obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
         require_weights(len(values), settings, obs_spec, action_spec)  # before anything of that size is built
         raw_obs = raw_obs_from_data(meta["raw_obs"], obs_spec) if "raw_obs" in meta else None
         yield values, obs_spec, action_spec, raw_obs
+
+
+def _checkpoint(run: Run, name: str) -> tuple[Path, Any, dict[str, Any]]:
+    """The newest good one, or the one of that name."""
+    if name:
+        kept = [path for path in newest_first(run.checkpoints) if path.name.lstrip("0") == name.lstrip("0")]
+        if not kept:
+            names = ", ".join(path.name for path in newest_first(run.checkpoints)[:5])
+            raise RunError(f"{run.path} has no checkpoint `{name}`", f"it has {names or 'none yet'}")
+        return kept[0], *checkpoint.load(kept[0])
+    found = checkpoint.newest(run.checkpoints, warn=say)
+    if found is None:
+        raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
+    return found
 
 
 def save_agent(agent: Agent | ActorAgent | GraphAgent, path: Path) -> Path:
@@ -127,7 +140,7 @@ def agent_with(
     values: Array, settings: RunSettings, obs_spec: Any, action_spec: Any, raw_obs: RawObs | None = None
 ) -> Agent | ActorAgent | GraphAgent:
     """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where it sees that encoded."""
-    load: Any = _load_actor if isinstance(settings, PPOSettings) else _load_q_agent
+    load: Any = {"dqn": _load_q_agent, "ppo": _load_actor, "sac": _load_sac_agent}[settings.algorithm]
     agent: Any = load(settled(settings, obs_spec), values, obs_spec, action_spec)
     if raw_obs is not None:
         agent.raw_obs = raw_obs
@@ -138,9 +151,19 @@ def _load_q_agent(settings: DQNSettings, values: Array, obs_spec: Any, action_sp
     if not isinstance(action_spec, DiscreteActions) or isinstance(obs_spec, GraphSpec):
         raise ValueError("DQN has discrete actions and observations that are arrays")
     network = build_q_network(settings.network, obs_spec, action_spec.count, seed=0)
-    _require_size(values, sum(parameter.numel() for parameter in network.parameters()))
-    torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), network.parameters())
-    return Agent(network, settings, obs_spec, action_spec.count, action_spec.first)
+    agent = Agent(network, settings, obs_spec, action_spec.count, action_spec.first)
+    _require_size(values, agent.num_weights)
+    agent.load_weights(values)
+    return agent
+
+
+def _load_sac_agent(settings: SACSettings, values: Array, obs_spec: Any, action_spec: Any) -> SACAgent:
+    if not isinstance(action_spec, BoxActions) or isinstance(obs_spec, GraphSpec):
+        raise ValueError("SAC has actions that are numbers and observations that are arrays")
+    agent = SACAgent(settings, obs_spec, action_spec)
+    _require_size(values, agent.num_weights)
+    agent.load_weights(values)
+    return agent
 
 
 def _load_actor(settings: PPOSettings, values: Array, obs_spec: Any, action_spec: Any) -> ActorAgent | GraphAgent:

@@ -55,6 +55,25 @@ class TrainedAgent:
     settings: Any
     network: Any
     obs_spec: Any
+    normaliser: ObsNormaliser | None = None
+    """What observations go through before the network, where the run had one."""
+
+    @property
+    def num_weights(self) -> int:
+        own = sum(parameter.numel() for parameter in self.network.parameters())
+        return own + (self.normaliser.num_weights if self.normaliser else 0)
+
+    def weights(self) -> Array:
+        """The parameters, then what observations are normalised by."""
+        own = nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
+        return own if self.normaliser is None else np.concatenate([own, self.normaliser.weights()])
+
+    def load_weights(self, values: Array) -> None:
+        """Of `weights`."""
+        if self.normaliser is not None:
+            self.normaliser.load_weights(values[-self.normaliser.num_weights :])
+            values = values[: -self.normaliser.num_weights]
+        torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), self.network.parameters())
 
     def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True, *, mask: Any = None) -> Any:
         """Of one observation or a batch; `mask` is another name for `action_mask`. An env with masks wants one: without
@@ -93,16 +112,6 @@ class GraphAgent(TrainedAgent):
         self.obs_spec, self.action_spec = obs_spec, action_spec
         self.actions = GraphActionMap(action_spec)
         self.network = build_graph_network(settings, obs_spec, self.actions, seed=0)
-
-    @property
-    def num_weights(self) -> int:
-        return sum(parameter.numel() for parameter in self.network.parameters())
-
-    def weights(self) -> Array:
-        return nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
-
-    def load_weights(self, values: Array) -> None:
-        torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), self.network.parameters())
 
     def as_policy(self) -> GraphAgent:
         return self
@@ -180,23 +189,6 @@ class ActorAgent(TrainedAgent):
         self.normaliser = ObsNormaliser(self.obs_spec, limit) if settings.normalise.obs else None
         self._from_zero = from_zero
 
-    @property
-    def num_weights(self) -> int:
-        own = sum(parameter.numel() for parameter in self.network.parameters())
-        return own + (self.normaliser.num_weights if self.normaliser else 0)
-
-    def weights(self) -> Array:
-        """The parameters, then what observations are normalised by."""
-        own = nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
-        return own if self.normaliser is None else np.concatenate([own, self.normaliser.weights()])
-
-    def load_weights(self, values: Array) -> None:
-        """Of `weights`."""
-        if self.normaliser is not None:
-            self.normaliser.load_weights(values[-self.normaliser.num_weights :])
-            values = values[: -self.normaliser.num_weights]
-        torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), self.network.parameters())
-
     def as_policy(self) -> ActorAgent:
         """The same agent with choices numbered from 0, as our envs take them."""
         twin = ActorAgent(self.network, self.settings, (self.obs_spec, self.action_spec), from_zero=True)
@@ -260,17 +252,20 @@ class Agent(TrainedAgent):
         self.settings = settings
         self.obs_spec = obs_spec
         self.first_action = first_action
+        limit = settings.normalise.limit
+        self.normaliser = ObsNormaliser(obs_spec, limit) if settings.normalise.obs else None
 
     def as_policy(self) -> Agent:
         """The same agent with actions numbered from 0, as our envs take them."""
         twin = Agent(self.network, self.settings, self.obs_spec, self.num_actions)
-        twin.raw_obs = self.raw_obs
+        twin.raw_obs, twin.normaliser = self.raw_obs, self.normaliser
         return twin
 
     @torch.no_grad()
     def q_values(self, obs: Obs) -> Array:
         """Q [N, A] of a batch of observations."""
-        q = self.network(map_obs(torch.from_numpy, obs))
+        seen = obs if self.normaliser is None else self.normaliser.apply(obs)
+        q = self.network(map_obs(torch.from_numpy, seen))
         network = self.settings.network
         if network.atoms > 1:
             q = td.expected_q(q, td.make_support(network.v_min, network.v_max, network.atoms))
@@ -297,9 +292,6 @@ class Agent(TrainedAgent):
         drawn = np.empty(len(best), np.int64)
         draw_masked_exploration(self._next_seed(), epsilon, np.ascontiguousarray(mask), drawn)
         return np.where(drawn < 0, best, drawn)
-
-    def weights(self) -> Array:
-        return nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
 
 
 @contextmanager

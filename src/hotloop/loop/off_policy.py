@@ -1,10 +1,10 @@
-"""The DQN family's training loop: all of it, on one screen."""
+"""The training loop of those that learn from replay, DQN's and SAC's families: all of it, on one screen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress, Row
@@ -14,7 +14,7 @@ from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, rows_wi
 from hotloop.loop.session import Session, build_session
 
 
-def rows(settings: DQNSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
+def rows(settings: Any, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
     """Train until the run is finished, from its newest checkpoint if it has one; its log rows as they come."""
     return rows_with(build_session, run_loop, settings, claim_run, progress, timer)
 

@@ -23,14 +23,15 @@ import numba
 import numpy as np
 from llvmlite import binding
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.registry import class_of
+from hotloop.algos.run_settings import OffPolicyRun
 from hotloop.core.kernel_cache import PACKAGE, kernels_are_kept, kernels_folder, source_hash
 from hotloop.core.own_folders import NoFolder
 from hotloop.core.settings import as_tree, build
 from hotloop.envs.contract_play import Chooser, seeds_for
 from hotloop.envs.registry import NATIVE, make_envs
 from hotloop.replay.buffer import Replay
+from hotloop.replay.layout import stored_action
 from hotloop.replay.n_step import Returns
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from hotloop.loop.rehearsal import main; main()"
@@ -97,7 +98,7 @@ def _mark_of(settings: Any) -> Path | None:
     sources = sorted(PACKAGE.rglob("*_kernels.py"))
     told: list[Any] = [source_hash(path) for path in sources]
     told += [settings.env.id, sorted(settings.env.options.items()), binding.get_host_cpu_name()]
-    if isinstance(settings, DQNSettings):
+    if isinstance(settings, OffPolicyRun):
         told += [settings.n_step > 1, settings.replay.prioritised]
     try:
         return kernels_folder() / f"rehearsed-{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]}"
@@ -110,11 +111,11 @@ def rehearse(settings: Any) -> None:
     envs = make_envs(settings.env, NUM_ENVS, seeds_for(NUM_ENVS))
     obs, mask = envs.reset()
     chooser, replay = Chooser(NUM_ENVS), None
-    if isinstance(settings, DQNSettings):
+    if isinstance(settings, OffPolicyRun):
         kept = dataclasses.replace(settings.replay, capacity=1_000, memory="ram", folder="")
         returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
         width = envs.action_spec.mask_width if envs.has_action_mask else None
-        replay = Replay(kept, envs.obs_spec, NUM_ENVS, returns, 0, width)
+        replay = Replay(kept, envs.obs_spec, NUM_ENVS, returns, 0, width, stored_action(envs.action_spec))
     for _ in range(getattr(settings, "n_step", 1) + 1):
         action: Any = chooser.choose(envs.action_spec, obs, mask)
         step = envs.step(action)

@@ -15,12 +15,15 @@ from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.ppo import build_graph_network, policy_objective
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import class_of
+from hotloop.algos.sac import build_networks, sac_spec
+from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import build
 from hotloop.lanes.nonfinite import FailedUpdate, Named, tensors_of_batch, tensors_of_state
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.q_objective import QObjective
+from hotloop.lanes.sac_objective import SACObjective
 from hotloop.loop.collector import ANSWERED
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.nets.actor_critic import build_actor_critic
@@ -92,6 +95,9 @@ def _tensors(failed: FailedUpdate, meta: dict[str, Any]) -> Named:
 
 def _objective_and_network(settings: Any, meta: dict[str, Any]) -> tuple[Objective, nn.Module]:
     obs_spec = spec_from_data(meta["obs_spec"])
+    if isinstance(settings, SACSettings):
+        count = len(actions_from_data(meta).low)
+        return SACObjective(sac_spec(settings, count)), build_networks(settings, obs_spec, count, seed=0)
     if not isinstance(settings, PPOSettings):
         return QObjective(q_spec(settings)), build_q_network(settings.network, obs_spec, meta["num_actions"], seed=0)
     action_spec = actions_from_data(meta)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.registry import RunSettings, class_of
 from hotloop.core.errors import CheckpointError, HotloopError, RunError
 from hotloop.core.schedules import Counters
@@ -52,8 +51,8 @@ def require_resumable(run: Run, settings: RunSettings, accept_changes: bool) -> 
             raise RunError(words, f"put it back, or `hotloop resume '{run.path}' --accept-changes`")
         with misfits_named(path):
             specs = spec_from_data(manifest.meta["obs_spec"]), actions_from_data(manifest.meta)
-            name = "online" if isinstance(settings, DQNSettings) else "weights"
-            shape = read_shapes(path / "learner.safetensors")[name]
+            shapes = read_shapes(path / "learner.safetensors")
+            shape = shapes["weights" if "weights" in shapes else "online"]
             require_weights(shape[0] if len(shape) == 1 else -1, settings, *specs)
         return
 

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from hotloop.algos.derived import settled
-from hotloop.algos.dqn import DQNLearner, EpsilonGreedy, Greedy
-from hotloop.algos.dqn_settings import DQNSettings
+from hotloop.algos.off_policy import ExploringPolicy, OffPolicyLearner, make_learner
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import Array, Batch, Obs, ObsSpec, map_obs
+from hotloop.core.types import Array, ArraySpec, Batch, Obs, ObsSpec, map_obs
 from hotloop.core.values import exact_fraction
-from hotloop.envs.foreign import require_discrete
 from hotloop.loop.agent_files import agent_with
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.cadence import UpdatePlan, is_over
@@ -28,6 +26,7 @@ from hotloop.loop.metrics import Metrics
 from hotloop.loop.rehearsal import finish_rehearsal
 from hotloop.loop.sizes import require_memory
 from hotloop.replay.buffer import Replay, Returns
+from hotloop.replay.layout import stored_action
 from hotloop.replay.storage import placed
 
 
@@ -35,12 +34,12 @@ from hotloop.replay.storage import placed
 class Session:
     """The parts of a run. Each owns its state; nothing else does."""
 
-    settings: DQNSettings
+    settings: Any
     counters: Counters
     collector: Collector[Obs]
-    policy: EpsilonGreedy
+    policy: ExploringPolicy
     replay: Replay
-    learner: DQNLearner
+    learner: OffPolicyLearner
     metrics: Metrics
     best: Best
     plan: UpdatePlan
@@ -51,13 +50,13 @@ class Session:
         return is_over(self.settings, self.counters)
 
     def facts(self) -> dict[str, float]:
-        return {"epsilon": self.policy.epsilon}
+        return self.policy.facts()
 
     def weights(self) -> Array:
-        return self.learner.lane.parameters()
+        return self.learner.weights()
 
     def load_weights(self, values: Array) -> None:
-        self.learner.lane.load_parameters(values)
+        self.learner.load_weights(values)
 
     def start_from(self, values: Array) -> None:
         self.load_weights(values)
@@ -70,8 +69,8 @@ class Session:
         return agent_with(self.weights(), self.settings, envs.obs_spec, envs.action_spec, raw_obs)
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
-        """Greedy episodes with the weights the learner has now, on envs of their own."""
-        return evaluate_policy(self.settings, Greedy(self.learner.lane), episodes, check, *stream)
+        """Episodes without exploring, with the weights the learner has now, on envs of their own."""
+        return evaluate_policy(self.settings, self.learner.judged(), episodes, check, *stream)
 
     def recreate_envs(self) -> None:
         """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
@@ -84,28 +83,30 @@ class Session:
         seed = self.settings.seed
         self.policy.reseed(derive_seed(seed, *stream, "policy", "rng"))
         self.replay.reseed(derive_seed(seed, *stream, "replay", "sampler", "generator"))
+        self.learner.reseed(*stream, "learner")
 
     def state(self) -> State:
         return state_of(self) | {"replay": self.replay.state()}
 
     def load_state(self, state: State) -> None:
-        num_actions = require_discrete(self.settings.env.id, self.collector.envs.action_spec).count
-        self.replay.load_state(state["replay"], num_actions)  # before the envs: made anew, they drop its pending rows
+        # before the envs: made anew, they drop its pending rows
+        self.replay.load_state(state["replay"], self.learner.num_choices)
         load_state_of(self, state)
 
     def close(self) -> None:
         self.collector.envs.close()
 
 
-def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
+def build_session(settings: Any, timer: PhaseTimer) -> Session:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
     counters = Counters()
     envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
-    num_actions = require_discrete(settings.env.id, envs.action_spec).count
     settings = settled(settings, envs.obs_spec)
     require_memory(settings, envs.obs_spec, envs.action_spec)
-    learner = DQNLearner(settings, envs.obs_spec, num_actions, counters)
+    learner: OffPolicyLearner = make_learner(settings, envs.obs_spec, envs.action_spec, counters)
+    masked_actions = learner.num_choices if envs.has_action_mask else None
+    action = stored_action(envs.action_spec)
     metrics = Metrics(learner.measures)
     returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
     replay = Replay(
@@ -114,21 +115,19 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
         envs.num_envs,
         returns,
         derive_seed(settings.seed, "replay"),
-        num_actions if envs.has_action_mask else None,
+        masked_actions,
+        action,
     )
     plan = _update_plan(settings, replay)
     with timer.phase("compile"):
-        masked_actions = num_actions if envs.has_action_mask else None
-        example = example_batch(envs.obs_spec, learner.rows_per_update, masked_actions)
+        example = example_batch(envs.obs_spec, learner.rows_per_update, masked_actions, action)
         learner.prepare(example, plan.max_per_call)
         finish_rehearsal()
     return Session(
         settings=settings,
         counters=counters,
         collector=Collector(envs, counters, metrics, timer),
-        policy=EpsilonGreedy(
-            learner.lane, settings.exploration, counters, num_actions, derive_seed(settings.seed, "policy")
-        ),
+        policy=learner.exploring(derive_seed(settings.seed, "policy")),
         replay=replay,
         learner=learner,
         metrics=metrics,
@@ -137,12 +136,12 @@ def build_session(settings: DQNSettings, timer: PhaseTimer) -> Session:
     )
 
 
-def example_batch(obs_spec: ObsSpec, rows: int, masked_actions: int | None) -> Batch:
+def example_batch(obs_spec: ObsSpec, rows: int, masked_actions: int | None, action: ArraySpec | None = None) -> Batch:
     """One batch of zeros in the shape that updates will see."""
     scalars = np.zeros((1, rows), np.float32)
     return Batch(
         obs=map_obs(lambda spec: np.zeros((1, rows, *spec.shape), spec.dtype), obs_spec),
-        action=np.zeros((1, rows), np.int64),
+        action=np.zeros((1, rows), np.int64) if action is None else np.zeros((1, rows, *action.shape), action.dtype),
         reward=scalars,
         discount=scalars,
         next_obs=map_obs(lambda spec: np.zeros((1, rows, *spec.shape), spec.dtype), obs_spec),
@@ -152,7 +151,7 @@ def example_batch(obs_spec: ObsSpec, rows: int, masked_actions: int | None) -> B
     )
 
 
-def _update_plan(settings: DQNSettings, replay: Replay) -> UpdatePlan:
+def _update_plan(settings: Any, replay: Replay) -> UpdatePlan:
     repeat = settings.updates_per_batch
     max_per_call = min(settings.learner.updates_per_call // repeat, replay.max_batches_per_sample) * repeat
     ratio = exact_fraction(settings.updates_per_env_step)

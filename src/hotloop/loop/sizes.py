@@ -18,6 +18,8 @@ from hotloop.algos.normaliser import is_float
 from hotloop.algos.ppo import build_graph_network
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
+from hotloop.algos.sac import build_networks
+from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
@@ -28,9 +30,9 @@ from hotloop.nets.settings import NetworkSettings
 from hotloop.replay.memory import USABLE_SHARE, available_bytes
 
 FLOAT_BYTES = 4
-COPIES = {"dqn": 7, "ppo": 6}
+COPIES = {"dqn": 7, "ppo": 6, "sac": 7}
 """What a run holds for every parameter: itself, gradient, two moments of Adam, the best so far, the module it was
-initialised in; DQN also has a target."""
+initialised in; DQN and SAC also have targets."""
 EDGE_BYTES = 400
 """Of a DAG-wired network while its graph is made, by measurement: lists and dicts of Python numbers."""
 TOO_MANY = 2**62
@@ -52,12 +54,14 @@ def num_weights(settings: RunSettings, obs_spec: Any, action_spec: Any) -> int:
     except (RuntimeError, OverflowError, TypeError):  # more numbers than can be counted
         return TOO_MANY
     own = sum(parameter.numel() for parameter in network.parameters())
-    return own + (_normaliser_weights(obs_spec) if isinstance(settings, PPOSettings) and settings.normalise.obs else 0)
+    return own + (_normaliser_weights(obs_spec) if settings.normalise.obs else 0)
 
 
 def _build(settings: RunSettings, obs_spec: Any, action_spec: Any) -> torch.nn.Module:
     if isinstance(settings, DQNSettings):
         return build_q_network(settings.network, obs_spec, action_spec.count, seed=0)
+    if isinstance(settings, SACSettings):
+        return build_networks(settings, obs_spec, len(action_spec.low), seed=0)
     if isinstance(obs_spec, GraphSpec):
         return build_graph_network(settings, obs_spec, GraphActionMap(action_spec), seed=0)
     return build_actor_critic(settings.network, obs_spec, layout_of(action_spec, settings.network.squashed), seed=0)
@@ -99,8 +103,9 @@ def require_memory(settings: RunSettings, obs_spec: Any, action_spec: Any) -> No
     """Refuse what cannot fit into the memory that is free, by a bound from below: network, optimiser and batches."""
     weights, rows = num_weights(settings, obs_spec, action_spec), settings.batch_size
     each = FLOAT_BYTES * COPIES[settings.algorithm]
-    if isinstance(settings, DQNSettings):
+    if not isinstance(settings, PPOSettings):
         rows *= settings.optimiser.accumulate
+    if isinstance(settings, DQNSettings):
         each += EDGE_BYTES if settings.network.torso == "topology" else 0
     features = 0 if isinstance(obs_spec, GraphSpec) else num_features(obs_spec)
     network, batches = weights * each, rows * FLOAT_BYTES * (features + sum(settings.network.hidden))

@@ -13,6 +13,8 @@ from hotloop.nets.settings import Activation, require_widths
 class SACNetworkSettings:
     """An actor and its critics, of the same hidden layers; a critic sees observation and action side by side."""
 
+    squashed: ClassVar[bool] = True
+
     torso: Literal["auto", "mlp"] = "auto"
     """`mlp` flattens the observation. `auto` does so too, and refuses images, which deserve convolutions."""
     hidden: tuple[int, ...] = (256, 256)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hotloop.core.errors import EnvError
-from hotloop.core.types import Array, ArraySpec, Obs, ObsSpec
+from hotloop.core.types import Array, ArraySpec, BoxActions, Obs, ObsSpec
 
 HEAD_BYTES = 16
 
@@ -66,6 +67,11 @@ class RowLayout:
     def row_bytes(self) -> int:
         used = HEAD_BYTES + 2 * self.obs_bytes + self.action_bytes + self.num_actions
         return -(-used // 8) * 8
+
+
+def stored_action(spec: Any) -> ArraySpec | None:
+    """Of an env's actions as a row holds them; None: one choice."""
+    return ArraySpec(spec.shape) if isinstance(spec, BoxActions) else None
 
 
 def make_layout(obs_spec: ObsSpec, num_actions: int | None, action: ArraySpec | None = None) -> RowLayout:

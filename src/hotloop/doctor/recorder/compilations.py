@@ -17,6 +17,9 @@ class Compilations(Pass):
     def begin(self) -> None:
         self._before = graphs()
 
+    def steady(self) -> None:
+        self._before = graphs()
+
     def stop(self) -> None:
         self._after = graphs()
 

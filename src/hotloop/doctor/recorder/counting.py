@@ -31,6 +31,8 @@ MOST_ROWS = 4_000
 class CallCounter(Pass):
     """Counts once the warm-up is over: `skip_env_steps` env steps from the first."""
 
+    early = True
+
     def __init__(self, places: Places, order: Order) -> None:
         self.places, self.order = places, order
         self._before: dict[str, int] | None = None
@@ -49,6 +51,9 @@ class CallCounter(Pass):
             self._bucket = {}
             self.totals.clear()
             sys.setprofile(self.profile)
+
+    def forked(self) -> None:
+        sys.setprofile(None)
 
     def stop(self) -> None:
         if sys.getprofile() == self.profile:

@@ -30,7 +30,7 @@ class Diagonals(Pass):
             if self.looked < LOOKED_AT and self.watch.begun and not self.watch.over:
                 look(distribution)
 
-        module.MultivariateNormal.__init__ = initialise  # type: ignore[attr-defined]
+        module.MultivariateNormal.__init__ = initialise
 
     def _look(self, distribution: Any) -> None:
         """The Cholesky factor of a diagonal matrix is diagonal, and nothing else's is."""

@@ -50,6 +50,9 @@ class Memory(Pass):
         self._path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
         self._awake = self.watch.clock() - awake(self._path)
 
+    def steady(self) -> None:
+        self.begin()
+
     def stop(self) -> None:
         self._after = usage()
         if self._path:

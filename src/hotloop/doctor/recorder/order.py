@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
-KINDS = (TIMING, COUNTING, THREADS, OPERATORS)
+EPISODES = "episodes"
+"""A whole training, followed for the episodes that it ends."""
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES)
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Order:
     seconds: float
     """Loop time to watch."""
     result: str
-    """Where the trace goes."""
+    """Where the trace goes. Beside it, with an ending added: `.begun` when the loop has begun, `.so-far` what was seen
+    by then; and `.stop`, with which the parent asks the child to end."""
     arguments: tuple[str, ...] = ()
     env_steps: int | None = None
     """Stop after so many, whichever comes first."""
@@ -31,10 +34,16 @@ class Order:
     """Envs to watch besides what is found."""
     patience: float = 180.0
     """Seconds to wait for the first env step."""
+    overtime: float = 3.0
+    """Seconds beyond its bound that a loop may go without an env call, at which it would be stopped tidily."""
     interval: float = 0.01
     """Seconds between two stack samples."""
     skip_env_steps: int = 0
     """Count calls only after so many env steps: the warm-up is not the loop."""
+    warm_updates: int = 0
+    """The steady state begins after so many updates; 0: with the first env step."""
+    after_env_steps: int = 0
+    """The steady state begins after so many env steps, where this is not 0."""
     update_share: float = 1.0
     """The part of loop time that updates take."""
     learns: bool = True
@@ -43,6 +52,8 @@ class Order:
     """How long the updates between two env calls take together."""
     flush_denormals: bool = False
     """Whether the thread comparison also tries flushing denormals."""
+    lines: str = ""
+    """Where a run that is followed to its end puts what it sees on the way."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))

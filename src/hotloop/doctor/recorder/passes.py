@@ -21,6 +21,8 @@ class Pass:
     """Set by the watch that the pass is given to."""
     fresh: Sized = (True,)
     """Whether `charge` has anything to do just now."""
+    early = False
+    """Whether `add_to` may be asked while the loop still runs, and is cheap."""
 
     def prepare(self) -> None:
         """Before the script's first line."""
@@ -36,6 +38,9 @@ class Pass:
     def begin(self) -> None:
         """The first env call: everything before it was start-up."""
 
+    def steady(self) -> None:
+        """The steady state begins: what came before may be taken off at the end (`watch.told_from`)."""
+
     def on_env(self, now: float) -> None:
         """An env call ended at `now`."""
 
@@ -47,6 +52,9 @@ class Pass:
 
     def charge(self, phase: str, end: float, note: Any) -> None:
         """The stretch that ended at `end` was `phase`; in order of time."""
+
+    def forked(self) -> None:
+        """In a process that the script has forked: take away what would go on working there."""
 
     def stop(self) -> None:
         """The end of the recording."""
@@ -73,6 +81,9 @@ class Passes:
 
     def ask(self, method: str, *args: Any) -> None:
         self.tell(self._asked(method), *args)
+
+    def ask_early(self, trace: dict[str, Any]) -> None:
+        self.tell([one.add_to for one in self.passes if one.early], trace)
 
     def tell(self, calls: list[Callable[..., Any]], *args: Any) -> None:
         for call in tuple(calls):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
+import atexit
 import builtins
+import contextlib
+import os
+import signal
 import sys
-import traceback
+import threading
 from collections.abc import Callable, Collection, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .places import OURS
 from .watch import LimitReached
 
 DECORATOR = "__watched_env__"
@@ -20,8 +25,8 @@ DECORATOR = "__watched_env__"
 class Program(SourceFileLoader):
     """Loads the script; functions that the user named as envs get a decorator on the way."""
 
-    def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
-        super().__init__("__main__", str(path))
+    def __init__(self, path: str, names: Sequence[str] = ()) -> None:
+        super().__init__("__main__", path)
         self.names = frozenset(names)
 
     def get_code(self, fullname: str) -> Any:
@@ -51,39 +56,89 @@ def prepare(script: str, arguments: Sequence[str], before: Collection[str]) -> N
             del sys.modules[name]
 
 
-def run_program(script: str, names: Sequence[str], watched_env: Callable[..., Any]) -> tuple[str, int | None, str]:
-    """Run to the end, whatever end that is: (ending, exit code, error)."""
-    path = Path(script).absolute()
+class Ending:
+    """How a script ended, and the way to leave as Python itself would have left."""
+
+    def __init__(self, how: str, code: int | None = None, error: str = "", raised: BaseException | None = None) -> None:
+        self.how, self.code, self.error = how, code, error
+        self._raised = raised
+
+    def leave(self) -> None:
+        """Python's own end of a program: an interrupted one dies of the signal once all else is done."""
+        if isinstance(self._raised, KeyboardInterrupt) and hasattr(signal, "raise_signal"):
+            for shut_down in (threading._shutdown, atexit._run_exitfuncs):  # type: ignore[attr-defined]
+                with contextlib.suppress(Exception):
+                    shut_down()
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGINT)
+        if isinstance(self._raised, SystemExit):
+            raise SystemExit(self._raised.code)
+        raise SystemExit(self.code or 0)
+
+
+def run_program(script: str, named: Sequence[str], watched_env: Callable[..., Any]) -> Ending:
+    """Run to the end, whatever end that is."""
+    path = os.path.join(os.getcwd(), script)
     main = ModuleType("__main__")
-    main.__dict__.update(__file__=str(path), __builtins__=builtins, __annotations__={}, __cached__=None)
-    main.__dict__[DECORATOR] = watched_env
+    main.__dict__.update(__file__=path, __builtins__=builtins, __annotations__={}, __cached__=None)
+    names = [name.rpartition(":")[2] for name in named]
+    if names:
+        main.__dict__[DECORATOR] = watched_env
     program = Program(path, names)
     main.__loader__ = program
     sys.modules["__main__"] = main
     try:
         program.exec_module(main)
     except LimitReached:
-        return "limit", None, ""
-    except KeyboardInterrupt:
-        return "interrupted", 130, "KeyboardInterrupt"
+        return Ending("limit")
     except SystemExit as leave:
         return _exit(leave)
     except BaseException as error:
-        _show(error, str(path))
-        return "crashed", 1, f"{type(error).__name__}: {error}"
-    return "finished", 0, ""
+        _show(error, path)
+        if isinstance(error, KeyboardInterrupt):
+            return Ending("interrupted", 130, "KeyboardInterrupt", error)
+        return Ending("crashed", 1, _words(error), error)
+    return Ending("finished", 0)
 
 
-def _exit(leave: SystemExit) -> tuple[str, int | None, str]:
+def _exit(leave: SystemExit) -> Ending:
     if leave.code is None or isinstance(leave.code, int):
-        return "exited", leave.code or 0, ""
-    print(leave.code, file=sys.stderr)
-    return "exited", 1, str(leave.code)
+        return Ending("exited", leave.code or 0, "", leave)
+    return Ending("exited", 1, str(leave.code), leave)
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def _show(error: BaseException, path: str) -> None:
-    """The script's traceback, without the frames that started it."""
+    """The script's traceback, without the frames that started it, by whatever hook the script has set for that."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != path:
         trace = trace.tb_next
-    traceback.print_exception(type(error), error, trace or error.__traceback__)
+    with contextlib.suppress(Exception):
+        error.__traceback__ = trace or error.__traceback__
+        hide_our_frames(error)
+        sys.excepthook(type(error), error, error.__traceback__)
+
+
+def hide_our_frames(error: BaseException | None) -> None:
+    """Of the hooks that only passed a call on; in what led to the error too."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        kept, trace = [], error.__traceback__
+        while trace is not None:
+            kept += [trace] if not trace.tb_frame.f_code.co_filename.startswith(OURS) else []
+            trace = trace.tb_next
+        for one, following in zip(kept, [*kept[1:], None]):
+            one.tb_next = following
+        error.__traceback__ = kept[0] if kept else error.__traceback__
+        if error.__cause__ is not error.__context__:
+            hide_our_frames(error.__cause__)
+        error = error.__context__

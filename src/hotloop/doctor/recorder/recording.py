@@ -2,52 +2,62 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
 
+from .alarm import Alarm
 from .arrivals import Arrivals
 from .compilations import Compilations
 from .counting import CallCounter
 from .diagonals import Diagonals
+from .episodes import Episodes
+from .follow import Follower, OptimiserSteps
+from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
+from .made import Made
 from .memory import Memory
-from .meters import Learning, Operators, Pauses, WorkerTime
-from .order import COUNTING, OPERATORS, THREADS, TIMING, Order, read_order
+from .meters import Learning, Operators, Pauses, Queue, WorkerTime
+from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
-from .phases import RECORDING, START_UP
+from .phases import START_UP
 from .places import Places
-from .program import prepare, run_program
+from .program import Ending, prepare, run_program
 from .repeats import Repeats
 from .sampling import Sampler
 from .sources import Mentions
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .watch import LimitReached, Watch
+from .workshop import Workshop
 
-GRACE = 6.0
-"""Seconds that a stopped script has to clean up."""
-OVERTIME = 10.0
-"""Seconds beyond its bound that a loop may go without an env call, at which it would be stopped tidily."""
 BATCH = 256
 """Events seen before they are attributed, where no pass needs to know at once."""
+SAVING = 30.0
+"""Seconds that one waits for another thread to save."""
+SO_FAR_EVERY = 1.0
+"""Seconds between two notes of what was seen so far."""
+NO_ENV = (
+    "no env step was seen: nothing with `step` and `reset` was called"
+    " (an env stepped in another process or compiled by JAX cannot be seen); name yours with --env"
+)
 
 
-def passes_of(order: Order, torch_hooks: TorchHooks) -> list[Pass]:
+def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
     """What a run of each kind carries, besides the hooks that every run has."""
-    places = Places(order.script)
     made: dict[str, Callable[[], list[Pass]]] = {
-        TIMING: lambda: (
-            [Sampler(places, order.interval), Pauses(), WorkerTime(), Learning(torch_hooks), Remarks()]
-            + [Memory(places), Mentions(places, order.script), Compilations()]
-        ),
+        TIMING: lambda: [
+            *(Sampler(places, order.interval, alarm=alarm), Pauses(), WorkerTime(), Queue()),
+            *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
+            *(Memory(places), Mentions(places, order.script), Compilations()),
+        ],
         COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
@@ -69,54 +79,27 @@ class Remarks(Pass):
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
         elif not watch.attribution.counts["updates"]:
-            notes.append("no optimiser step was seen in the recorded time")
+            notes.append(
+                "no optimiser step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
+            )
 
 
-class Guard:
-    """Ends a script that will not end itself when the doctor has seen enough; loses nothing where it leaves early."""
+class SoFar(Pass):
+    """Writes down what was seen about once a second, for the case that the process is ended from outside."""
 
-    def __init__(self, recording: Recording) -> None:
-        self.recording, self.watch = recording, recording.watch
-        self._leave = os._exit
+    def __init__(self, save: Callable[[], None], begun: str) -> None:
+        self._save, self._begun = save, begun
+        self._due = 0.0
 
-    def start(self) -> None:
-        os._exit = self._leave_after_saving
-        threading.Thread(target=self._stand, daemon=True).start()
+    def begin(self) -> None:
+        self._due = self.watch.began + SO_FAR_EVERY
+        open(self._begun, "w").close()  # the parent's clock for this run starts
 
-    def _leave_after_saving(self, status: int) -> Any:
-        if self.watch.in_recorder:
-            self.recording.save("exited", status, "the script called os._exit")
-        self._leave(status)
-
-    def _stand(self) -> None:
-        while not self.watch.over:
-            time.sleep(0.25)
-            self.look()
-        self.recording.saved.wait()
-        stopped = time.monotonic()
-        while time.monotonic() < stopped + GRACE or not self.recording.stopping:
-            time.sleep(0.25)
-        self._end()
-
-    def look(self) -> None:
-        watch = self.watch
-        bound = watch.deadline + OVERTIME if watch.begun else watch.opened + self.recording.order.patience
-        if watch.clock() > bound and not watch.over:
-            self.recording.stopping = True
-            self.recording.save("limit", None, "")
-            raise_in(threading.main_thread())
-
-    def _end(self) -> None:
-        processes = sys.modules.get("multiprocessing")
-        for worker in processes.active_children() if processes is not None else ():
-            worker.kill()
-        self._leave(0)
-
-
-def raise_in(thread: threading.Thread) -> None:
-    """Have another thread end as if its own code had raised, at its next bytecode."""
-    identity, error = ctypes.c_ulong(thread.ident or 0), ctypes.py_object(LimitReached)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(identity, error)
+    def on_env(self, now: float) -> None:
+        if now >= self._due:
+            self._save()
+            after = self.watch.clock()
+            self._due = after + max(SO_FAR_EVERY, 100.0 * (after - now))
 
 
 class Recording:
@@ -124,19 +107,36 @@ class Recording:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        torch_hooks, self.classes = TorchHooks(), ClassHooks(order.env_classes)
-        passes = [torch_hooks, self.classes, Libraries(self.classes), *passes_of(order, torch_hooks)]
-        self.watch = Watch(
-            order.lead_seconds + order.seconds,
-            None if order.kind == COUNTING else order.env_steps,
-            passes=passes,
-            at_limit=self.stop_script,
-            batch=BATCH if order.kind == TIMING else 1,
-        )
+        self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
+        self.watch = self._follower() if order.kind == EPISODES else self._watch()
+        self.guard = Guard(self)
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
         self.saved = threading.Event()
         self._saving = threading.Lock()
+
+    def _watch(self) -> Watch:
+        order, places = self.order, Places(self.order.script)
+        made = Made(places)
+        torch_hooks = TorchHooks(made)
+        hooks: list[Pass] = [self.alarm, made, torch_hooks, self.classes, Libraries(self.classes)]
+        return Watch(
+            order.lead_seconds + order.seconds,
+            None if order.kind == COUNTING else order.env_steps,
+            passes=[
+                *hooks,
+                *passes_of(order, places, torch_hooks, self.alarm),
+                SoFar(self.save_so_far, order.result + ".begun"),
+            ],
+            at_limit=self.stop_script,
+            batch=BATCH if order.kind == TIMING else 1,
+            steady=(order.warm_updates, order.after_env_steps),
+            window=order.seconds if order.kind == TIMING else 0.0,
+            processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
+        )
+
+    def _follower(self) -> Watch:
+        return Follower(OptimiserSteps(), self.classes, Episodes(self.order.lines))
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)
@@ -145,74 +145,99 @@ class Recording:
             arrivals.want(one.arrivals())
             arrivals.want_anywhere(one.arrive_anywhere())
         arrivals.install()
-        Guard(self).start()
+        self.guard.start()
 
     def stop_script(self) -> None:
         """Enough was seen. A script that catches even this goes on unrecorded until the guard ends it."""
-        self.stopping = True
-        self.save("limit", None, "")
-        raise LimitReached
-
-    def save(self, ending: str, exit_code: int | None, error: str) -> None:
-        """Once; whoever comes first. Who comes later waits until it is done."""
-        if not self._saving.acquire(blocking=False):
-            self.saved.wait()
+        if not self.save("limit", None, "", stopping=True):
             return
-        subject = {"ending": ending, "exit_code": exit_code, "error": error}
+        if threading.current_thread() is threading.main_thread():
+            raise LimitReached
+        self.guard.raise_in_script()
+
+    def save(self, ending: str, exit_code: int | None, error: str, stopping: bool = False) -> bool:
+        """Whoever comes first saves, and True says so; who comes later waits until that is done."""
+        if not self._saving.acquire(blocking=False):
+            self.saved.wait(SAVING)
+            return False
+        self.stopping = stopping
         try:
             self.watch.finish()
-            trace = self._trace(subject)
-        except Exception as fault:
-            self.watch.faults.note("the recording could not be evaluated", fault)
-            trace = {"subject": subject, "seconds": 0.0, "phases": {}, "faults": self.watch.faults.noted}
-        try:
-            write_whole(json.dumps(trace), self.order.result)
+            self._write(self.order.result, {"ending": ending, "exit_code": exit_code, "error": error}, self._add)
         finally:
             self.saved.set()
+        return True
+
+    def save_so_far(self, ending: str = "", error: str = "") -> None:
+        """What is known now, while the loop goes on: read only where `save` never came."""
+        self.watch.slice()
+        subject = {"ending": ending, "exit_code": None, "error": error}
+        self._write(self.order.result + ".so-far", subject, self.watch.passes.ask_early)
+
+    def release(self) -> None:
+        """Let go of everything of the script's, so that Python can delete it at its end."""
+        self.alarm.give_back()
+        for one in self.watch.passes.passes:
+            for held in vars(one).values():
+                if isinstance(held, (dict, list, set, deque)):
+                    held.clear()
+
+    def _add(self, trace: dict[str, Any]) -> None:
+        self.watch.passes.ask("add_to", trace)
+        self.watch.faults.guarded("machine", lambda: trace["machine"].update(process_facts()))()
+
+    def _write(self, path: str, subject: dict[str, Any], add: Callable[[dict[str, Any]], None]) -> None:
+        """Whole or not at all; where it cannot be evaluated, that much."""
+        try:
+            trace = self._trace(subject)
+            add(trace)
+            text = json.dumps({**trace, "faults": self.watch.faults.noted})
+        except Exception as fault:
+            self.watch.faults.note("the recording could not be evaluated", fault)
+            text = json.dumps({"subject": subject, "seconds": 0.0, "phases": {}, "faults": self.watch.faults.noted})
+        with open(path + ".partial", "w") as file:
+            file.write(text)
+        os.replace(path + ".partial", path)
 
     def _trace(self, subject: dict[str, Any]) -> dict[str, Any]:
-        """Fields of Trace as plain values: the watch's own, then what each pass adds."""
+        """Fields of Trace as plain values: the watch's own, before each pass has added to them."""
         watch = self.watch
-        phases = {**watch.attribution.phases, RECORDING: watch.attribution.recording} if watch.begun else {}
-        start_up = (watch.began if watch.begun else watch.ended) - watch.opened + phases.pop(START_UP, 0.0)
-        trace: dict[str, Any] = {
+        told = watch.told()
+        ended = watch.ended if watch.over else watch.attribution.mark
+        start_up = (told.began if watch.begun else ended) - watch.opened + told.phases.pop(START_UP, 0.0)
+        return {
             "subject": subject,
             "machine": {},
-            "seconds": watch.ended - watch.opened,
-            "phases": {START_UP: start_up, **phases},
-            "update_parts": watch.attribution.parts,
-            "counts": {**watch.totals(), "envs": len(watch.envs)},
-            "timeline": [part._asdict() for part in watch.timeline.slices],
+            "seconds": ended - watch.opened,
+            "phases": {START_UP: start_up, **told.phases},
+            "update_parts": told.parts,
+            "processor": {phase: seconds for phase, seconds in told.processor.items() if phase != START_UP},
+            "counts": {**told.totals, "envs": len(watch.envs)},
+            "timeline": [part._asdict() for part in told.slices],
+            "warm_up": [part._asdict() for part in told.before],
             "notes": [] if watch.begun else [NO_ENV],
         }
-        watch.passes.ask("add_to", trace)
-        watch.faults.guarded("machine", lambda: trace["machine"].update(process_facts()))()
-        return {**trace, "faults": watch.faults.noted}
-
-
-NO_ENV = (
-    "no env step was seen: nothing with `step` and `reset` was called"
-    " (an env stepped in another process or compiled by JAX cannot be seen); name yours with --env"
-)
-
-
-def write_whole(text: str, path: str) -> None:
-    """Under its name when it is whole."""
-    with open(path + ".partial", "w") as file:
-        file.write(text)
-    os.replace(path + ".partial", path)
 
 
 def record_here(order_path: str, before: Collection[str]) -> None:
-    """The whole life of a child: run the script, save, leave with the script's own exit code."""
+    """The whole life of a child: run the script, save, end as the script ended."""
     with open(order_path) as file:
         order = read_order(file.read())
     recording = Recording(order)
     prepare(order.script, order.arguments, before)
-    names = [name.rpartition(":")[2] for name in order.env_classes]
     recording.start()
-    ending, code, error = run_program(
-        order.script, names, lambda function: recording.classes.env_step(function, sure=True)
-    )
-    recording.save(ending, code, error)
-    raise SystemExit(code or 0)
+    end = Ending("limit")
+    try:
+        try:
+            end = run_program(
+                order.script, order.env_classes, lambda function: recording.classes.env_step(function, sure=True)
+            )
+        finally:
+            recording.guard.script_has_ended()
+    except LimitReached:  # it came when the script had just ended
+        pass
+    recording.save(end.how, end.code, end.error)
+    if recording.stopping:
+        leave_stopped_script()
+    recording.release()
+    end.leave()

@@ -7,7 +7,6 @@ PyTorch does within every operator: it would see operators only, never the Pytho
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 import time
@@ -16,49 +15,61 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from .lines import fit_to_phases, line_costs, stack_costs, waiting_seconds
+from .alarm import Alarm
+from .costs import (
+    fit_to_phases,
+    line_costs,
+    lines_beneath,
+    loops_around,
+    split_waiting,
+    stack_costs,
+    waiting_seconds,
+)
 from .passes import Pass
 from .places import Places
+from .steady import after
 
 if TYPE_CHECKING:
     from .places import Stack
 
 DEEPEST = 120
+LOOKING_IN = 0.5
+"""Seconds between two looks at whether the alarm signal is still ours."""
 
 
 class Sampler(Pass):
     """Takes the looks and charges each to the phase that runs."""
 
-    def __init__(self, places: Places, interval: float, clock: Callable[[], float] = time.perf_counter) -> None:
+    early = True
+
+    def __init__(
+        self,
+        places: Places,
+        interval: float,
+        clock: Callable[[], float] = time.perf_counter,
+        alarm: Alarm | None = None,
+    ) -> None:
         self.places, self.interval, self.clock = places, interval, clock
-        self.charged: dict[tuple[str, Stack], float] = {}
+        self.alarm = alarm or Alarm()
+        self.charged: dict[tuple[str, str, Stack], float] = {}
+        """Seconds by phase, part of the update, and stack."""
+        self._before: dict[tuple[str, str, Stack], float] = {}
         self.looks = 0
         self.cost = 0.0
         """Seconds spent looking."""
-        self.by_signal = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-        self.displaced = False
-        """Whether the script took the alarm signal for itself."""
         self.fresh: deque[tuple[float, float, Stack]] = deque()
         self._last = clock()
-        self._running = False
+        self._running = self.by_signal = False
 
     def prepare(self) -> None:
         self._running, self._last = True, self.clock()
-        if self.by_signal:
-            signal.signal(signal.SIGALRM, self._alarm)
-            signal.siginterrupt(signal.SIGALRM, False)
-            signal.setitimer(signal.ITIMER_REAL, self.interval, self.interval)
-        else:
-            threading.Thread(target=self._follow, daemon=True).start()
+        self.by_signal = self.alarm.ring_every(self.interval, self._rung)
+        threading.Thread(target=self._follow, daemon=True).start()
 
     def stop(self) -> None:
-        if self.by_signal and self._running:
-            self.displaced = signal.getsignal(signal.SIGALRM) != self._alarm
-            if not self.displaced:
-                signal.setitimer(signal.ITIMER_REAL, 0.0)  # the handler stays: only the main thread may take it away
         self._running = False
 
-    def _alarm(self, _number: int, frame: FrameType | None) -> None:
+    def _rung(self, frame: FrameType | None) -> None:
         if not self.watch.begun or self.watch.over:
             self._last = self.clock()
         elif self.watch.off_main_thread():
@@ -67,8 +78,11 @@ class Sampler(Pass):
             self.look(frame)
 
     def _follow(self) -> None:
+        """Instead of the signal, or once the script has taken it for itself."""
         while self._running:
-            time.sleep(self.interval)
+            time.sleep(LOOKING_IN if self.alarm.owned else self.interval)
+            if self.alarm.owned:
+                continue
             if self.watch.begun and not self.watch.over:
                 self.look(sys._current_frames().get(self.watch.thread))
             else:
@@ -90,14 +104,23 @@ class Sampler(Pass):
         fresh = self.fresh
         while fresh and fresh[0][0] <= end:
             _, seconds, stack = fresh.popleft()
-            key = (phase, stack)
+            key = (phase, self.watch.attribution.part, stack)
             self.charged[key] = self.charged.get(key, 0.0) + seconds
 
+    def steady(self) -> None:
+        self._before = dict(self.charged)
+
     def add_to(self, trace: dict[str, Any]) -> None:
-        charged = fit_to_phases(self.charged, trace["phases"])
-        trace["lines"] = line_costs(charged, self.places)
-        trace["stacks"] = stack_costs(charged, self.places)
+        """Waiting becomes a phase of its own, in the lines and in the whole."""
+        told = after(self.charged, self._before) if self.watch.told_from is not None else self.charged
+        charged = fit_to_phases({key: seconds for key, seconds in told.items() if seconds > 0}, trace["phases"])
         trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
+        charged = split_waiting(charged, trace["phases"], trace["processor"], trace["update_parts"])
+        trace["lines"] = line_costs(charged, self.places)
+        trace["beneath"] = lines_beneath(charged, self.places)
+        trace["stacks"] = stack_costs(charged, self.places)
+        trace["loops"], sources = loops_around(charged, self.places)
+        trace.setdefault("sources", {}).update(sources)
         trace["notes"] += self._notes()
 
     def _notes(self) -> list[str]:
@@ -105,6 +128,7 @@ class Sampler(Pass):
             return []
         watch = self.watch
         share = (watch.attribution.recording + self.cost) / max(1e-9, watch.ended - watch.began)
+        mark = watch.told_from
         seen = f"{watch.events} events, {self.looks} samples"
         how = "the alarm signal" if self.by_signal else "a thread, which sees only where the interpreter lock is free"
         every = f"every {1000 * self.interval:g} ms"
@@ -112,6 +136,8 @@ class Sampler(Pass):
             f"recording took {100 * share:.1f} % of the time ({seen}), which is not in the figures",
             f"lines sampled by {how} {every}; native time is charged to the line that called",
         ]
-        if self.displaced:
-            notes.append("the script uses the alarm signal itself: lines are incomplete")
+        if mark is not None:
+            notes.append(f"the first {mark.totals['env_steps']:,} env steps, with the first updates, are left out")
+        if self.by_signal and self.alarm.displaced:
+            notes.append("the script uses the alarm signal itself: from then on lines were sampled by a thread")
         return notes

@@ -29,6 +29,8 @@ class Toggler(Pass):
     there is taken for the updates' share of the loop alone. Where nothing is learned, any env call will do.
     """
 
+    early = True
+
     def __init__(self, order: Order) -> None:
         self.seconds, self.flush = order.seconds, order.flush_denormals
         self.learns = order.learns

@@ -11,6 +11,8 @@ Files:
     environments.py  How the envs are stepped: one by one, through wrappers, drawn on the way
     evidence.py      What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the
                      finding made of it
+    libraries.py     Where a library runs the loop: which of its settings decides what a rule found, and on which line
+                     it is given
     machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
     memory.py        What the loop keeps in memory: frames larger than need be, graphs that nobody drops, pages on disk
     recomputing.py   What is computed or compiled again although nothing has changed
@@ -32,6 +34,7 @@ def load_rules() -> list[Rule]:
         acting,
         drawing,
         environments,
+        libraries,
         machine,
         memory,
         recomputing,

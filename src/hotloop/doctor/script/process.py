@@ -1,50 +1,216 @@
-"""One child process: started, bounded, and waited for."""
+"""One child process: started in the script's interpreter, bounded from outside, ended with all it has started.
+
+The child bounds itself. The limit here is for a child that cannot: its loop never returns to Python, or it ignores
+every request. Whatever ends it, what it had written down by then is what comes back.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 import hotloop.doctor.recorder
 from hotloop.core.keeper import Keeper
+from hotloop.doctor.recorder.guard import GRACE
 from hotloop.doctor.recorder.order import Order
 
 CHILD = Path(hotloop.doctor.recorder.__file__).with_name("child.py")
 STDERR = 2
+SAVING = 15.0
+"""Seconds beyond all bounds of its own that a child has to write its trace on a busy machine."""
+OWN_WAY = 5.0
+"""Seconds that an interrupted script has to end in its own way."""
+EVERY = 0.1
+SUBREAPER = 36
+"""Linux's PR_SET_CHILD_SUBREAPER: orphans below come to this process instead of to the first one."""
 
 
-def run_child(order: Order) -> tuple[dict[str, Any] | None, int]:
-    """What the recorder left, None where it died without a word; and how the process ended."""
-    with tempfile.TemporaryDirectory(prefix="hotloop-doctor-") as folder:
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a run ended, and what it left."""
+
+    data: dict[str, Any] | None
+    """None where it left nothing."""
+    code: int
+    whole: bool = True
+    """Whether the recorder wrote its trace to the end; otherwise the data are of some moment before."""
+    killed: bool = False
+    """Whether it had to be, since it did not end within its limit."""
+    interrupted: bool = False
+    """Whether the doctor itself was asked to end: no further run then."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """What a child is given besides its order."""
+
+    python: str = sys.executable
+    folder: Path | None = None
+    """To run in; None is where we are."""
+    quiet: bool = False
+    """Whether its output goes nowhere: the first run has shown it."""
+    stdin: int | None = None
+    """None is our own."""
+
+
+class AskedToEnd(BaseException):
+    """SIGTERM or a closed terminal reached the doctor itself."""
+
+
+def run_child(order: Order, where: Where | None = None) -> Ended:
+    with tempfile.TemporaryDirectory(prefix="hotloop-doctor-", ignore_cleanup_errors=True) as folder:
         result, note = Path(folder) / "trace.json", Path(folder) / "order.json"
-        note.write_text(replace(order, result=str(result)).as_json())
-        code = _wait([sys.executable, str(CHILD), str(note)])
-        return (json.loads(result.read_text()) if result.exists() else None), code
+        order = replace(order, result=str(result))
+        note.write_text(order.as_json())
+        with _requests_raised(), _orphans_come_here() as started_before:
+            run = _Run(order, where or Where())
+            run.wait(note)
+            data, whole = _read(result)
+            if run.stopped or data is None or data.get("subject", {}).get("ending") in ("limit", "interrupted", ""):
+                _end_all_but(started_before)
+        return Ended(data=data, whole=whole, code=run.code, killed=run.killed, interrupted=run.interrupted)
 
 
-def _wait(command: list[str]) -> int:
-    """The script prints to the doctor's stderr; an interrupt reaches both, and the child is given time to save."""
-    with Keeper() as keeper, subprocess.Popen(command, stdout=STDERR, env=os.environ) as child:
-        keeper.watch(child.pid, signal.SIGKILL)
+class _Run:
+    """The waiting: for the end, for a limit, for a request to end."""
+
+    def __init__(self, order: Order, where: Where) -> None:
+        self.order, self.where = order, where
+        self.code = -1
+        self.killed = self.interrupted = self.stopped = False
+        self._begun = Path(order.result + ".begun")
+
+    def wait(self, note: Path) -> None:
+        """The script prints to the doctor's stderr, so that stdout is the report's."""
+        out = subprocess.DEVNULL if self.where.quiet or not _is_open(STDERR) else STDERR
+        errors = subprocess.DEVNULL if self.where.quiet else None
+        command = [self.where.python, str(CHILD), str(note)]
+        with Keeper() as keeper:
+            child = subprocess.Popen(
+                command, stdin=self.where.stdin, stdout=out, stderr=errors, cwd=self.where.folder, env=os.environ
+            )
+            keeper.watch(child.pid, signal.SIGKILL)
+            try:
+                self._wait(child)
+            finally:
+                if child.poll() is None:
+                    child.kill()
+                self.code = child.wait()
+                keeper.forget(child.pid)
+
+    def _wait(self, child: subprocess.Popen[bytes]) -> None:
         try:
-            return _waited(child)
-        finally:
-            keeper.forget(child.pid)
+            self._until_limit(child)
+        except (KeyboardInterrupt, AskedToEnd) as request:  # an interrupt reaches the script as well
+            self.interrupted = True
+            with contextlib.suppress(KeyboardInterrupt, AskedToEnd):
+                if isinstance(request, KeyboardInterrupt) and _ends_within(child, OWN_WAY):
+                    return
+                self._stop(child)
+
+    def _until_limit(self, child: subprocess.Popen[bytes]) -> None:
+        started = time.monotonic()
+        begun = 0.0
+        while not _ends_within(child, EVERY):
+            now = time.monotonic()
+            begun = begun or (now if self._begun.exists() else 0.0)
+            if now > (begun + self._loop_limit if begun else started + self.order.patience + GRACE + SAVING):
+                self.killed = True
+                self._stop(child, patience=0.0)
+                return
+
+    @property
+    def _loop_limit(self) -> float:
+        order = self.order
+        return order.lead_seconds + order.seconds + order.overtime + GRACE + SAVING
+
+    def _stop(self, child: subprocess.Popen[bytes], patience: float = GRACE + SAVING) -> None:
+        """Ask it, wait, and make sure."""
+        self.stopped = True
+        Path(self.order.result + ".stop").touch()
+        if not _ends_within(child, patience):
+            self.killed = True
+            child.kill()
 
 
-def _waited(child: subprocess.Popen[bytes]) -> int:
-    for last in (False, True):
-        try:
-            return child.wait(timeout=20.0 if last else None)
-        except (KeyboardInterrupt, subprocess.TimeoutExpired):
-            if last:
-                break
-    child.kill()
-    return child.wait()
+def _ends_within(child: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        child.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _read(result: Path) -> tuple[dict[str, Any] | None, bool]:
+    for path, whole in ((result, True), (Path(f"{result}.so-far"), False)):
+        with contextlib.suppress(OSError, ValueError):
+            data = json.loads(path.read_text())
+            if isinstance(data, dict):
+                return data, whole
+    return None, False
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _requests_raised() -> Iterator[None]:
+    """A request to end becomes an exception here, so that the report of what was seen is still made."""
+
+    def asked(number: int, frame: object) -> None:
+        raise AskedToEnd
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, asked) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _orphans_come_here() -> Iterator[set[int]]:
+    """While the child runs, what it leaves behind becomes ours to end; yields the processes that are ours already."""
+    started_before = {process.pid for process in psutil.Process().children(recursive=True)}
+    _set_subreaper(1)
+    try:
+        yield started_before
+    finally:
+        _set_subreaper(0)
+
+
+def _set_subreaper(value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, value, 0, 0, 0)
+
+
+def _end_all_but(kept: set[int]) -> None:
+    """What a script that was stopped amid its work had started: it can no longer end it itself."""
+    left = [process for process in psutil.Process().children(recursive=True) if process.pid not in kept]
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(left, timeout=5.0)

@@ -1,79 +1,162 @@
-"""Runs a script as often as the plan asks, each time in a child process of its own, and puts the traces together."""
+"""Runs a script as often as the plan asks, each time in a child process of its own, and puts the traces together.
+
+Whatever happens to a run, the trace of what was seen comes back, with a note of what is missing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.doctor.clocks import with_clock
 from hotloop.doctor.facts import hardware_facts
 from hotloop.doctor.growth import with_growth
 from hotloop.doctor.recorder.order import COUNTING, OPERATORS, THREADS, TIMING, Order
 from hotloop.doctor.recorder.phases import UPDATE
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE
+from hotloop.doctor.script import copies
 from hotloop.doctor.script.plan import ScriptPlan
-from hotloop.doctor.script.process import run_child
+from hotloop.doctor.script.process import Ended, Where, run_child
 from hotloop.doctor.script.result import trace_of
 from hotloop.doctor.trace import Subject, Trace
 
 Say = Callable[[str], None]
+WARM_UPDATES = 5
+"""The first updates are slow, and no part of the steady state."""
+LEAD, LEAD_AFTER = 0.35, 10.0
+"""Times the window that the run for it may take longer for the warm-up; and that `after` may take to come."""
+LEAST_LEAD = 5.0
+"""Seconds that a further run may take for the warm-up, however short it was in the first."""
+PURPOSE = {
+    TIMING: "timing phases and lines",
+    COUNTING: "counting calls",
+    THREADS: "comparing thread counts",
+    OPERATORS: "asking PyTorch's profiler for operators",
+}
+MISSING = {
+    COUNTING: "calls were not counted, so rules that need counts are silent",
+    THREADS: "thread counts were not compared",
+    OPERATORS: "operators were not recorded",
+}
 
 
 def record_script(path: Path, arguments: Sequence[str], plan: ScriptPlan, say: Say) -> Trace:
     """The trace of the user's program, run unmodified with these arguments."""
     if not path.is_file():
         raise SettingsError(f"there is no script at {path}", "give the path of a Python file")
+    stdin = _Stdin()
     recorder = _Recorder(path, tuple(arguments), plan, say)
-    trace = recorder.run(TIMING, plan.seconds, plan.env_steps)
-    if trace.counts.env_steps and trace.subject.ending != "interrupted":
-        trace = recorder.deepen(trace)
-    return with_growth(trace)
+    trace = recorder.first()
+    if trace.counts.env_steps:
+        trace = recorder.deepen(trace, stdin)
+    return with_growth(with_clock(trace))
 
 
 class _Recorder:
     def __init__(self, path: Path, arguments: tuple[str, ...], plan: ScriptPlan, say: Say) -> None:
         self.path, self.arguments, self.plan, self.say = path, arguments, plan, say
+        self.place = copies.workplace_of(path)
+        self.where = Where(python=plan.python)
+        self.runs = 0
+        self.interrupted = False
 
-    def deepen(self, trace: Trace) -> Trace:
-        """The further runs that the plan asks for and the script allows."""
-        learns = trace.counts.updates > 0
-        if self.plan.counting:
-            self.say("counting calls in a second run")
-            trace = _with_calls(trace, self._counting(trace))
-        if self.plan.threads and (learns or trace.counts.act_forwards):
-            self.say("comparing thread counts in a run of their own")
-            trace = _with_experiments(trace, self._threads(trace))
-        if self.plan.ops and learns:
-            self.say("asking PyTorch's profiler for operators in a run of their own")
-            trace = replace(trace, operators=self.run(OPERATORS, self.plan.seconds).operators)
+    def first(self) -> Trace:
+        """In the script's own folder, with its output shown; notes which files it wrote."""
+        before = copies.look(self.place.folder)
+        plan = self.plan
+        lead = (LEAD_AFTER if plan.after else LEAD) * plan.seconds
+        more = {"lead_seconds": lead, "warm_updates": WARM_UPDATES, "after_env_steps": plan.after}
+        trace = self.run(TIMING, plan.seconds, plan.env_steps, **more)
+        names = copies.written(before, copies.look(self.place.folder))
+        return _noted(trace, copies.written_note(names)) if names else trace
+
+    def deepen(self, trace: Trace, stdin: _Stdin) -> Trace:
+        """The further runs that the plan asks for and the script allows, in a copy of the folder."""
+        wanted = [kind for kind in (COUNTING, THREADS, OPERATORS) if self._wants(kind, trace)]
+        if not wanted:
+            return trace
+        if self.interrupted:
+            return _noted(trace, *(f"interrupted: {MISSING[kind]}" for kind in wanted))
+        with self._elsewhere() as where:
+            if where is None:
+                return _noted(trace, *(f"{TOO_LARGE}: {MISSING[kind]}" for kind in wanted))
+            for kind in wanted:
+                self.where = replace(where, stdin=stdin.again())
+                trace = _noted(trace, f"interrupted: {MISSING[kind]}") if self.interrupted else self._more(kind, trace)
         return trace
+
+    def _wants(self, kind: str, trace: Trace) -> bool:
+        learns = trace.counts.updates > 0
+        return {
+            COUNTING: self.plan.counting,
+            THREADS: self.plan.threads and (learns or trace.counts.act_forwards > 0),
+            OPERATORS: self.plan.ops and learns,
+        }[kind]
+
+    @contextlib.contextmanager
+    def _elsewhere(self) -> Iterator[Where | None]:
+        where = replace(self.where, quiet=True)
+        if self.plan.in_place:
+            yield where
+            return
+        with copies.copy_of(self.place.folder) as copy:
+            if copy is None:
+                yield None
+                return
+            script = copy / self.place.script.relative_to(self.place.folder)
+            if self.place.is_current:
+                where = replace(where, folder=copy)
+            if self.path.is_absolute() or not self.place.is_current:
+                self.path = script
+            yield where
+
+    def _more(self, kind: str, trace: Trace) -> Trace:
+        more = {COUNTING: self._counting, THREADS: self._threads, OPERATORS: self._operators}[kind](trace)
+        if kind == COUNTING:
+            trace = replace(trace, calls=more.calls, counted=more.counted)
+            missing = not more.counted.env_steps
+        elif kind == THREADS:
+            trace = replace(trace, experiments=(*trace.experiments, *more.experiments))
+            missing = not more.experiments
+        else:
+            trace, missing = replace(trace, operators=more.operators), not more.operators
+        return _noted(trace, *_why_missing(kind, more, self.interrupted)) if missing else trace
 
     def _counting(self, trace: Trace) -> Trace:
         """Past the warm-up, over whole turns of acting and learning where they are short enough."""
         skip = env_steps_before_learning(trace)
         bursts = trace.counts.update_bursts
-        turn = (trace.counts.env_steps - skip) / bursts if bursts else 1.0
+        told = trace.counts.env_steps - (0 if trace.counts.skipped_env_steps else skip)
+        turn = told / bursts if bursts else 1.0
         env_steps = round(turn * max(1, round(self.plan.counting_env_steps / turn)))
-        env_steps = max(1, min(env_steps, trace.counts.env_steps - skip))
-        seconds = self.plan.counting_seconds
-        lead = self.plan.seconds + seconds
-        return self.run(COUNTING, seconds, env_steps, lead_seconds=lead, skip_env_steps=skip)
+        env_steps = max(1, min(env_steps, told))
+        lead = _lead(trace)
+        return self.run(COUNTING, self.plan.time_to_count, env_steps, lead_seconds=lead, skip_env_steps=skip)
 
     def _threads(self, trace: Trace) -> Trace:
         return self.run(
             THREADS,
-            self.plan.threads_seconds,
-            lead_seconds=2.0 * self.plan.threads_seconds + 60.0,
+            self.plan.time_to_compare,
+            lead_seconds=_lead(trace),
             flush_denormals=trace.counts.denormal_values > 0,
             learns=trace.counts.updates > 0,
             update_share=trace.share(UPDATE),
             burst_seconds=trace.phases.get(UPDATE, 0.0) / max(1, trace.counts.update_bursts),
         )
 
+    def _operators(self, trace: Trace) -> Trace:
+        return self.run(OPERATORS, self.plan.time_for_operators, lead_seconds=_lead(trace))
+
     def run(self, kind: str, seconds: float, env_steps: int | None = None, **more: Any) -> Trace:
         """One run of the script; `more` are further fields of its order."""
+        self.runs += 1
+        self.say(f"run {self.runs} of {self.plan.runs}: {PURPOSE[kind]}, {seconds:.3g} s of the loop")
         order = Order(
             script=str(self.path),
             kind=kind,
@@ -83,41 +166,72 @@ class _Recorder:
             env_steps=env_steps,
             env_classes=self.plan.env_classes,
             patience=self.plan.patience,
+            overtime=self.plan.overtime,
             interval=self.plan.interval,
             **more,
         )
-        data, code = run_child(order)
-        subject = Subject(kind="script", name=str(self.path), arguments=self.arguments)
-        return _lost(subject, code) if data is None else trace_of(data, subject, hardware_facts())
+        ended = run_child(order, self.where)
+        trace = _trace(ended, Subject(kind="script", name=str(self.path), arguments=self.arguments))
+        self.interrupted = ended.interrupted or trace.subject.ending == "interrupted"
+        return trace
 
 
-def _lost(subject: Subject, code: int) -> Trace:
-    """The child died without a word: killed, or crashed in native code."""
-    error = f"the process ended with {code} before anything could be saved"
-    ended = replace(subject, ending="crashed", exit_code=code, error=error)
-    return Trace(subject=ended, machine={}, seconds=0.0, phases={}, notes=(error,))
+def _trace(ended: Ended, subject: Subject) -> Trace:
+    """However the run ended: with what it had written down by then, and how that came to be all."""
+    if ended.data is None:
+        error = f"the process ended with {ended.code} before anything could be saved"
+        lost = replace(subject, ending=_ending(ended), exit_code=ended.code, error=error)
+        return Trace(subject=lost, machine={}, seconds=0.0, phases={}, notes=(error,))
+    trace = trace_of(ended.data, subject, hardware_facts())
+    if ended.whole:
+        return trace
+    how = "it did not end within its limit and was killed" if ended.killed else f"the process ended with {ended.code}"
+    error = trace.subject.error or how
+    ending = trace.subject.ending or _ending(ended)
+    trace = replace(trace, subject=replace(trace.subject, ending=ending, exit_code=ended.code, error=error))
+    return _noted(trace, f"{error}: the figures are of the {trace.seconds:.1f} s that were written down before")
 
 
-def _with_calls(trace: Trace, counting: Trace) -> Trace:
-    trace = replace(trace, calls=counting.calls, counted=counting.counted)
-    if not counting.counted.env_steps:
-        trace = _noted(trace, "the counting run saw no env step; nothing was counted")
-    return trace
+def _ending(ended: Ended) -> str:
+    if ended.interrupted:
+        return "interrupted"
+    return "limit" if ended.killed else "crashed"
 
 
-def _with_experiments(trace: Trace, tried: Trace) -> Trace:
-    trace = replace(trace, experiments=(*trace.experiments, *tried.experiments))
-    if not tried.experiments:
-        nothing = NOTHING_TO_COMPARE in tried.notes
-        why = (
-            NOTHING_TO_COMPARE if nothing else "thread counts were not compared: too little was done in the time for it"
-        )
-        trace = _noted(trace, why)
-    return trace
+def _why_missing(kind: str, more: Trace, interrupted: bool) -> list[str]:
+    if NOTHING_TO_COMPARE in more.notes:
+        return [NOTHING_TO_COMPARE]
+    if interrupted:
+        why = "interrupted"
+    elif more.subject.error:
+        why = f"the run for it ended early ({more.subject.error})"
+    elif not more.counts.env_steps:
+        why = "the run for it saw no env step"
+    else:
+        why = "too little was done in the time for it"
+    return [f"{MISSING[kind]}: {why}"]
+
+
+TOO_LARGE = (
+    f"the script's folder has more than {copies.MOST_BYTES >> 20} MB or {copies.MOST_FILES} files, too much to copy"
+    " for a further run (--in-place runs it there)"
+)
+
+
+def _lead(trace: Trace) -> float:
+    """Loop time that the warm-up may take: what it took in the first run, and half as much again."""
+    before = sum(part.seconds for part in trace.warm_up)
+    for part in trace.timeline if not trace.warm_up else ():
+        if part.updates:
+            break
+        before += part.seconds
+    return LEAST_LEAD + 1.5 * before if trace.counts.updates else LEAST_LEAD
 
 
 def env_steps_before_learning(trace: Trace) -> int:
-    """Env steps before the first slice with updates."""
+    """Env steps before what is told, or before the first slice with updates."""
+    if trace.counts.skipped_env_steps:
+        return trace.counts.skipped_env_steps
     env_steps = 0
     for part in trace.timeline:
         if part.updates:
@@ -126,5 +240,20 @@ def env_steps_before_learning(trace: Trace) -> int:
     return 0
 
 
-def _noted(trace: Trace, note: str) -> Trace:
-    return replace(trace, notes=(*trace.notes, note))
+def _noted(trace: Trace, *notes: str) -> Trace:
+    return replace(trace, notes=(*trace.notes, *notes))
+
+
+class _Stdin:
+    """The script's input: a file can be read again by further runs; a terminal or a pipe belongs to the first alone."""
+
+    def __init__(self) -> None:
+        self._start: int | None = None
+        with contextlib.suppress(OSError):
+            self._start = os.lseek(0, 0, os.SEEK_CUR)
+
+    def again(self) -> int:
+        if self._start is None:
+            return subprocess.DEVNULL
+        os.lseek(0, self._start, os.SEEK_SET)
+        return 0

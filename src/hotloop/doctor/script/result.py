@@ -18,6 +18,7 @@ from hotloop.doctor.trace import (
     LineCost,
     Mention,
     OperatorCost,
+    Setup,
     Slice,
     StackCost,
     StoredArray,
@@ -34,6 +35,8 @@ ROWS: dict[str, type] = {
     "operators": OperatorCost,
     "mentions": Mention,
     "stored": StoredArray,
+    "beneath": LineCost,
+    "warm_up": Slice,
 }
 
 
@@ -47,6 +50,11 @@ def trace_of(data: Mapping[str, Any], subject: Subject, machine: Mapping[str, An
         seconds=float(data.get("seconds", 0.0)),
         phases=dict(data.get("phases", {})),
         update_parts=dict(data.get("update_parts", {})),
+        processor=dict(data.get("processor", {})),
+        setup=_made(Setup, data.get("setup", {})),
+        loops={where: tuple(heads) for where, heads in data.get("loops", {}).items()},
+        made=dict(data.get("made", {})),
+        sources=dict(data.get("sources", {})),
         counts=_made(Counts, data.get("counts", {})),
         counted=_made(Counts, data.get("counted", {})),
         experiments=tuple(_experiments(data.get("experiments", ()))),

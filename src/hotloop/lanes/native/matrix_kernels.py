@@ -23,6 +23,8 @@ from hotloop.lanes.native.vector_kernels import (
     TILE_ROWS,
     VECTOR,
     VOID,
+    WIDE_PANEL,
+    WIDE_ROWS,
     Loop,
     at,
     block_function,
@@ -30,6 +32,7 @@ from hotloop.lanes.native.vector_kernels import (
     load_vector,
     multiply_add,
     number,
+    prefetch,
     shuffle,
     splat,
     store_vector,
@@ -45,6 +48,10 @@ def _first_lanes(builder: Any, count: Any, lanes: int) -> Any:
     return builder.icmp_signed(
         "<", ir.Constant(wide, list(range(lanes))), shuffle(builder, counts, undefined, [0] * lanes)
     )
+
+
+LINES_AHEAD = 8
+"""A wide panel of 256 rows does not fit the first cache: each row is asked for so many rows before its turn."""
 
 
 class _Whole:
@@ -98,8 +105,17 @@ def _tile(rows: int) -> Any:
     return block_function(f"hotloop_tile_{rows}", "poipoiipoipoiifi", emit)
 
 
+def _wide_tile(rows: int) -> Any:
+    """The same for a whole wide panel."""
+
+    def emit(builder: Any, arguments: list[Any]) -> None:
+        _product(builder, arguments, rows, WIDE_PANEL // LANES, LANES)
+
+    return block_function(f"hotloop_wide_tile_{rows}", "poipoiipoipoiifi", emit)
+
+
 def _product(builder: Any, arguments: list[Any], rows: int, vectors: int, lanes: int) -> None:
-    """One vector wide, only `columns` of its lanes are read and written; two wide, all are."""
+    """One vector wide, only `columns` of its lanes are read and written; wider, all are."""
     c, c_stride, a, row_step, column_step, b, b_stride, bias, depth, columns, floor, accumulate = arguments
     access = _Partial(builder, columns, lanes) if vectors == 1 else _Whole()
     starts = [splat(builder, builder.load(at(builder, bias, number(m))), lanes) for m in range(rows)]
@@ -107,6 +123,10 @@ def _product(builder: Any, arguments: list[Any], rows: int, vectors: int, lanes:
     loop = Loop(builder, depth, 1, [start for start in starts for _ in range(vectors)])
     b_line = at(builder, b, builder.mul(loop.index, b_stride))
     right = [access.load(builder, at(builder, b_line, number(v * LANES))) for v in range(vectors)]
+    if vectors > 2:
+        ahead = at(builder, b_line, builder.mul(b_stride, number(LINES_AHEAD)))
+        for v in range(vectors):
+            prefetch(builder, at(builder, ahead, number(v * LANES)))
     step = builder.mul(loop.index, column_step)
     totals = []
     for m in range(rows):
@@ -135,6 +155,10 @@ tile_main = _tile(TILE_ROWS)
 tile_4 = _tile(4)
 tile_2 = _tile(2)
 tile_1 = _tile(1)
+wide_tile_main = _wide_tile(WIDE_ROWS)
+wide_tile_4 = _wide_tile(4)
+wide_tile_2 = _wide_tile(2)
+wide_tile_1 = _wide_tile(1)
 
 
 def _transpose(builder: Any, arguments: list[Any]) -> None:
@@ -224,6 +248,10 @@ def multiply(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, 
     """
     (c_data, c_at, c_step), (b_data, b_at, b_step), (rows, columns, depth) = c, b, sizes
     n = 0
+    while WIDE_PANEL > PANEL and n + WIDE_PANEL <= columns:
+        wide_sizes = (rows, WIDE_PANEL, depth)
+        _wide_panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, wide_sizes, floor, add)
+        n += WIDE_PANEL
     while n < columns:
         width = PANEL if n + PANEL <= columns else min(LANES, columns - n)
         _panel((c_data, c_at + n, c_step), a, (b_data, b_at + n, b_step), bias, (rows, width, depth), floor, add)
@@ -249,6 +277,31 @@ def _panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, fl
         tile_1(cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add)
 
 
+@inline_kernel
+def _wide_panel(c: Matrix, a: SteppedMatrix, b: Matrix, bias: Place, sizes: Sizes, floor: float, add: int) -> None:
+    (cd, co, cs), (ad, ao, ar, ac), (bd, bo, bs), (bias_d, bias_o), (rows, columns, depth) = c, a, b, bias, sizes
+    m = 0
+    while m + WIDE_ROWS <= rows:
+        wide_tile_main(
+            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
+        )
+        m += WIDE_ROWS
+    if m + 4 <= rows:
+        wide_tile_4(
+            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
+        )
+        m += 4
+    if m + 2 <= rows:
+        wide_tile_2(
+            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
+        )
+        m += 2
+    if m < rows:
+        wide_tile_1(
+            cd, co + m * cs, cs, ad, ao + m * ar, ar, ac, bd, bo, bs, bias_d, bias_o + m, depth, columns, floor, add
+        )
+
+
 @unit(matrix, matrix, index, index)
 def transpose(target: Matrix, source: Matrix, rows: int, columns: int) -> None:
     """target [columns, rows] = source [rows, columns] transposed."""
@@ -263,21 +316,21 @@ def transpose(target: Matrix, source: Matrix, rows: int, columns: int) -> None:
 
 
 @inline_kernel
-def multiply_vector(out: Place, a: Place, x: Place, bias: Place, rows: int, depth: int) -> None:
+def multiply_vector(out: Place, a: Matrix, x: Place, bias: Place, rows: int, depth: int) -> None:
     """out [rows] = bias + A [rows, depth] @ x: for one row at a time, where a tile would use one lane in sixteen."""
-    (od, oo), (ad, ao), (xd, xo), (bias_d, bias_o) = out, a, x, bias
+    (od, oo), (ad, ao, stride), (xd, xo), (bias_d, bias_o) = out, a, x, bias
     whole = depth // LANES * LANES
     m = 0
     while whole > 0 and m + 4 <= rows:
-        dots_4(od, oo + m, ad, ao + m * depth, depth, xd, xo, depth, bias_d, bias_o + m)
+        dots_4(od, oo + m, ad, ao + m * stride, stride, xd, xo, depth, bias_d, bias_o + m)
         m += 4
     while whole > 0 and m < rows:
-        dots_1(od, oo + m, ad, ao + m * depth, depth, xd, xo, depth, bias_d, bias_o + m)
+        dots_1(od, oo + m, ad, ao + m * stride, stride, xd, xo, depth, bias_d, bias_o + m)
         m += 1
     for m in range(rows if whole < depth else 0):
         total = od[oo + m] if whole > 0 else bias_d[bias_o + m]
         for k in range(whole, depth):
-            total += ad[ao + m * depth + k] * xd[xo + k]
+            total += ad[ao + m * stride + k] * xd[xo + k]
         od[oo + m] = total
 
 

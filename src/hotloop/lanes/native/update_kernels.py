@@ -201,7 +201,7 @@ def _forward_row(numbers: Array, parameters: Array, work: Array, obs: Array, at:
     for layer in range(torso + numbers[plan.HEADS]):
         row = plan.TABLE + plan.ROW * layer
         fan_in, fan_out = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT]
-        weight, bias = (parameters, numbers[row + plan.WEIGHT]), (parameters, numbers[row + plan.BIAS])
+        weight, bias = (parameters, numbers[row + plan.WEIGHT], fan_in), (parameters, numbers[row + plan.BIAS])
         target = numbers[plan.VALUES_EVEN] if layer % 2 == 0 else numbers[plan.VALUES_ODD]
         if layer >= torso:
             target = head + numbers[row + plan.FIRST_OUTPUT]

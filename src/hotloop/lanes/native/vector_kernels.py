@@ -33,6 +33,9 @@ TILE_ROWS = 8 if LANES == 16 or platform.machine().lower() in {"aarch64", "arm64
 """Two accumulators for each: AVX-512 and Neon have 32 vector registers, older x86 has 16."""
 PANEL = 2 * LANES
 """Columns of a full tile."""
+WIDE_ROWS, WIDE_PANEL = (6, 4 * LANES) if TILE_ROWS == 8 else (TILE_ROWS, PANEL)
+"""A wide tile, of products that have so many columns: 24 accumulators and fewer loads for each product, which 32
+registers have room for."""
 
 
 FLOAT = ir.FloatType()
@@ -77,6 +80,13 @@ def load_vector(builder: Any, pointer: Any) -> Any:
 
 def store_vector(builder: Any, value: Any, pointer: Any) -> None:
     builder.store(value, builder.bitcast(pointer, VECTOR.as_pointer()), align=4)
+
+
+def prefetch(builder: Any, pointer: Any) -> None:
+    """Ask for the cache line of an address that is read soon; one beyond the array is no error."""
+    kinds = [FLOAT.as_pointer(), LANE, LANE, LANE]
+    function = declare(builder.module, "llvm.prefetch.p0", VOID, kinds)
+    builder.call(function, [pointer, *(ir.Constant(LANE, value) for value in (0, 3, 1))])  # read, all levels, data
 
 
 def multiply_add(builder: Any, first: Any, second: Any, total: Any) -> Any:

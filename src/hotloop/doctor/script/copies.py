@@ -1,0 +1,107 @@
+"""The script's folder: which files a run has written, and a copy of it for the runs after the first.
+
+Checkpoints and logs are then written once. What the script writes to places outside the folder cannot be kept apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_BYTES = 256 * 2**20
+MOST_FILES = 20_000
+LINKED = {".git", ".hg", ".svn", ".venv", "venv", "node_modules", ".tox", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
+"""Folders that a script reads at most: the copy has a link to them."""
+CACHE = "__pycache__"
+MOST_LISTED = 8
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """The folder that a script works in, and the script's place in it."""
+
+    folder: Path
+    """The current one where the script lies in it, as with `python scripts/train.py`; else the script's own."""
+    script: Path
+
+    @property
+    def is_current(self) -> bool:
+        return self.folder == Path.cwd()
+
+
+def workplace_of(script: Path) -> Workplace:
+    full, current = Path(os.path.abspath(script)), Path.cwd()
+    nested = current in full.parents and current not in (Path.home(), Path(current.anchor))
+    return Workplace(current if nested else full.parent, full)
+
+
+State = dict[str, tuple[int, int]]
+"""Size and time of the last change of each file."""
+
+
+def look(folder: Path) -> State | None:
+    """None where the folder has too many files to look at."""
+    state: State = {}
+    for path in _files(folder):
+        with contextlib.suppress(OSError):
+            facts = path.lstat()
+            state[str(path.relative_to(folder))] = (facts.st_size, facts.st_mtime_ns)
+        if len(state) > MOST_FILES:
+            return None
+    return state
+
+
+def written(before: State | None, after: State | None) -> list[str]:
+    """Files that are new or changed, in order."""
+    if before is None or after is None:
+        return []
+    return sorted(name for name, facts in after.items() if before.get(name) != facts)
+
+
+def written_note(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return f"the script wrote {', '.join(names[:MOST_LISTED])}{more}"
+
+
+@contextlib.contextmanager
+def copy_of(folder: Path) -> Iterator[Path | None]:
+    """A copy that lasts as long as the block; None where the folder is too large or cannot be read."""
+    state = look(folder)
+    if state is None or sum(size for size, _ in state.values()) > MOST_BYTES:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="hotloop-doctor-copy-", ignore_cleanup_errors=True) as place:
+        target = Path(place) / folder.name
+        try:
+            _copy(folder, target)
+        except OSError:  # shutil.Error is one too
+            yield None
+            return
+        yield target
+
+
+def _copy(folder: Path, target: Path) -> None:
+    def left_out(where: str, names: list[str]) -> list[str]:
+        return [name for name in names if name == CACHE or _is_linked(Path(where, name))]
+
+    shutil.copytree(folder, target, symlinks=True, ignore=left_out, ignore_dangling_symlinks=True)
+    for where, folders, _ in os.walk(folder):
+        for name in [name for name in folders if name == CACHE or _is_linked(Path(where, name))]:
+            folders.remove(name)
+            if name != CACHE:
+                (target / Path(where, name).relative_to(folder)).symlink_to(Path(where, name))
+
+
+def _is_linked(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and (path.name in LINKED or (path / "pyvenv.cfg").is_file())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for where, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != CACHE and not _is_linked(Path(where, name))]
+        yield from (Path(where, name) for name in files)

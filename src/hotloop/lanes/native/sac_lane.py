@@ -1,0 +1,200 @@
+"""The native lane of SAC, TD3 and DDPG: k updates of critics, actor, temperature and targets in one machine-code call.
+
+A second implementation of what `lanes/sac_objective.py` says; tests hold it equal. CPU, float32 and multilayer networks
+only. The parameters are the same memory as the module's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import types
+from torch import nn
+
+from hotloop.core.types import Array, Obs, UpdateStats
+from hotloop.lanes.native import sac_plan_kernels as sac
+from hotloop.lanes.native.layout import aligned_zeros
+from hotloop.lanes.native.sac_kernels import run_sac_actor, run_sac_updates
+from hotloop.lanes.native.stack_layout import StackLayout, StackPlan
+from hotloop.lanes.native.unit_kernels import prepare_kernel, prepare_units, real_vector, vector, whole
+from hotloop.lanes.native.vector_kernels import LANES
+from hotloop.lanes.nonfinite import FailedUpdate, explained
+from hotloop.lanes.objective import ONLINE, target_of
+from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
+from hotloop.nets.sac_network import CRITICS, TEMPERATURE
+from hotloop.nets.sac_settings import SACLayout
+
+_matrix = types.float32[:, ::1]
+_UPDATES = (whole, real_vector, *[vector] * 2, *[vector] * 9, real_vector, types.int64, _matrix)
+_ACTOR = (whole, vector, vector, _matrix, _matrix)
+KEPT_PLANS = 8
+"""Batch sizes, and numbers of envs, that a lane is ready for at once; most runs have one of each."""
+_NOTHING = np.zeros(0, np.float32)
+_STATISTICS = {
+    "loss": sac.LOSS,
+    "q_mean": sac.Q_MEAN,
+    "actor_loss": sac.ACTOR_LOSS,
+    "entropy": sac.ENTROPY,
+    "temperature_loss": sac.TEMPERATURE_LOSS,
+    "temperature": sac.TEMPERATURE_MEAN,
+    "gradient_norm": sac.GRADIENT_NORM,
+}
+_STEPPED = (sac.VALUES, sac.MEAN, sac.SQUARE)
+_PLACES = {ONLINE: sac.ACTOR, CRITICS: sac.CRITIC, TEMPERATURE: sac.ALPHA}
+
+
+def prepare() -> None:
+    """Compile every kernel of the lane, or load them from the cache."""
+    prepare_units(run_sac_updates, run_sac_actor)
+    prepare_kernel(run_sac_updates, *_UPDATES)
+    prepare_kernel(run_sac_actor, *_ACTOR)
+
+
+class GroupVectors:
+    """All groups' values, gradients, moments and slowly moving copies in one vector, shared with their modules."""
+
+    def __init__(self, modules: dict[str, nn.Module], targets: tuple[str, ...]) -> None:
+        sizes = {name: sum(value.numel() for value in module.parameters()) for name, module in modules.items()}
+        steps = {name: -(-size // LANES) * LANES for name, size in sizes.items()}  # each starts at a cache line
+        self.all = aligned_zeros(sac.VECTORS * sum(steps.values()))
+        self.places: dict[str, tuple[int, int, int]] = {}
+        self._flat: list[FlatParameters] = []
+        start = 0
+        for name, module in modules.items():
+            self.places[name] = (start, steps[name], sizes[name])
+            start += sac.VECTORS * steps[name]
+            self._share(FlatParameters(module), self.part(name, sac.VALUES), self.part(name, sac.GRADIENT))
+            if name in targets:
+                self.part(name, sac.SLOW)[:] = self.part(name, sac.VALUES)
+
+    def part(self, name: str, which: int) -> Array:
+        start, step, size = self.places[name]
+        return self.all[start + which * step : start + which * step + size]
+
+    def _share(self, flat: FlatParameters, values: Array, gradient: Array) -> None:
+        values[:] = flat.values.numpy()
+        flat.values, flat.gradient = torch.from_numpy(values), torch.from_numpy(gradient)
+        flat.attach()
+        self._flat.append(flat)
+
+
+class NativeSACLane:
+    name = "native"
+
+    def __init__(self, objective: SACObjective, network: nn.Module, layout: SACLayout, rows: int) -> None:
+        prepare()
+        self.objective, self.network, self.spec = objective, network, objective.spec
+        self.groups = GroupVectors(objective.groups(network), objective.targets)
+        self._actor, self._critics = stack_layouts(layout)
+        self._reals = real_numbers(self.spec)
+        self._plans: dict[int, tuple[Array, Array]] = {rows: self._plan(rows)}
+        self._acting: dict[int, tuple[Array, Array]] = {}
+        self._rows_of_statistics = [_STATISTICS[name] for name in objective.measures]
+
+    def prepare(self, example: Any, most_updates: int) -> None:
+        pass  # the kernels do not depend on shapes and are in place since the constructor
+
+    def _plan(self, rows: int) -> tuple[Array, Array]:
+        """What an update on batches of so many rows is, and the workspace for it."""
+        spec, size = self.spec, self._actor.num_in
+        beside = -(-rows // LANES) * LANES  # the column where next_obs begins, behind obs
+        actor = StackPlan(self._actor, rows, beside + rows if spec.stochastic else rows)
+        critics = StackPlan(self._critics, rows, first_wanted=size, start=actor.end)
+        numbers = np.zeros(sac.NUMBERS, np.int64)
+        numbers[sac.ROWS], numbers[sac.OBS_SIZE], numbers[sac.NEXT] = rows, size, beside
+        numbers[sac.ACTIONS], numbers[sac.CRITICS] = spec.actions, spec.critics
+        numbers[sac.STOCHASTIC], numbers[sac.LEARN_TEMPERATURE] = spec.stochastic, spec.learn_temperature
+        numbers[sac.POLICY_DELAY], numbers[sac.TARGET_EVERY] = spec.policy_delay, spec.target_every
+        numbers[sac.LINES], numbers[sac.ACTOR_PLAN] = critics.end, len(numbers)
+        numbers[sac.CRITICS_PLAN] = len(numbers) + len(actor.numbers)
+        for name, place in self.groups.places.items():
+            numbers[_PLACES[name] : _PLACES[name] + 3] = place
+        workspace = aligned_zeros(critics.end + (sac.LINE_COUNT + spec.actions) * critics.stride)
+        actor.fill(workspace)
+        critics.fill(workspace)
+        return np.concatenate((numbers, actor.numbers, critics.numbers)), workspace
+
+    def _acting_plan(self, rows: int) -> tuple[Array, Array]:
+        actor = StackPlan(self._actor, rows)
+        return actor.numbers, aligned_zeros(actor.end)
+
+    def update(self, data: SACBatch, lr: Array, first_update: int) -> UpdateStats:
+        k, rows = data.reward.shape
+        td_error, stats = np.empty((k, rows), np.float32), np.empty((sac.STATISTICS, k), np.float32)
+        fields = (*data[:6], *(_NOTHING if noise is None else noise for noise in data[6:8]), td_error)
+        numbers, workspace = kept(self._plans, rows, self._plan)
+        flat = (field.reshape(-1) for field in fields)
+        made = run_sac_updates(numbers, self._reals, workspace, self.groups.all, *flat, lr, first_update, stats)
+        if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
+            batch = self.objective.kept(data, made)
+            failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), batch)
+            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
+        return UpdateStats(stats[self._rows_of_statistics], td_error)
+
+    def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array]:
+        assert isinstance(obs, np.ndarray)
+        count = len(obs)
+        out = np.empty((count, self._actor.num_out), np.float32)
+        rows = obs if obs.ndim == 2 else obs.reshape(count, -1)
+        run_sac_actor(*kept(self._acting, count, self._acting_plan), self.groups.part(ONLINE, sac.VALUES), rows, out)
+        return (out,)
+
+    def move_target(self, tau: float) -> None:
+        for name in self.objective.targets:
+            values, target = self.groups.part(name, sac.VALUES), self.groups.part(name, sac.SLOW)
+            if tau == 1.0:
+                target[:] = values
+            else:
+                target += np.float32(tau) * (values - target)
+
+    def parameters(self) -> Array:
+        return np.concatenate([self.groups.part(name, sac.VALUES) for name in self.groups.places])
+
+    def load_parameters(self, values: Array) -> None:
+        for name in self.groups.places:
+            part = self.groups.part(name, sac.VALUES)
+            part[:], values = values[: part.size], values[part.size :]
+
+    def vectors(self) -> dict[str, Array]:
+        """All that updates change, by the names that checkpoints know."""
+        part, named = self.groups.part, dict[str, Array]()
+        for name in self.groups.places:
+            prefix = "" if name == ONLINE else f"{name}_"
+            titles = (name, f"{prefix}mean", f"{prefix}square")
+            named |= {title: part(name, which) for title, which in zip(titles, _STEPPED, strict=True)}
+        return named | {target_of(name): part(name, sac.SLOW) for name in self.objective.targets}
+
+    def state(self) -> dict[str, Any]:
+        return {name: values.copy() for name, values in self.vectors().items()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        for name, values in self.vectors().items():
+            values[:] = state[name]
+
+
+def kept(plans: dict[int, Any], rows: int, make: Any) -> Any:
+    """The plan for so many rows, made where there is none yet; a workspace each, so not for ever more sizes."""
+    plan = plans.get(rows)
+    if plan is None:
+        if len(plans) == KEPT_PLANS:
+            plans.clear()
+        plan = plans[rows] = make(rows)
+    return plan
+
+
+def stack_layouts(layout: SACLayout) -> tuple[StackLayout, StackLayout]:
+    """Of the actor, and of all critics together."""
+    size, hidden, activation = layout.obs_size, layout.hidden, layout.activation
+    actor = StackLayout(num_in=size, hidden=hidden, num_out=layout.num_outputs, activation=activation)
+    seen = size + layout.actions
+    return actor, StackLayout(num_in=seen, hidden=hidden, num_out=1, activation=activation, copies=layout.critics)
+
+
+def real_numbers(spec: SACSpec) -> Array:
+    optimiser = [spec.max_gradient_norm, spec.beta1, spec.beta2, spec.epsilon, spec.target_tau]
+    temperature = spec.temperature if spec.stochastic else 0.0
+    policy = [temperature, spec.target_entropy, spec.slope_epsilon, spec.smoothing, spec.smoothing_clip]
+    return np.array([*optimiser, *policy, spec.critic_weight], np.float64)
