@@ -283,7 +283,8 @@ def test_a_package_that_reads_the_stack_in_class_bodies_finds_the_class_statemen
     (tmp_path / "envs.py").write_text(
         "import overrides\n\nclass Base: ...\n\nclass Corridor(Base):\n    seen = overrides.named_bases()\n"
         "    def reset(self):\n        return 0\n"
-        "    def step(self, action):\n        return 0, 1.0, False, {}\n\nassert 'Base' in Corridor.seen, Corridor.seen\n"
+        "    def step(self, action):\n        return 0, 1.0, False, {}\n\n"
+        "assert 'Base' in Corridor.seen, Corridor.seen\n"
     )
     trace = record(tmp_path, "import envs\nenv = envs.Corridor()\nenv.reset()\nfor _ in range(10):\n    env.step(0)\n")
     assert (trace.subject.ending, trace.counts.env_steps) == ("finished", 10)
