@@ -128,8 +128,10 @@ class ClassHooks(Pass):
             function = made.__dict__.get(name)
             if isinstance(function, FunctionType) and not hasattr(function, "watched") and takes_an_action(function):
                 self._put(made, name, self.env_step(function, sure=False))
-        for name in ("reset", "step_async"):
-            self._hook_events(made, name.__eq__, attribution.RESET)
+        self._hook_events(made, "step_async".__eq__, attribution.RESET)
+        reset = made.__dict__.get("reset")
+        if isinstance(reset, FunctionType) and not hasattr(reset, "watched"):
+            self._put(made, "reset", self.env_reset(reset))
 
     def _hook_replay(self, made: type) -> None:
         stores = any(callable(_attribute(made, name)) for name in STORES)
@@ -169,10 +171,29 @@ class ClassHooks(Pass):
             except BaseException:
                 watch.leave(ENV, start)
                 raise
-            watch.leave_env(start, args[0] if args else None, result)
+            watch.leave_env(start, args, result)
             return result
 
         return unseen(step)
+
+    def env_reset(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        watch = self.watch
+
+        @functools.wraps(function)
+        def reset(*args: Any, **keywords: Any) -> Any:
+            if watch.busy or watch.off_main_thread():
+                return function(*args, **keywords)
+            start = watch.enter()
+            try:
+                result = function(*args, **keywords)
+            except BaseException:
+                watch.leave(attribution.RESET, start)
+                raise
+            watch.leave_reset(start, args, result)
+            return result
+
+        reset.watched = True  # type: ignore[attr-defined]
+        return reset
 
 
 def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
