@@ -1,7 +1,6 @@
 """Whatever ends a run, a report of what was seen comes back, and nothing is left behind."""
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -36,9 +35,9 @@ def walk(seconds):
 QUICK = {"counting": False, "threads": False}
 
 
-def record(tmp_path, text, before="", **plan):
+def record(tmp_path, text, **plan):
     script = tmp_path / "train.py"
-    script.write_text(before + ENV + textwrap.dedent(text))
+    script.write_text(ENV + textwrap.dedent(text))
     return record_script(script, (), ScriptPlan(**{**QUICK, **plan}), lambda _: None)
 
 
@@ -133,26 +132,3 @@ def test_an_order_survives_the_way_to_the_child():
     order = Order(script="a.py", kind="timing", seconds=2.0, result="r", arguments=("--x", "1"), env_classes=("E",))
     assert recording.read_order(order.as_json()) == order
     assert recording.read_order(json.dumps({**json.loads(order.as_json()), "new": 1})) == order
-
-
-def test_one_thread_on_one_core_leaves_nothing_to_compare_and_ends(tmp_path):
-    """Its empty list of changes once re-armed the deadline at every call."""
-    pytest.importorskip("torch")
-    cores = os.sched_getaffinity(0)
-    text = """
-    env = Corridor()
-    torch.set_num_threads(1)
-    net = torch.nn.Linear(2, 2)
-    optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
-    while True:
-        env.step(int(net(torch.ones(1, 2)).argmax()))
-        net(torch.ones(4, 2)).sum().backward()
-        optimiser.step()
-    """
-    os.sched_setaffinity(0, {min(cores)})
-    try:
-        trace = record(tmp_path, text, before="import torch", seconds=1.0, threads=True)
-    finally:
-        os.sched_setaffinity(0, cores)
-    assert trace.counts.updates > 0
-    assert any("there is one core, and PyTorch uses one thread" in note for note in trace.notes)
