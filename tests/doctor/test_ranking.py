@@ -29,6 +29,12 @@ def test_a_port_stands_below_what_is_mended_in_place_for_half_of_its_gain() -> N
     assert order(finding("A", 1.2), finding("B", 3.0), finding("C", 2.0)) == ["B", "C", "A"]
 
 
+def test_a_port_comes_last_where_a_library_runs_the_loop() -> None:
+    port, in_place = finding("UPDATE006", 4.0, port=True), finding("UPDATE007", 1.15)
+    assert [one.rule for one in ranked([port, in_place])] == ["UPDATE006", "UPDATE007"]
+    assert [one.rule for one in ranked([port, in_place], in_library=True)] == ["UPDATE007", "UPDATE006"]
+
+
 def test_all_exact_findings_together_multiply() -> None:
     found = [finding("ENV001", 2.0), finding("STORE002", 1.5), finding("UPDATE005", 9.0, kind="changes-learning")]
     assert together(found) == 3.0
@@ -82,6 +88,14 @@ def test_what_no_rule_explains_is_told_with_its_share_and_no_promise() -> None:
         ("a.py:6", "reward", ""),
     ]
     assert [one.function for one in unexplained(trace, [finding("ENV001", 2.0, where="a.py:7")])] == ["step"]
+
+
+def test_a_comprehension_belongs_to_its_function_and_a_forward_to_the_network() -> None:
+    receiving = line("a.py:30", "Workers.step.<locals>.<listcomp>", "wait", 4.0)
+    sending, layers = line("a.py:29", "Workers.step", "env", 3.0), line("a.py:11", "Net.forward", "act", 2.0)
+    trace = ten_seconds(receiving, sending, layers)
+    assert unexplained(trace, [finding("MACHINE003", 2.0, where="a.py:30")]) == []
+    assert [(one.function, one.share) for one in hottest_functions(trace)][0] == ("Workers.step", 0.7)
 
 
 def test_beneath_a_call_of_a_library_its_own_lines_are_shown() -> None:
