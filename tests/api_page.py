@@ -12,13 +12,23 @@ import hotloop
 from hotloop.loop.agents import Agent
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
-SETTINGS = ("DQNSettings", "PPOSettings", "SACSettings")
 GROUPS = {
-    "Train": ("preset", "train", "iterate", "resume", "load", "evaluate", "history", *SETTINGS),
+    "Train": (
+        "preset",
+        "train",
+        "iterate",
+        "resume",
+        "load",
+        "evaluate",
+        "history",
+        "DQNSettings",
+        "PPOSettings",
+        "SACSettings",
+    ),
     "Parts for your own loop": (
         *("Replay", "QLearner", "SACLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
     ),
-    "Instruments": ("diagnose", "prove", "compare", "tune"),
+    "Instruments": ("diagnose", "prove", "assert_same", "pair", "prove_envs", "prove_modules", "compare", "tune"),
     "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
     "Errors": ("HotloopError",),
 }

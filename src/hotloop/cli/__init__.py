@@ -6,6 +6,7 @@ Files:
     compare.py        `hotloop compare ARM [overrides] ARM [overrides] ... --seeds N [-- --any.setting VALUE]`
     console.py        Rich's console as all verbs use it: text is literal, whoever wrote it, and a display may be
                       lost
+    dashboard.py      `hotloop dashboard [FOLDER]`
     debug_nan.py      `hotloop debug-nan RUN`
     deploy.py         `hotloop deploy RUN`: a durotaxis agent on a substrate of choice
     doctor.py         `hotloop doctor PRESET|SCRIPT.py`
@@ -18,7 +19,8 @@ Files:
     main.py           `hotloop VERB ...`: one verb per file; heavy imports wait until a verb runs, so that --help
                       answers at once
     progress.py       How a run is getting on: a live bar on a terminal, plain lines elsewhere; always on stderr
-    prove.py          `hotloop prove [CASE ...]`
+    prove.py          `hotloop prove [CASE ... | FILE.py ...]`
+    prove_own.py      `hotloop prove FILE.py`, `--env` and `--module`: code that is not ours
     report.py         `hotloop report RUN`
     resume.py         `hotloop resume RUN`
     runs.py           `hotloop runs [FOLDER]`

@@ -18,6 +18,7 @@ from typing import Any
 from . import attribution
 from .attribution import ENV
 from .passes import Pass
+from .places import unseen
 from .watch import NOT_AN_ENV, SURE, UNSURE, Watch
 
 STEPS = ("step", "play_step", "step_wait")
@@ -64,15 +65,23 @@ LEARNERS = {
 }
 
 
+FRAME_READERS = ("overrides",)
+"""Packages that look up the stack from inside a class body, where a hook of ours would be one frame too many: Tianshou
+could not be imported."""
+
+
 class ClassHooks(Pass):
-    """Sees every class that is made from now on."""
+    """Sees every class that is made from now on; once a frame reader is imported, those that a module has when its
+    import is over. A class of the script itself is then missed, unless `--env` names it."""
 
     def __init__(self, named: Iterable[str] = ()) -> None:
         self.named = tuple(named)
         self.originals: dict[type, dict[str, Any]] = {}
+        self.make: Any = None
+        self.reads_modules = False
 
     def prepare(self) -> None:
-        make = builtins.__build_class__
+        make = self.make = builtins.__build_class__
 
         def build_class(function: Any, name: str, /, *bases: Any, **keywords: Any) -> Any:
             made = make(function, name, *bases, **keywords)
@@ -81,6 +90,23 @@ class ClassHooks(Pass):
             return made
 
         builtins.__build_class__ = build_class
+
+    def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {name: self.leave_class_bodies for name in FRAME_READERS}
+
+    def arrive_anywhere(self) -> Callable[[ModuleType], None] | None:
+        return self.read_module
+
+    def leave_class_bodies(self, module: ModuleType) -> None:
+        builtins.__build_class__ = self.make
+        self.reads_modules = True
+
+    def read_module(self, module: ModuleType) -> None:
+        if not self.reads_modules:
+            return
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                self.see(value)
 
     def see(self, made: type) -> None:
         """A class was made: one that we cannot read is left as it is."""
@@ -127,8 +153,10 @@ class ClassHooks(Pass):
             function = made.__dict__.get(name)
             if isinstance(function, FunctionType) and not hasattr(function, "watched") and takes_an_action(function):
                 self._put(made, name, self.env_step(function, sure=False))
-        for name in ("reset", "step_async"):
-            self._hook_events(made, name.__eq__, attribution.RESET)
+        self._hook_events(made, "step_async".__eq__, attribution.RESET)
+        reset = made.__dict__.get("reset")
+        if isinstance(reset, FunctionType) and not hasattr(reset, "watched"):
+            self._put(made, "reset", self.env_reset(reset))
 
     def _hook_replay(self, made: type) -> None:
         stores = any(callable(_attribute(made, name)) for name in STORES)
@@ -168,11 +196,29 @@ class ClassHooks(Pass):
             except BaseException:
                 watch.leave(ENV, start)
                 raise
-            watch.leave_env(start, args[0] if args else None, result)
+            watch.leave_env(start, args, result)
             return result
 
-        step.watched = True  # type: ignore[attr-defined]
-        return step
+        return unseen(step)
+
+    def env_reset(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        watch = self.watch
+
+        @functools.wraps(function)
+        def reset(*args: Any, **keywords: Any) -> Any:
+            if watch.busy or watch.off_main_thread():
+                return function(*args, **keywords)
+            start = watch.enter()
+            try:
+                result = function(*args, **keywords)
+            except BaseException:
+                watch.leave(attribution.RESET, start)
+                raise
+            watch.leave_reset(start, args, result)
+            return result
+
+        reset.watched = True  # type: ignore[attr-defined]
+        return reset
 
 
 def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
@@ -190,8 +236,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
         finally:
             watch.leave(kind, start)
 
-    hook.watched = True  # type: ignore[attr-defined]
-    return hook
+    return unseen(hook)
 
 
 def time_all(watch: Watch, module: ModuleType, names: tuple[str, ...], kind: str) -> None:

@@ -11,7 +11,11 @@ Files:
     environments.py  How the envs are stepped: one by one, through wrappers, drawn on the way
     evidence.py      What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the
                      finding made of it
+    libraries.py     Where a library runs the loop: which of its settings decides what a rule found, and on which line
+                     it is given
     machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
+    memory.py        What the loop keeps in memory: frames larger than need be, graphs that nobody drops, pages on disk
+    recomputing.py   What is computed or compiled again although nothing has changed
     reporting.py     What is printed, logged, saved and evaluated on the way, and what a reported rate contains
     searching.py     Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few
     storing.py       How transitions enter replay and leave it as batches
@@ -30,7 +34,10 @@ def load_rules() -> list[Rule]:
         acting,
         drawing,
         environments,
+        libraries,
         machine,
+        memory,
+        recomputing,
         reporting,
         searching,
         storing,
