@@ -104,6 +104,8 @@ class Counts:
     gc_seconds: float = 0.0
     """Loop time spent in Python's garbage collector."""
     gc_collections: int = 0
+    late_seconds: float = 0.0
+    """How long the script was watched after the window, by samples of its stack alone."""
     skipped_env_steps: int = 0
     """Env steps made before the recording began: the warm-up, the first updates, and what `--after` skips."""
 
@@ -254,6 +256,8 @@ class Trace:
     sources: dict[str, str] = field(default_factory=dict)
     """What stands on the lines of `loops` and `made`."""
     stacks: tuple[StackCost, ...] = ()
+    late: tuple[StackCost, ...] = ()
+    """Stacks seen after the window, where that was asked for: what comes late, evaluation and checkpoints."""
     timeline: tuple[Slice, ...] = ()
     warm_up: tuple[Slice, ...] = ()
     """What came before: recording begins when the first updates are over."""
@@ -324,7 +328,7 @@ def read_trace(text: str) -> Trace:
     """The trace that `write_trace` wrote."""
     data = json.loads(text)
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
-    rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice}
+    rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice, "late": StackCost}
     for name, kind in rows.items():
         data[name] = tuple(kind(**_tuples(row)) for row in data.get(name, ()))
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])

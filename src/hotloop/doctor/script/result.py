@@ -33,6 +33,7 @@ ROWS: dict[str, type] = {
     "operators": OperatorCost,
     "beneath": LineCost,
     "warm_up": Slice,
+    "late": StackCost,
 }
 
 
