@@ -23,7 +23,7 @@ LAYERS = [
     {"algos"},
     {"loop"},
     {"parts", "proof", "comparison", "viewing", "export"},
-    {"reporting", "tuning", "diagnosis"},
+    {"reporting", "tuning", "diagnosis", "dashboard"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 EDGE = {"cli", "api", "adapters", "__init__", "__main__"}

@@ -10,7 +10,7 @@ import pytest
 from tests.comparison.synthetic_runs import make_arm
 
 from hotloop.comparison.measures import RunMeasures
-from hotloop.comparison.statistics import Estimate, Interval
+from hotloop.comparison.statistics import Estimate, Interval, looks_at
 from hotloop.comparison.summary import ArmSummary, default_margin, default_threshold
 from hotloop.comparison.verdict import Contrast, contrasts, speed_of
 from hotloop.comparison.verdict_text import details, headline, sentence
@@ -142,6 +142,11 @@ def test_threshold_and_margin_follow_from_the_first_arm() -> None:
     assert default_margin(summary("a", [-10.0] * 5, [20.0] * 5)) == 0.5
 
 
+def test_the_margin_is_of_use_where_learning_was_over_at_the_first_evaluation() -> None:
+    over = summary("a", [470.0, 480.0, 490.0, 500.0, 500.0], [475.0] * 5)
+    assert default_margin(over) == 24.0  # of the score (489): seeds differ by more than it rose from 475 on
+
+
 def normal(generator: np.random.Generator) -> Array:
     return generator.normal(300.0, 50.0, size=8)
 
@@ -186,6 +191,55 @@ def test_a_difference_of_one_margin_is_called_equal_in_at_most_one_of_twenty() -
 def test_with_small_spread_equality_is_shown() -> None:
     shares = outcomes(lambda generator: generator.normal(300.0, 5.0, size=8), 0.0, 100, margin=60.0)
     assert shares.get("as good", 0.0) >= 0.85, shares
+
+
+def verdicts_until_sure(scale: float, shift: float, repeats: int, margin: float = 25.0) -> list[tuple[str, int]]:
+    """Verdict and seeds of each arm of comparisons that add seeds, 20 at most, until they are sure; normal scores."""
+    generator, looks = np.random.default_rng(13), looks_at(20, 2)
+    found = []
+    for _ in range(repeats):
+        first, second = generator.normal(300.0, scale, size=(2, 20)) - np.array([[0.0], [shift]])
+        wobble = generator.normal(scale=scale, size=(2, 20))
+        for seeds in looks:
+            arms = [
+                summary(label, scores[:seeds], scores[:seeds] / 2 + wobble[row, :seeds])
+                for row, (label, scores) in enumerate((("a", first), ("b", second)))
+            ]
+            (contrast,) = contrasts(arms, margin, repeats=200, looks=len(looks))
+            if contrast.learning != "unseen":
+                break
+        found.append((contrast.learning, seeds))
+    return found
+
+
+REPEATS_UNTIL_SURE = [150, pytest.param(1_000, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("repeats", REPEATS_UNTIL_SURE)
+def test_looking_again_and_again_at_identical_arms_keeps_to_one_of_twenty(repeats: int) -> None:
+    found = verdicts_until_sure(50.0, 0.0, repeats)
+    wrong = sum(verdict in ("better", "worse", "mixed") for verdict, _ in found)
+    assert wrong / repeats <= 0.05, wrong
+
+
+@pytest.mark.parametrize("repeats", REPEATS_UNTIL_SURE)
+def test_looking_again_and_again_at_a_difference_of_one_margin_calls_it_equal_in_at_most_one_of_twenty(
+    repeats: int,
+) -> None:
+    found = verdicts_until_sure(15.0, 25.0, repeats)
+    assert sum(verdict == "as good" for verdict, _ in found) / repeats <= 0.05
+
+
+def test_a_large_difference_is_seen_at_the_first_look() -> None:
+    found = verdicts_until_sure(20.0, 150.0, 30)
+    assert {verdict for verdict, _ in found} == {"worse"}
+    assert np.median([seeds for _, seeds in found]) == looks_at(20, 2)[0] == 6
+
+
+def test_looks_are_few_and_each_can_tell_something() -> None:
+    assert looks_at(20, 2) == [6, 9, 13, 20]
+    assert looks_at(5, 2) == [5]
+    assert looks_at(40, 4) == [7, 10, 15, 22, 33, 40]
 
 
 def test_equal_speeds_are_called_different_in_at_most_one_of_twenty() -> None:

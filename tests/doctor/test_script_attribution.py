@@ -43,9 +43,12 @@ def test_a_dqn_iteration_is_split_into_its_phases():
     assert seen.counts == {
         "act_forwards": 1,
         "act_forwards_with_grad": 0,
+        "act_rows": 1,
         "update_forwards": 2,
         "backwards": 1,
         "updates": 1,
+        "optimiser_steps": 1,
+        "optimisers": 1,
         "batch_size": 64,
     }
     assert seen.learning_modules == {7: 1}

@@ -161,7 +161,7 @@ def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):
         clock.now = end
         watch.leave(kind, end - 2.0)
     watch.finish()
-    assert {phase: seconds for (phase, _), seconds in sampler.charged.items()} == {"env": 3.0, "log": 2.0}
+    assert {phase: seconds for (phase, _, _), seconds in sampler.charged.items()} == {"env": 3.0, "log": 2.0}
 
 
 def test_a_timeline_joins_neighbours_when_it_is_full():

@@ -68,7 +68,8 @@ def test_everything_that_happened_is_counted(trace):
 
 def test_phases_sum_to_the_wall_time_and_the_update_to_its_parts(trace):
     assert sum(trace.phases.values()) == pytest.approx(trace.seconds)
-    assert set(trace.phases) == {"start-up", "act", "env", "store-and-sample", "update", "other", "recording"}
+    inside = {"start-up", "act", "env", "store-and-sample", "update", "other", "recording"}
+    assert set(trace.phases) - {"queued"} == inside  # the queue for a core, where the machine is busy
     assert sum(trace.update_parts.values()) == pytest.approx(trace.phases["update"])
     assert set(trace.update_parts) == {"forward", "backward", "optimiser", "rest"}
     assert trace.share("update") > trace.share("env")

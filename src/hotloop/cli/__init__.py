@@ -6,6 +6,7 @@ Files:
     compare.py        `hotloop compare ARM [overrides] ARM [overrides] ... --seeds N [-- --any.setting VALUE]`
     console.py        Rich's console as all verbs use it: text is literal, whoever wrote it, and a display may be
                       lost
+    dashboard.py      `hotloop dashboard [FOLDER]`
     debug_nan.py      `hotloop debug-nan RUN`
     deploy.py         `hotloop deploy RUN`: a durotaxis agent on a substrate of choice
     doctor.py         `hotloop doctor PRESET|SCRIPT.py`

@@ -19,30 +19,29 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--measure": {"default": "mean_return", "help": "field of the evaluations (default mean_return)"},
     "--workers": {"type": int, "default": 0, "help": "runs at once (default: as many as there are cores)"},
     "--html": {"metavar": "FILE", "help": "write one page with verdicts, figures, tables and settings"},
-    "--markdown": {
-        "metavar": "FILE.md[#NAME]",
-        "help": "put tables and figures into a Markdown page, between two marks",
-    },
+    "--markdown": {"metavar": "FILE.md[#NAME]", "help": "put tables and figures into a Markdown page, between marks"},
 }
-_SWITCHES = ("--json", "--quiet", "--debug")
+_SWITCHES = ("--json", "--quiet", "--debug", "--until-sure")
 
 
 def _parser() -> VerbParser:
     parser = VerbParser(
         "compare",
-        "Say what a change did to learning and to speed. An arm is a preset, a TOML file, or a folder of finished\n"
-        "runs; its own overrides follow it (or stand in the same quotes, with a label in front if you like), those\n"
-        "of all arms follow `--`. What is missing is trained in parallel processes; finished runs of the same\n"
-        "settings and seed are reused, and the same command continues what was stopped. Every arm is judged against\n"
-        "the first: docs/compare.md has the rule. Exit code 1: a run failed.",
+        "Say what a change did to learning and to speed. An arm is a preset, a TOML file, a folder of finished runs,\n"
+        "or a command: your own script, with `{seed}` where its seed goes. Overrides follow a preset (or stand\n"
+        "in the same quotes, with a label in front), those of all arms follow `--`. What is missing is trained;\n"
+        "finished runs are reused, and the same command continues what was stopped. Every arm is judged against the\n"
+        "first: docs/compare.md has the rule. Exit code 1: a run failed.",
         "hotloop compare cartpole-dqn cartpole-dqn --double false --seeds 8 --threshold 475\n"
         '  hotloop compare "plain=cartpole-dqn" "rainbow=cartpole-rainbow" --seeds 8 -- --total-env-steps 30k\n'
-        "  hotloop compare runs/family/cartpole-dqn runs/family/cartpole-rainbow --html family.html",
+        "  hotloop compare runs/family/cartpole-dqn runs/family/cartpole-rainbow --html family.html\n"
+        '  hotloop compare "old=old.py --seed {seed}" "new=new.py --seed {seed}" --seeds 20 --until-sure',
         usage="hotloop compare ARM [--any.setting VALUE ...] [ARM ...] --seeds N [options] [-- --setting VALUE ...]",
     )
     for name, about in _OPTIONS.items():
         parser.add_argument(name, **about)
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    for name, about in (("until-sure", "add seeds until it is decided, SEEDS at most"), ("quiet", "no progress")):
+        parser.add_argument(f"--{name}", action="store_true", help=about)
     return parser
 
 
@@ -60,8 +59,8 @@ def run(words: list[str]) -> int:
 
     own, arms = split_words(words[:cut], _OPTIONS, _SWITCHES, preset_names())
     arguments = parser.parse_args(own)
-    options = {name[2:]: getattr(arguments, name[2:]) for name in _OPTIONS}
-    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in _SWITCHES]])
+    options = {name: getattr(arguments, name) for name in (*[name[2:] for name in _OPTIONS], "until_sure")}
+    command = shlex.join(["hotloop", "compare", *[word for word in words if word not in _SWITCHES[:3]]])
     display = display_console(arguments.quiet)
     try:
         with explained(words[:cut], _OPTIONS, preset_names()):

@@ -29,6 +29,7 @@ def run(words: list[str]) -> int:
         arguments.rest if script else (),
         seconds=arguments.seconds,
         env_steps=arguments.env_steps,
+        after=arguments.after,
         env_classes=arguments.env or (),
         ops=arguments.ops,
         quick=arguments.quick,
@@ -43,7 +44,7 @@ def run(words: list[str]) -> int:
     if arguments.json:
         print_json(found.as_json())
     else:
-        answer_console().print(found.as_text())
+        answer_console().print(found.as_text(full=arguments.full or not script))
     reason = found.slower_than(arguments.budget, arguments.max_slowdown or MOST_SLOWDOWN)
     if reason:
         say(reason)

@@ -27,6 +27,7 @@ def doctor_parser(with_target: bool = True) -> VerbParser:
     slowdown = "with --against: exit code 3 where an env step takes R times as long (1.2)"
     add("--seconds", type=float, metavar="S", help=seconds)
     add("--env-steps", type=int, metavar="N", help="a script: stop after so many env steps")
+    add("--after", type=int, metavar="N", default=0, help="a script: skip so many env steps before what is told")
     add("--html", type=Path, metavar="FILE", help="write the report as one self-contained page")
     add("--trace", type=Path, metavar="FILE", help="write a Chrome trace, which opens in Perfetto")
     add("--save", type=Path, metavar="FILE", help="write the report as JSON, for a later --against")
@@ -42,5 +43,6 @@ def doctor_parser(with_target: bool = True) -> VerbParser:
     )
     add("--in-place", action="store_true", help="a script: further runs in its own folder too, not in a copy of it")
     add("--quick", action="store_true", help="one run, phases and lines only: no experiments, no counting")
+    add("--full", action="store_true", help="a script: everything on the terminal, not one screen of it")
     add("--quiet", action="store_true", help="no progress on stderr")
     return parser

@@ -34,6 +34,7 @@ VERBS = {
     "prove": "hold every fast path equal to a plain program, then time both",
     "bench": "measure the lanes, or hotloop against other libraries",
     "report": "write one HTML page that shows a run",
+    "dashboard": "show the runs of a folder as a live page in the browser",
     "tune": "search for better settings, with pruning",
     "export": "write a run's best agent as ONNX or safetensors",
     "log": "show a run's event rows in TensorBoard or Weights & Biases",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def run(words: list[str]) -> int:
     arguments = _parser().parse_args(words)
-    into_files = arguments.html or arguments.video or arguments.frames
+    into_files = arguments.html or arguments.video or arguments.frames or arguments.checkpoint
     on_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not arguments.json and not into_files
     try:
         return _show(arguments) if on_terminal else _watch(arguments)
@@ -36,8 +36,7 @@ def _show(arguments: Namespace) -> int:
 
 
 def _watch(arguments: Namespace) -> int:
-    files = {name: getattr(arguments, name) for name in ("html", "video", "frames")}
-    seen = watch(arguments.run, **_options(arguments), **files, max_frames=arguments.max_frames)
+    seen = watch(arguments.run, **_options(arguments, "html", "video", "frames", "max_frames", "checkpoint"))
     for path in seen.files:
         say(f"wrote {path}" + (f": {seen.frames:,} frames" if seen.frames else ""))
     if seen.cut:
@@ -47,14 +46,14 @@ def _watch(arguments: Namespace) -> int:
     return 0
 
 
-def _options(arguments: Namespace) -> dict[str, Any]:
+def _options(arguments: Namespace, *more: str) -> dict[str, Any]:
     def print_numbers(episode: Episode) -> None:
         from hotloop.viewing.terminal import numbers_line
 
         if not arguments.json:
             print_line(numbers_line(episode, arguments.episodes) + ("" if episode.end else "   (stopped)"), flush=True)
 
-    names = ("episodes", "seed", "speed", "fps", "trust")
+    names = ("episodes", "seed", "speed", "fps", "trust", *more)
     return {name: getattr(arguments, name) for name in names} | {"each": print_numbers}
 
 
@@ -76,5 +75,6 @@ def _parser() -> VerbParser:
     parser.add_argument("--frames", type=Path, metavar="FOLDER", help="write every picture into FOLDER, as PNG")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the first episode as a page (sfc)")
     parser.add_argument("--max-frames", type=int, default=10_000, help="end a video there (default 10000)")
+    parser.add_argument("--checkpoint", default="", metavar="NAME", help="as of this one (not on a terminal)")
     parser.add_argument("--trust", action="store_true", help="allow the run's env to be imported from a file or module")
     return parser

@@ -17,9 +17,12 @@ Files:
                      stderr
     report.py        From finished jobs to one comparison: as data, as lines for a terminal, as Markdown, and the files
                      it leaves in its folder
+    scripts.py       Arms that are commands: anybody's script, unmodified, each seed in a process of its own under the
+                     light recorder
     statistics.py    Means over few seeds and how far they can be believed; seeded, so that the same runs give the
                      same numbers
     summary.py       An arm over its seeds: plain data from here on
+    training_returns.py  Arms judged by the episodes of their training, whatever program made them
     verdict.py       What one arm did to learning and to speed, compared with the first: the decision rule
     verdict_text.py  A verdict in words: a headline, and the sentences that support it; rows of the tables
 """

@@ -12,13 +12,15 @@ from typing import Any
 
 from hotloop.algos.registry import tree_from_words
 from hotloop.comparison.finished import FoundRuns, find_runs, folder_name, holds_runs
+from hotloop.comparison.scripts import Script, find_script
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import flag_of
 from hotloop.core.values import nearest
 from hotloop.presets import preset_names
 
 HINT = (
-    'an arm is a preset, a TOML file or a folder of runs, or "[LABEL=]preset --setting value", its inner quotes closed'
+    'an arm is a preset, a TOML file, a folder of runs or a script, or "[LABEL=]preset --setting value" or '
+    '"[LABEL=]script.py --seed {seed}", its inner quotes closed'
 )
 OURS = {"--seed": "`--seeds N` trains seeds 0 to N - 1", "--run-dir": "`--out FOLDER` holds the runs"}
 _LONGEST_LABEL = 44
@@ -34,6 +36,7 @@ class Arm:
     settings: Mapping[str, Any]
     runs: tuple[Path, ...] = ()
     named: bool = False  # its label was given
+    script: Script | None = None  # a command, instead of settings of ours
 
     @property
     def folder(self) -> str:
@@ -65,6 +68,12 @@ def _parse(text: str, common: Sequence[str]) -> list[Arm]:
         raise SettingsError(f"an arm is empty{f' after its label `{label}`' if label else ''}", HINT)
     if Path(parts[0]).is_dir() and parts[0] not in preset_names():
         return [_of_runs(label, found, text) for found in find_runs(parts)]
+    script = find_script(parts)
+    if script is not None:
+        if common:
+            raise SettingsError(f"what follows `--` are settings of ours, which {script.path} does not have")
+        named = label or short_label(script.path.stem, script.arguments)
+        return [Arm(named, str(script.path), script.arguments, script.settings(), named=bool(label), script=script)]
     source, *own = parts
     words = (*common, *own)
     for word in words:
@@ -181,7 +190,7 @@ def starts_arm(word: str, presets: Collection[str]) -> bool:
 
 
 def _is_source(text: str, presets: Collection[str]) -> bool:
-    return text in presets or text.endswith(".toml") or holds_runs(text)
+    return text in presets or text.endswith((".toml", ".py")) or holds_runs(text)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ from hotloop.comparison.report import (
     write_part,
     write_table,
 )
+from hotloop.comparison.statistics import looks_at
+from hotloop.comparison.verdict import MEASURES
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import Overrides, as_words
 from hotloop.doctor.facts import usable_cores
@@ -43,6 +46,7 @@ def compare(
     threshold: float | None = None,
     margin: float | None = None,
     workers: int = 0,
+    until_sure: bool = False,
     out: str | Path | None = None,
     html: str | Path | None = None,
     markdown: str | None = None,
@@ -56,11 +60,12 @@ def compare(
             print(contrast.arm, contrast.learning, contrast.speed)
         found.as_data()  # what `hotloop compare --json` prints
 
-    An arm is a preset or a TOML file with its own overrides after it, or a folder of finished runs; `LABEL=` may stand
-    in front. `overrides` are those of all arms, as `hotloop.preset` takes them or as words. Finished runs of the same
-    settings and seed are reused, so the same call continues what was stopped. Tables, curves and `compare.json` are
-    written to `found.folder`; `html` and `markdown` (`FILE.md#NAME`) name pages to write besides. A run that fails
-    is one of `found.failed`. `console`, one of Rich's, shows how it is getting on.
+    An arm is a preset or a TOML file with its own overrides after it, a folder of finished runs, or a command with
+    `{seed}` among its arguments (`"old=train.py --seed {seed}"`); `LABEL=` may stand in front. `overrides` are those of
+    all arms, as `hotloop.preset` takes them or as words. Finished runs of the same settings and seed are reused, so the
+    same call continues what was stopped. Tables, curves and `compare.json` are written to `found.folder`; `html` and
+    `markdown` (`FILE.md#NAME`) name pages to write besides. A run that fails is one of `found.failed`. `until_sure`
+    adds seeds, `seeds` at most, until every verdict is decided. `console`, one of Rich's, shows how it is getting on.
     """
     texts = [shlex.quote(str(arm)) if isinstance(arm, Path) else arm for arm in arms]
     _check(seeds, workers, threshold, margin, markdown)
@@ -68,21 +73,32 @@ def compare(
     parsed = parse_arms(texts, common)
     if seeds is None and not all(arm.runs for arm in parsed):
         raise SettingsError("`--seeds N` is missing: how many runs to train of each arm", "8 of each show most of it")
+    if until_sure and (seeds is None or any(arm.runs for arm in parsed)):
+        raise SettingsError(
+            "`--until-sure` adds seeds, which finished runs do not have",
+            "give `--seeds N`, the most to train of each arm",
+        )
     folder = Path(out) if out else default_folder(parsed)
-    jobs = plan_jobs(parsed, seeds or 0, folder, reuse=None if out else DEFAULT_ROOT)
-    cores = usable_cores()
+    counts = looks_at(seeds or 0, MEASURES * max(1, len(parsed) - 1)) if until_sure else [seeds or 0]
+    cores, scripted = usable_cores(), any(arm.script for arm in parsed)  # a script may use all cores by itself
     question = Question(
         command=command
         or _command(texts, common, seeds=seeds, threshold=threshold, margin=margin, measure=measure, out=out),
         measure=measure,
         threshold=threshold,
         seeds=seeds or max(len(arm.runs) for arm in parsed),
-        workers=min(workers or most_at_once(cores, *[arm.settings for arm in parsed]), len(jobs)),
+        workers=workers or (1 if scripted else most_at_once(cores, *[arm.settings for arm in parsed])),
         cores=cores,
         margin=margin,
+        looks=len(counts),
     )
-    _train(jobs, question, folder, console)
-    comparison = collect(question, jobs, folder)
+    for count in counts:
+        jobs = plan_jobs(parsed, count, folder, reuse=None if out else DEFAULT_ROOT)
+        asked = replace(question, seeds=count or question.seeds, workers=min(question.workers, len(jobs)))
+        _train(jobs, asked, folder, console)
+        comparison = collect(asked, jobs, folder)
+        if comparison.decided:
+            break
     _write(comparison, html, markdown)
     return comparison
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from hotloop.comparison.arms import Arm
 from hotloop.comparison.finished import RunCache, differing, learning_settings, tree_of
+from hotloop.comparison.scripts import prepare_script, script_command, script_finished
 from hotloop.core.errors import RunError
 from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.core.keeper import Keeper
@@ -83,6 +84,10 @@ def _given(arm: Arm, path: Path) -> Job:
 
 
 def _plan(arm: Arm, seed: int, path: Path, elsewhere: RunCache) -> Job:
+    if arm.script is not None:
+        if script_finished(arm.script, seed, path):
+            return Job(arm, seed, path, (), status="finished", reused=True)
+        return Job(arm, seed, path, script_command(arm.script, seed, path))
     found = None if is_run(path) else elsewhere.find(arm.settings, seed)
     return job_at(path, arm, seed) if found is None else Job(arm, seed, found, (), status="finished", reused=True)
 
@@ -151,14 +156,16 @@ def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch) -> None:
 def _start(job: Job) -> subprocess.Popen[bytes]:
     """A group of its own: Ctrl-C reaches the child once, through us, and not as the second one that stops at once."""
     make_folder(job.log.parent)
-    environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
+    script = job.arm.script
+    if script is not None:
+        prepare_script(script, job.seed, job.path)
     with explained("write", job.log), open(job.log, "wb", opener=_in_place) as log:
         process = subprocess.Popen(
             job.command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if script is None else log,
             stderr=log,
-            env=environment,
+            env=os.environ | dict.fromkeys(ONE_THREAD, "1") if script is None else None,  # a script's are its own
             process_group=0,
         )
     job.status = "running"

@@ -104,7 +104,12 @@ def learning_curve(label: str, runs: Sequence[RunMeasures], against: Against) ->
     The curve starts where every seed has been evaluated once. A seed that ended before the others keeps its last
     score: its agent stays what it is.
     """
-    rows = [(_x_of(run, against), run.curve_score) for run in runs if len(run.curve_score) > 0]
+    return mean_curve(label, [(_x_of(run, against), run.curve_score) for run in runs])
+
+
+def mean_curve(label: str, seeds: Sequence[tuple[Array, Array]]) -> Curve | None:
+    """The same of any curves (x, y), x ascending; those without a point are left out."""
+    rows = [(xs, ys) for xs, ys in seeds if len(xs) > 0]
     if not rows:
         return None
     x = _grid([xs for xs, _ in rows])

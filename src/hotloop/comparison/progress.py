@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from hotloop.core.terminal import printable
 from hotloop.runs.directory import EVENTS
 from hotloop.runs.events import last_events
 
+JUDGED = ("evaluation", "episode")
 _TERMINAL_SECONDS, _PLAIN_SECONDS = 0.5, 30.0
 
 
@@ -81,7 +83,7 @@ class CompareProgress:
         with suppress(HotloopError):
             rows = last_events(job.path / EVENTS)
             env_steps = max([0, *[row["env_steps"] for row in rows if isinstance(row.get("env_steps"), int)]])
-            scores = [row.get(self._measure) for row in rows if row.get("event") == "evaluation"]
+            scores = [row.get(self._measure, row.get("return")) for row in rows if row.get("event") in JUDGED]
             before = self._seen.get(job.path, (0, None))[1]
             found = [score for score in [*scores, before] if isinstance(score, int | float)]
             self._seen[job.path] = (env_steps, max(found, default=None))
@@ -98,7 +100,14 @@ class CompareProgress:
     def _share(self, job: Job) -> float:
         if job.status in ("finished", "failed"):
             return 1.0
-        return min(1.0, self._seen.get(job.path, (0, None))[0] / job.arm.settings["total_env_steps"])
+        return min(1.0, self._seen.get(job.path, (0, None))[0] / self._planned(job))
+
+    def _planned(self, job: Job) -> float:
+        """How long a script trains is known once one run of it has ended."""
+        if job.arm.script is None:
+            return float(job.arm.settings["total_env_steps"])
+        ended = [one for one in self._jobs if one.arm is job.arm and one.status == "finished"]
+        return max([self._seen.get(one.path, (0, None))[0] for one in ended], default=0) or math.inf
 
     def _line(self, label: str) -> str:
         jobs, share, best = self._of(label)

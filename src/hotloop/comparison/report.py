@@ -15,6 +15,7 @@ from hotloop.comparison.finished import learning_settings
 from hotloop.comparison.jobs import Job
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
 from hotloop.comparison.summary import ArmSummary, common_span, default_margin, default_threshold
+from hotloop.comparison.training_returns import WINDOW, read_script_run, read_training_of
 from hotloop.comparison.verdict import Contrast, contrasts
 from hotloop.comparison.verdict_text import arm_rows, details, pair_rows, sentence
 from hotloop.core.errors import RunError, SettingsError
@@ -40,6 +41,7 @@ class Question:
     workers: int
     cores: int
     margin: float | None = None
+    looks: int = 1  # how often the verdict may be asked for while seeds are added
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,17 @@ class Comparison:
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        return contrasts(self.summaries, self.margin)
+        return contrasts(self.summaries, self.margin, looks=self.question.looks)
+
+    @property
+    def by_training(self) -> bool:
+        """Whether arms are judged by training episodes: where one is a script, whose evaluations we do not know."""
+        return any(summary.arm.script is not None for summary in self.summaries)
+
+    @property
+    def decided(self) -> bool:
+        """Whether more seeds would answer nothing: each arm was shown to be better, worse or as good."""
+        return all(contrast.learning not in ("unseen", "too few") for contrast in self.contrasts) or bool(self.failed)
 
     @cached_property
     def differing_settings(self) -> dict[str, list[Any]]:
@@ -83,6 +95,7 @@ class Comparison:
             "margin_given": question.margin is not None,
             "area_env_steps": self.summaries[0].span,
             "seeds": question.seeds,
+            "looks": question.looks,
             "workers": question.workers,
             "cores": question.cores,
             "reused": sum(job.reused for job in self.jobs),
@@ -101,10 +114,11 @@ def collect(question: Question, jobs: Sequence[Job], folder: Path = Path()) -> C
     """Read what the jobs left. A run that cannot be read is a failed one."""
     arms = list({job.arm.label: job.arm for job in jobs}.values())
     runs: dict[str, list[RunMeasures]] = {arm.label: [] for arm in arms}
+    by_training = any(arm.script is not None for arm in arms)
     for job in jobs:
         if job.status == "finished":
             try:
-                runs[job.arm.label].append(read_measures(job.path, question.measure))
+                runs[job.arm.label].append(_measured(job, question.measure, by_training))
             except RunError as error:
                 job.status, job.error = "failed", str(error)
     span = common_span([runs[arm.label] for arm in arms])
@@ -114,6 +128,13 @@ def collect(question: Question, jobs: Sequence[Job], folder: Path = Path()) -> C
         summaries = [replace(summary, threshold=threshold) for summary in summaries]
     margin = default_margin(summaries[0]) if question.margin is None else question.margin
     return Comparison(question, jobs, summaries, margin, folder)
+
+
+def _measured(job: Job, measure: str, by_training: bool) -> RunMeasures:
+    """Where one arm is a script, all are judged by what they have in common: the episodes of their training."""
+    if job.arm.script is not None:
+        return read_script_run(job.path)
+    return read_training_of(job.path, measure) if by_training else read_measures(job.path, measure)
 
 
 def write_files(comparison: Comparison, folder: Path) -> None:
@@ -151,12 +172,20 @@ def notes(comparison: Comparison) -> list[str]:
     """How the figures came about, a sentence each."""
     question, reused = comparison.question, sum(job.reused for job in comparison.jobs)
     at_once = "one run at a time" if question.workers == 1 else f"{question.workers} runs at once"
+    if comparison.by_training:
+        judged = f"{question.measure} of the last {WINDOW} training episodes, at the end of each run"
+        clock = "from the first env step on, without evaluation, start-up and compilation; all s: the whole process"
+    else:
+        judged, clock = (
+            f"{question.measure} of the best weights of each seed on fresh episodes",
+            f"{NOT_COUNTED}; all s: everything",
+        )
     sentences = [
-        f"{question.measure} of the best weights of each seed on fresh episodes, and over the run (area under the "
-        "curve against env steps, divided by its width): interquartile means with bootstrap intervals.",
+        f"{judged}, and over the run (area under the curve against env steps, divided by its width): "
+        "interquartile means with bootstrap intervals.",
         f"Rates and seconds as measured with {at_once} on {question.cores} cores"
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
-        f"Training s: {NOT_COUNTED}; all s: everything.",
+        f"Training s: {clock}.",
     ]
     if comparison.threshold is not None:
         rule = "" if question.threshold is not None else " (nine tenths of what the first arm learned)"
@@ -167,6 +196,11 @@ def notes(comparison: Comparison) -> list[str]:
     if comparison.contrasts and comparison.margin is not None:
         rule = "as given" if question.margin is not None else "a twentieth of what the first arm learned"
         sentences.append(f"As good: within ±{comparison.margin:g} ({rule}). Ratios above 1 are in the arm's favour.")
+    if question.looks > 1:
+        sentences.append(
+            f"Seeds were added until the verdict was decided, with {question.looks} looks at most: each has "
+            f"1/{question.looks} of the 5 %, so that all together keep to it."
+        )
     if 1 < min(len(summary.runs) for summary in comparison.summaries) < 6:
         sentences.append("With fewer than 6 seeds the bootstrap interval is hardly more than their range.")
     return sentences

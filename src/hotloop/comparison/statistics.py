@@ -172,9 +172,11 @@ class Draws:
     The same draws serve every statistic.
     """
 
-    def __init__(self, n: int, m: int, *, paired: bool, repeats: int = REPEATS, seed: int = 0) -> None:
+    def __init__(
+        self, n: int, m: int, *, paired: bool, repeats: int = REPEATS, seed: int = 0, level: float = LEVEL
+    ) -> None:
         generator = np.random.default_rng(seed)
-        self._sizes, self._paired = (n, m), paired
+        self._sizes, self._paired, self._level = (n, m), paired, level
         self._first = generator.integers(n, size=(repeats, n))
         self._second = self._first if paired else generator.integers(m, size=(repeats, m))
 
@@ -211,7 +213,8 @@ class Draws:
         n, m = self._sizes
         if min(n, m) < 2:
             return None
-        return expanded(drawn, [n] if self._paired else [n, m], n - 1 if self._paired else n + m - 2)
+        sizes, freedom = ([n], n - 1) if self._paired else ([n, m], n + m - 2)
+        return expanded(drawn, sizes, freedom, self._level)
 
 
 def _ratio(first: Any, second: Any) -> Any:
@@ -227,6 +230,20 @@ def can_tell(seeds: tuple[int, int], tests: int, level: float = LEVEL) -> bool:
 def least_seeds(tests: int, level: float = LEVEL) -> int:
     """Of each arm, for anything to be told from chance: 5 where two tests are made."""
     return next(n for n in itertools.count(2) if can_tell((n, n), tests, level))
+
+
+def looks_at(most: int, tests: int) -> list[int]:
+    """The numbers of seeds of each arm at which a comparison that adds seeds until it is sure looks at what it has:
+    from the least that can tell anything by half more each time up to `most`. Few looks, since each takes its part of
+    the 5 %."""
+    for looks in itertools.count(1):
+        counts, next_look = [most], least_seeds(tests * looks)
+        while 1.2 * next_look <= most:
+            counts.insert(-1, next_look)
+            next_look += next_look // 2
+        if len(counts) <= looks:
+            break
+    return counts
 
 
 def seeds_for(difference: float, spread: float, tests: int) -> int:

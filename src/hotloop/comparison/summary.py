@@ -193,10 +193,13 @@ def default_threshold(reference: ArmSummary) -> float | None:
 
 
 def default_margin(reference: ArmSummary) -> float | None:
-    """A twentieth of what the first arm learned (final score above first evaluations), or of its score where it
-    learned nothing, to two significant digits: what differs by less counts as equal."""
+    """A twentieth of what the first arm learned (final score above first evaluations), to two significant digits: what
+    differs by less counts as equal. Where learning was over at the first evaluation, so that seeds differ as much as
+    it rose since (two standard deviations), or where nothing was learned: a twentieth of the score."""
     start, end = reference.first_score, reference.score.value
     if end is None:
         return None
-    gain = end - start if start is not None and end > start else abs(end)
-    return rounded(gain / 20, 2) or None
+    spread = float(np.std(reference.scores, ddof=1)) if len(reference.scores) > 1 else 0.0
+    gain = end - start if start is not None else 0.0
+    learned = gain if gain > 2 * spread and gain > 0 else max(gain, abs(end))
+    return rounded(learned / 20, 2) or None

@@ -18,6 +18,10 @@ beyond 1.05 or 1/1.05, as fast where it lies between, unclear else. An arm that 
 does not get there is slower. Where seconds to the threshold are unclear but learning is as good, env steps per second
 decide: equal learning per env step at more env steps per second is faster.
 
+Where seeds are added until the verdict is decided (`compare --until-sure`), the same rule is asked at several *looks*:
+each has an equal part of the 5 % (Bonferroni: chances count so many times, intervals are as much wider), so that all of
+them together keep to it.
+
 On identical arms (another lane, say) rule 1 holds the chance of "better" or "worse" below 5 %, whatever the
 distribution of scores, because ranks are dealt exactly; tests/comparison/test_compare_verdict.py repeats it.
 """
@@ -50,6 +54,8 @@ Finding = Literal["better", "worse", "equal", "unseen"]
 Learning = Literal["better", "worse", "mixed", "as good", "unseen", "too few"]
 Speed = Literal["faster", "slower", "as fast", "unclear", "unknown"]
 SPEED_MARGIN = 1.05
+MEASURES = 2
+"""Of learning, for each arm but the first: final score and area."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ class Contrast:
     arm: str
     reference: str
     seeds: tuple[int, int]  # of the reference, of the arm
-    tests: int  # made by the whole command
+    tests: int  # made by the whole command, at all of its looks
     paired: bool
     measures: Sequence[MeasureContrast]
     seconds_ratio: Estimate  # above 1: the arm is sooner
@@ -123,13 +129,17 @@ class Contrast:
         }
 
 
-def contrasts(summaries: Sequence[ArmSummary], margin: float | None, repeats: int = REPEATS) -> list[Contrast]:
-    """Every arm against the first; `repeats` draws for each interval."""
+def contrasts(
+    summaries: Sequence[ArmSummary], margin: float | None, repeats: int = REPEATS, looks: int = 1
+) -> list[Contrast]:
+    """Every arm against the first; `repeats` draws for each interval; `looks`: how often this may be asked at most."""
     if len(summaries) < 2 or not summaries[0].runs or margin is None:
         return []
-    tests = sum(len(_measures_of(summaries[0], other)) for other in summaries[1:])
-    raw = [_contrast(summaries[0], other, margin, max(1, tests), repeats) for other in summaries[1:] if other.runs]
-    chances = iter(holm([measure.chance for contrast in raw for measure in contrast.measures]))
+    tests = looks * max(1, sum(len(_measures_of(summaries[0], other)) for other in summaries[1:]))
+    level = 1 - (1 - LEVEL) / looks
+    raw = [_contrast(summaries[0], other, margin, tests, repeats, level) for other in summaries[1:] if other.runs]
+    adjusted = holm([measure.chance for contrast in raw for measure in contrast.measures])
+    chances = iter([min(1.0, looks * chance) for chance in adjusted])
     return [
         replace(contrast, measures=[replace(measure, chance=next(chances)) for measure in contrast.measures])
         for contrast in raw
@@ -147,12 +157,14 @@ def speed_of(ratio: Estimate) -> Speed:
     return "as fast" if low >= 1 / SPEED_MARGIN and high <= SPEED_MARGIN else "unclear"
 
 
-def _contrast(reference: ArmSummary, arm: ArmSummary, margin: float, tests: int, repeats: int) -> Contrast:
+def _contrast(
+    reference: ArmSummary, arm: ArmSummary, margin: float, tests: int, repeats: int, level: float
+) -> Contrast:
     n, m = len(reference.runs), len(arm.runs)
     paired = sorted(reference.seeds) == sorted(arm.seeds) and len(set(arm.seeds)) == m
     if paired:
         reference, arm = _by_seed(reference), _by_seed(arm)
-    draws = Draws(n, m, paired=paired, repeats=repeats)
+    draws = Draws(n, m, paired=paired, repeats=repeats, level=level)
     found = [
         _measure(name, first, second, draws, margin, tests) for name, first, second in _measures_of(reference, arm)
     ]

@@ -46,14 +46,14 @@ class Diagnosis:
         compared = {} if self.against is None else {"against": self.against.as_json()}
         return report_json(self.trace, self.findings) | compared
 
-    def as_text(self) -> RenderableType:
-        """For a terminal: `rich.print(diagnosis.as_text())`."""
+    def as_text(self, full: bool = True) -> RenderableType:
+        """For a terminal: `rich.print(diagnosis.as_text())`; what fits one screen with `full=False`."""
         from rich.console import Group
 
-        from hotloop.doctor.views.text import render_text
+        from hotloop.doctor.views import render_screen, render_text
 
         compared = [] if self.against is None else [self.against.table()]
-        return Group(render_text(self.trace, self.findings), *compared)
+        return Group((render_text if full else render_screen)(self.trace, self.findings), *compared)
 
     def as_html(self) -> str:
         """One self-contained page."""
@@ -106,6 +106,7 @@ def diagnose(
     *,
     seconds: float | None = None,
     env_steps: int | None = None,
+    after: int = 0,
     env_classes: Sequence[str] = (),
     ops: bool = False,
     quick: bool = False,
@@ -126,19 +127,21 @@ def diagnose(
     the report. The loop is watched for `seconds` (12 for scripts, 10 for ours). `quick`: phases only, no experiments
     and no counting pass. `against` names an older report (`Diagnosis.write(save=...)`). `say` is told what happens.
 
-    For scripts: stop after `env_steps`; `env_classes` step the env where it is not found by itself; `ops` adds
+    For scripts: skip the first env steps `after` which it is told (by default the first few updates); stop after
+    `env_steps`; `env_classes` step the env where it is not found by itself; `ops` adds
     PyTorch's operators; `python` is the interpreter or environment that runs it (by default the active virtual or Conda
     environment's, else our own). It is run up to four times: first in its own folder, then in a copy of it, unless
     `in_place`.
     """
     require_above_zero(seconds=seconds, env_steps=env_steps)
     old = None if against is None else _read_report(Path(against))
-    for_scripts = {"env_steps": env_steps, "env_classes": tuple(env_classes), "ops": ops, "in_place": in_place}
+    for_scripts: dict[str, Any] = {"env_steps": env_steps, "after": after, "env_classes": tuple(env_classes)}
+    for_scripts |= {"ops": ops, "in_place": in_place}
     tell = say or (lambda text: None)
     if is_script(target):
         trace = _record_script(Path(str(target)), arguments, tell, seconds, quick, python, for_scripts)
     else:
-        options = ("--env-steps", "--env", "--ops", "--in-place", "--python")
+        options = ("--env-steps", "--after", "--env", "--ops", "--in-place", "--python")
         for flag, given in zip(options, (*for_scripts.values(), python), strict=True):
             if given:
                 raise SettingsError(f"`{flag}` is for scripts", "leave it out for a preset")

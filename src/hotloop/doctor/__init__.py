@@ -1,12 +1,16 @@
 """Why a training loop is slow, ours or anybody's: trace, rules, findings, views.
 
 Files:
+    clocks.py   Which clock a trace is told in: wall-clock, or processor time where other programs kept the loop from
+                running
     facts.py    What machine this is, as far as it decides how fast a training loop runs
     finding.py  A finding: one diagnosed cost, with evidence and remedy; and the registry of the rules that make
                 them
     growth.py   Does it get slower? Costs over the run, over the fill of the replay and over numbers of envs
+    hottest.py  The dearest lines and functions of the user's own code, and those that no finding explains
     loops.py    The doctor's interface to a training loop, run an interval at a time; recording one, and comparing
                 two by turns
+    port.py     The same training as a command of ours, with the sizes and settings that were recorded
     recorder/   The recorder for foreign scripts: what runs inside the user's interpreter, with the standard library
                 only
     roofline.py How near an update comes to what its core can multiply: its floating-point work, the core's speed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from math import prod
 from typing import Any, NamedTuple
 
 from hotloop.doctor.trace import Trace
@@ -18,6 +19,14 @@ class Remedy(NamedTuple):
     text: str
     before: str = ""
     after: str = ""
+    """An example; what a reader sees is `written`."""
+    port: bool = False
+    """Whether it hands a part of the program over to hotloop, rather than mending it where it stands."""
+    fill: Callable[[Trace], str] | None = None
+    """`after` with the sizes and settings of the program that was recorded; None where it holds none."""
+
+    def written(self, trace: Trace) -> str:
+        return self.fill(trace) if self.fill is not None else self.after
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +51,13 @@ class Finding:
     title: str = ""
     lines: tuple[str, ...] = field(default=())
     """Further places, most expensive first."""
+    port: bool = False
+    """Whether the remedy hands a part of the program over to hotloop."""
+
+    @property
+    def saved(self) -> float:
+        """The part of loop time that is gone with the remedy."""
+        return 1 - 1 / self.expected_gain
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -63,23 +79,52 @@ class Rule:
     """Whether the remedy computes the same, or changes what is learned."""
 
     def find(self, trace: Trace) -> Finding | None:
-        """The finding as readers see it; its `before` is their own line where the function named one."""
+        """The finding as readers see it; its `before` is their own line where the function named one. Where a library
+        runs the loop, the remedy is the setting of that library which decides."""
         found = self.judge(trace)
         if found is None:
             return None
+        knob = knob_of(trace, self.code)
+        remedy = knob.remedy if knob else self.remedy
+        made = trace.made.get(knob.made_by, "") if knob else ""
+        own = trace.sources.get(made, "") if made else found.before
         return replace(
             found,
             rule=self.code,
             title=self.title,
             evidence=found.evidence[:1].upper() + found.evidence[1:],
-            remedy=self.remedy.text,
-            before=found.before or self.remedy.before,
-            after=self.remedy.after,
+            where=made or found.where,
+            lines=tuple(where for where in (found.where, *found.lines) if where) if made else found.lines,
+            remedy=remedy.text,
+            before=remedy.before if knob and not made else own or remedy.before,
+            after=remedy.written(trace),
             kind=self.kind,
+            port=remedy.port,
         )
 
 
 RULES: dict[str, Rule] = {}
+
+
+class Knob(NamedTuple):
+    """The setting of a library that decides what a rule found, for programs that only call the library's loop."""
+
+    library: str
+    rule: str
+    made_by: str
+    """What the setting is given to: a key of `Trace.made`, whose line is the one to edit."""
+    remedy: Remedy
+    algorithms: tuple[str, ...] = ()
+    """Classes that have it; empty: all."""
+
+
+KNOBS: list[Knob] = []
+
+
+def knob_of(trace: Trace, rule: str) -> Knob | None:
+    setup = trace.setup
+    fitting = (knob for knob in KNOBS if (knob.library, knob.rule) == (setup.library, rule))
+    return next((one for one in fitting if not one.algorithms or setup.algorithm in one.algorithms), None)
 
 
 def rule(code: str, remedy: Remedy, kind: str = EXACT) -> Callable[[RuleFunction], RuleFunction]:
@@ -108,7 +153,36 @@ def expected_gain(share: float, speedup: float = float("inf"), relief: float = R
     return 1 / max(1e-9, rest + share / speedup)
 
 
+HALF = 0.5
+"""A remedy in place that gains at least so much of what a port to hotloop gains comes before it."""
+
+
 def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]:
-    """What every rule has to say, the greatest expected gain first."""
+    """What every rule has to say, the greatest expected gain first; but a port to hotloop stands below what can be
+    mended in place for at least half of its gain."""
     found = [rule.find(trace) for rule in (RULES.values() if rules is None else rules)]
-    return sorted((one for one in found if one is not None), key=lambda one: -one.expected_gain)
+    return ranked([one for one in found if one is not None])
+
+
+def ranked(found: Iterable[Finding]) -> list[Finding]:
+    """By the loop time saved; of a port half of it counts, so that it falls behind remedies in place."""
+    return sorted(found, key=lambda one: (-one.saved * (HALF if one.port else 1.0), one.port, -one.expected_gain))
+
+
+def together(found: Iterable[Finding]) -> float:
+    """How many times faster the loop becomes by all exact findings: what each leaves of the time, multiplied.
+
+    Where their times lie apart it becomes faster still; where they overlap, they are counted as if they did by chance.
+    A port takes the place of what could be mended inside the part that it replaces: whichever gains more counts.
+    """
+    exact = [one for one in found if one.kind == EXACT]
+    ports = [one for one in exact if one.port]
+    in_place = [one for one in exact if not one.port]
+    replaced = {_group(one) for one in ports}
+    with_ports = ports + [one for one in in_place if _group(one) not in replaced]
+    return max(prod(one.expected_gain for one in chosen) for chosen in (in_place, with_ports))
+
+
+def _group(finding: Finding) -> str:
+    """`UPDATE` of UPDATE006."""
+    return finding.rule.rstrip("0123456789")

@@ -19,6 +19,7 @@ from hotloop.doctor.recorder.phases import LOG as LOG
 from hotloop.doctor.recorder.phases import OTHER as OTHER
 from hotloop.doctor.recorder.phases import OUTSIDE as OUTSIDE
 from hotloop.doctor.recorder.phases import PHASES as PHASES
+from hotloop.doctor.recorder.phases import QUEUED as QUEUED
 from hotloop.doctor.recorder.phases import RECORDING as RECORDING
 from hotloop.doctor.recorder.phases import SAMPLE as SAMPLE
 from hotloop.doctor.recorder.phases import START_UP as START_UP
@@ -26,8 +27,15 @@ from hotloop.doctor.recorder.phases import STORE as STORE
 from hotloop.doctor.recorder.phases import STORE_AND_SAMPLE as STORE_AND_SAMPLE
 from hotloop.doctor.recorder.phases import UPDATE as UPDATE
 from hotloop.doctor.recorder.phases import UPDATE_PARTS as UPDATE_PARTS
+from hotloop.doctor.recorder.phases import WAIT as WAIT
 
 SCHEMA = 1
+LEAST_ENV_STEPS, LEAST_UPDATES = 200, 50
+"""Of a script: with fewer there is no all-clear."""
+MOSTLY = 0.9
+WALL, PROCESSOR = "wall", "processor"
+"""Clocks. On a machine that is busy with other programs the second tells what a loop costs, and the first how long it
+was kept from running."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +62,20 @@ class Counts:
     """Calls of the outermost `step`: `env_steps / env_calls` environments are stepped at once."""
     envs: int = 0
     """Distinct objects whose outermost `step` was called."""
+    env_switches: int = 0
+    """Env calls that stepped another object than the one before: nearly all, where single envs take turns."""
     episodes: int = 0
     updates: int = 0
-    """Optimiser steps."""
+    """Rounds of optimiser steps in which no optimiser steps twice: those of a critic, an actor and a temperature are
+    one update; with one optimiser, its steps."""
+    optimiser_steps: int = 0
+    optimisers: int = 0
+    """Distinct ones that stepped in the loop."""
     act_forwards: int = 0
+    """Of networks: a module without parameters (a loss, an activation) makes none, and a network whose `forward` is
+    called directly makes one, not one for each layer."""
+    act_rows: int = 0
+    """Rows of all forwards that chose actions."""
     act_forwards_with_grad: int = 0
     update_forwards: int = 0
     unneeded_grad_forwards: int = 0
@@ -72,16 +90,48 @@ class Counts:
     optimiser: str = ""
     """Class name, with `fused` or `foreach` where it says so."""
     batch_size: int = 0
-    """Rows of the last forward before a backward."""
+    """Rows of the last forward of a network before a backward."""
     update_bursts: int = 0
     """Times that one update or more came between two env calls: `updates / update_bursts` are done at once."""
     waiting_seconds: float = 0.0
     """Loop time in which the loop only waited for another process or thread, by samples."""
     worker_seconds: float = 0.0
     """Processor time of the script's child processes while the loop ran."""
+    queued_seconds: float = 0.0
+    """Loop time in which the loop's thread was ready to run and other threads or programs had the cores."""
+    own_threads_seconds: float = 0.0
+    """Processor time of all threads of the script while the loop ran."""
     gc_seconds: float = 0.0
     """Loop time spent in Python's garbage collector."""
     gc_collections: int = 0
+    skipped_env_steps: int = 0
+    """Env steps made before the recording began: the warm-up, the first updates, and what `--after` skips."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What the program works with, as far as it could be seen: snippets of remedies are filled with it. A field that
+    was not seen is empty or zero."""
+
+    env_id: str = ""
+    """Of a Gymnasium env."""
+    env_class: str = ""
+    """Qualified name of the outermost env's class."""
+    obs_shape: tuple[int, ...] = ()
+    num_actions: int = 0
+    """Of a discrete action space."""
+    layers: tuple[int, ...] = ()
+    """Of a multilayer network, sizes from input to output; empty where the network is anything else."""
+    activation: str = ""
+    lr: float = 0.0
+    gamma: float = 0.0
+    target_every: int = 0
+    """Updates between two copies into a target network."""
+    replay_capacity: int = 0
+    library: str = ""
+    """Whose loop runs, where the user's own code only calls it: `stable_baselines3`."""
+    algorithm: str = ""
+    """The class that it calls: `SAC`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +159,8 @@ class LineCost:
     seconds: float
     features: tuple[str, ...] = ()
     """What the line's syntax shows: `f-string`, `string-key`, `for-loop`, `comprehension`, `item`, `insert-front`."""
+    part: str = ""
+    """Of the update: one of UPDATE_PARTS."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +182,8 @@ class Slice:
     episodes: int
     updates: int
     phases: dict[str, float] = field(default_factory=dict)
+    processor: dict[str, float] = field(default_factory=dict)
+    """Processor seconds by phase, where they were measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,13 +234,29 @@ class Trace:
     phases: dict[str, float]
     update_parts: dict[str, float] = field(default_factory=dict)
     """How the phase `update` splits into forward, backward, optimiser and the rest."""
+    processor: dict[str, float] = field(default_factory=dict)
+    """Processor seconds of the loop's thread by phase, where they were measured."""
+    clock: str = WALL
+    """Of phases, lines and stacks: wall-clock, or processor time where the machine was busy with other programs."""
+    setup: Setup = field(default_factory=Setup)
     counts: Counts = field(default_factory=Counts)
     calls: tuple[CallCount, ...] = ()
     counted: Counts = field(default_factory=Counts)
     """Env steps and updates of the counting pass, which `calls` are to be divided by."""
     lines: tuple[LineCost, ...] = ()
+    beneath: tuple[LineCost, ...] = ()
+    """Lines of the library that the user's own line only calls (`model.learn(...)`), where there is one."""
+    loops: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of the user's own lines that were seen in stacks, by `file.py:line`: each `for` and `while` around it in its
+    function, the outermost first, and the line itself where it holds a comprehension."""
+    made: dict[str, str] = field(default_factory=dict)
+    """The user's own line where an `optimiser`, an `algorithm`, a `vector env` or an `evaluation` was made."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """What stands on the lines of `loops` and `made`."""
     stacks: tuple[StackCost, ...] = ()
     timeline: tuple[Slice, ...] = ()
+    warm_up: tuple[Slice, ...] = ()
+    """What came before: recording begins when the first updates are over."""
     growth: tuple[Growth, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     operators: tuple[OperatorCost, ...] = ()
@@ -223,8 +293,24 @@ class Trace:
         return sum(call.count for call in calls) / max(1, self.counted.updates)
 
     @property
+    def too_little(self) -> bool:
+        """Whether too little of a script was seen for an all-clear: fewer than 200 env steps, or 50 updates where it
+        has an optimiser."""
+        counts = self.counts
+        learns = bool(counts.updates or counts.optimiser)
+        few = counts.env_steps < LEAST_ENV_STEPS or (learns and counts.updates < LEAST_UPDATES)
+        return self.subject.kind == "script" and few
+
+    @property
     def envs_at_once(self) -> float:
         return self.counts.env_steps / max(1, self.counts.env_calls)
+
+    @property
+    def envs_in_turn(self) -> int:
+        """How many single envs the program itself steps one after another; 1 where it does not."""
+        counts = self.counts
+        turns = self.envs_at_once < 2 and counts.env_switches >= MOSTLY * max(1, counts.env_calls)
+        return counts.envs if turns else 1
 
 
 def write_trace(trace: Trace, path: Path) -> None:
@@ -238,11 +324,13 @@ def read_trace(text: str) -> Trace:
     """The trace that `write_trace` wrote."""
     data = json.loads(text)
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
-    rows["operators"] = OperatorCost
+    rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice}
     for name, kind in rows.items():
         data[name] = tuple(kind(**_tuples(row)) for row in data.get(name, ()))
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])
     data["subject"] = Subject(**_tuples(data["subject"]))
+    data["loops"] = {where: tuple(heads) for where, heads in data.get("loops", {}).items()}
+    data["setup"] = Setup(**_tuples(data.get("setup", {})))
     data["counts"], data["counted"] = Counts(**data["counts"]), Counts(**data["counted"])
     return Trace(**data | {"notes": tuple(data["notes"])})
 

@@ -30,6 +30,7 @@ from hotloop.loop.spec_data import actions_as_data, actions_from_data, spec_as_d
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
 from hotloop.runs import checkpoint
+from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import Run
 from hotloop.runs.files import make_folder, parse_strict, read_file, write_file
 from hotloop.runs.tensors import decode, encode
@@ -38,9 +39,9 @@ ABOUT, WEIGHTS, SCHEMA = "about", "weights", 1
 MAX_AGENT_BYTES = 2**34
 
 
-def load_agent(run: Run, settings: RunSettings) -> Agent | ActorAgent | GraphAgent:
-    """The best weights by periodic evaluation up to the newest good checkpoint."""
-    with _best_weights(run, settings) as (values, obs_spec, action_spec, raw_obs):
+def load_agent(run: Run, settings: RunSettings, checkpoint: str = "") -> Agent | ActorAgent | GraphAgent:
+    """The best weights by periodic evaluation up to the newest good checkpoint, or up to the one of that name."""
+    with _best_weights(run, settings, checkpoint) as (values, obs_spec, action_spec, raw_obs):
         return agent_with(values, settings, obs_spec, action_spec, raw_obs)
 
 
@@ -51,11 +52,8 @@ def weights_of(run: Run, settings: RunSettings) -> Array:
 
 
 @contextmanager
-def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any, Any, RawObs | None]]:
-    found = checkpoint.newest(run.checkpoints, warn=say)
-    if found is None:
-        raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
-    path, state, meta = found
+def _best_weights(run: Run, settings: RunSettings, name: str = "") -> Iterator[tuple[Array, Any, Any, RawObs | None]]:
+    path, state, meta = _checkpoint(run, name)
     if words := torso_change(meta, settings):
         say(f"{words}: the agent may act in another way than it was trained to")
     with misfits_named(path):
@@ -67,6 +65,20 @@ def _best_weights(run: Run, settings: RunSettings) -> Iterator[tuple[Array, Any,
         require_weights(len(values), settings, obs_spec, action_spec)  # before anything of that size is built
         raw_obs = raw_obs_from_data(meta["raw_obs"], obs_spec) if "raw_obs" in meta else None
         yield values, obs_spec, action_spec, raw_obs
+
+
+def _checkpoint(run: Run, name: str) -> tuple[Path, Any, dict[str, Any]]:
+    """The newest good one, or the one of that name."""
+    if name:
+        kept = [path for path in newest_first(run.checkpoints) if path.name.lstrip("0") == name.lstrip("0")]
+        if not kept:
+            names = ", ".join(path.name for path in newest_first(run.checkpoints)[:5])
+            raise RunError(f"{run.path} has no checkpoint `{name}`", f"it has {names or 'none yet'}")
+        return kept[0], *checkpoint.load(kept[0])
+    found = checkpoint.newest(run.checkpoints, warn=say)
+    if found is None:
+        raise RunError(f"{run.path} has no checkpoint yet", "`hotloop resume` continues the run")
+    return found
 
 
 def save_agent(agent: Agent | ActorAgent | GraphAgent, path: Path) -> Path:

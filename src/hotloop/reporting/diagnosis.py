@@ -42,11 +42,13 @@ def read_diagnosis(path: Path) -> Diagnosis:
 
 def _finding(data: dict[str, Any]) -> Finding:
     lines = data.get("lines")
+    texts: dict[str, Any] = {name: _text(data.get(name)) for name in _TEXTS}
     return Finding(
         share=number_of(data.get("share")) or 0.0,
         expected_gain=number_of(data.get("expected_gain")) or 1.0,
         lines=tuple(map(_text, lines[:20])) if isinstance(lines, list) else (),
-        **{name: _text(data.get(name)) for name in _TEXTS},
+        port=data.get("port") is True,
+        **texts,
     )
 
 

@@ -54,6 +54,7 @@ def watch(
     speed: float = 1.0,
     fps: float | None = None,
     max_frames: int = 10_000,
+    checkpoint: str = "",
     trust: bool = False,
     each: Each = lambda episode: None,
 ) -> Viewing:
@@ -66,10 +67,11 @@ def watch(
     `video` names a `.mp4` or `.gif` file, `frames` a folder for one PNG per moment, `html` a page of the first episode
     (envs with one: sfc); without them nothing is drawn. A video shows `fps` env steps per second, or `speed` times as
     many as look natural, and ends after `max_frames`. Episode i of a seed is the first one of env i in `evaluate` with
-    that seed. `each` is given every episode as soon as it has ended or was cut.
+    that seed. `checkpoint` names an older one than the newest: the agent is the best up to it. `each` is given every
+    episode as soon as it has ended or was cut.
     """
     _require_sense(episodes=episodes, max_frames=max_frames, speed=speed, fps=fps)
-    agent, env = _agent_and_env(run_dir, trust)
+    agent, env = _agent_and_env(run_dir, trust, checkpoint)
     from hotloop.viewing.frames import Recorder
     from hotloop.viewing.html import Watched, require_page, write_page
     from hotloop.viewing.play import play_episodes
@@ -136,14 +138,14 @@ def _require_sense(speed: float, fps: float | None, **counts: int) -> None:
             raise SettingsError(f"`--{name}` is {value}, expected above 0", "`--speed 2` plays twice as fast")
 
 
-def _agent_and_env(run_dir: str | Path, trust: bool) -> tuple[Policy, EnvSettings]:
+def _agent_and_env(run_dir: str | Path, trust: bool, checkpoint: str = "") -> tuple[Policy, EnvSettings]:
     from hotloop.algos.registry import settings_of
     from hotloop.loop.agent_files import load_agent
     from hotloop.runs.directory import Run
 
     run = Run.open(run_dir)
     settings = settings_of(run, trust)
-    return load_agent(run, settings).as_policy(), settings.env
+    return load_agent(run, settings, checkpoint).as_policy(), settings.env
 
 
 def _kept(moments: Iterable[Episode], each: Each) -> list[dict[str, Any]]:

@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     """Told (phase, end of the stretch, what the watch collected during it) in order of time."""
 
 
+COUNTED = (
+    *("act_forwards", "act_forwards_with_grad", "act_rows", "update_forwards", "backwards"),
+    *("updates", "optimiser_steps", "optimisers", "batch_size"),
+)
+
+
 class Meaning(NamedTuple):
     """What a word of events means: for each gap and event in turn its phase and its part of the update."""
 
@@ -63,9 +69,11 @@ class Attribution:
         self.parts: dict[str, float] = {}
         self.recording = 0.0
         """Seconds that were the doctor's own."""
-        self.counts = dict.fromkeys(
-            ("act_forwards", "act_forwards_with_grad", "update_forwards", "backwards", "updates", "batch_size"), 0
-        )
+        self.processor: dict[str, float] = {}
+        """Processor seconds by phase, where events come with them."""
+        self.counts = dict.fromkeys(COUNTED, 0)
+        self.part = ""
+        """Of the update: what the sink is being told of."""
         self.learning_modules: dict[int, int] = {}
         """Forwards with gradients in the update, by module."""
         self.envs_at_once = 1
@@ -81,6 +89,10 @@ class Attribution:
         self._ends: list[float] = []
         self._notes: list[Any] = []
         self._forwards: list[tuple[int, bool, int]] = []
+        self._spent: list[float] = []
+        self._round: set[int] = set()
+        """Optimisers that have stepped in the present update."""
+        self._optimisers: set[int] = set()
         self._previous = ""
         self._acts_late = self._learned = False
         """Whether forwards were ever seen between an optimiser step and the env call; whether this turn has learned."""
@@ -94,11 +106,13 @@ class Attribution:
         notes: tuple[Any, Any] | None = None,
         forward: tuple[int, bool, int] | None = None,
         resumed: float | None = None,
+        spent: tuple[float, float] | None = None,
     ) -> None:
         """Something seen from `start` to `end`; the time since the last event is a gap.
 
-        `forward` is (rows, with gradients, module). `resumed` is when the script ran on after the last event: what lies
-        between was the recording's own.
+        `forward` is (rows, with gradients, module), its rows below zero where it is no forward of a network; of an
+        optimiser's step its last is the optimiser. `resumed` is when the script ran on after the last event: what lies
+        between was the recording's own. `spent` are processor seconds of the gap and of the event.
         """
         ends = self._ends
         if resumed is None or resumed < self.mark:
@@ -113,18 +127,36 @@ class Attribution:
             self._forwards.append(forward or (0, False, 0))
         if notes is not None:
             self._notes += notes
+        if spent is not None:
+            self._spent += spent
         if kind in LEARNING:
             self._learned = True
             self._resolve(True)
-            self.counts["backwards"] += kind != OPTIMISER
-            self.counts["updates"] += kind != BACKWARD
+            self._count_learning(kind, forward)
             self.setting_up = self.setting_up and kind == BACKWARD
         elif kind == ENV:
             self._resolve(False)
+            self._round.clear()
             self.bursts += self._learned
             self._learned = False
         elif len(ends) > WAITING_AT_MOST:
             self._resolve(False)
+
+    def _count_learning(self, kind: str, detail: tuple[int, bool, int] | None) -> None:
+        """Optimisers that step in turn make one update; one that steps again begins the next."""
+        counts = self.counts
+        counts["backwards"] += kind != OPTIMISER
+        if kind == LEARN:
+            counts["updates"] += 1
+        elif kind == OPTIMISER:
+            counts["optimiser_steps"] += 1
+            optimiser = detail[2] if detail else 0
+            if not self._round or optimiser in self._round:
+                counts["updates"] += 1
+                self._round.clear()
+            self._round.add(optimiser)
+            self._optimisers.add(optimiser)
+            counts["optimisers"] = len(self._optimisers)
 
     def finish(self, end: float, note: Any = None, resumed: float = 0.0) -> None:
         """The rest of the time, to `end`."""
@@ -143,6 +175,8 @@ class Attribution:
             phases[phase] += end - start
             if part:
                 parts[part] += end - start
+        if self._spent:
+            self._charge_processor(meaning)
         if self._sink is not None and self._fresh:
             self._tell(meaning)
         if self._forwards:
@@ -152,11 +186,19 @@ class Attribution:
         self._starts.clear()
         self._ends.clear()
         self._notes.clear()
+        self._spent.clear()
+
+    def _charge_processor(self, meaning: Meaning) -> None:
+        processor = self.processor
+        for (phase, _), seconds in zip(meaning.phases, self._spent):
+            processor[phase] = processor.get(phase, 0.0) + seconds
 
     def _tell(self, meaning: Meaning) -> None:
         notes = self._notes or [None] * len(self._ends)
-        for (phase, _), end, note in zip(meaning.phases, self._ends, notes):
+        for (phase, part), end, note in zip(meaning.phases, self._ends, notes):
+            self.part = part
             self._sink(phase, end, note)  # type: ignore[misc]
+        self.part = ""
 
     def _meaning(self, learning: bool) -> Meaning:
         acting = self._leading_acts() if learning else len(self._forwards)
@@ -174,17 +216,21 @@ class Attribution:
 
     def _leading_acts(self) -> int:
         """How many forwards at the head chose the next action: in loops that act, learn and then step the env."""
-        forwards = self._forwards
-        if self._acts_late or self.bursts < 2 or len(forwards) < 2 or self._previous not in ("", ENV, RESET, STORE):
+        networks = [place for place, one in enumerate(self._forwards) if one[0] >= 0]
+        if self._acts_late or self.bursts < 2 or len(networks) < 2 or self._previous not in ("", ENV, RESET, STORE):
             return 0
-        return int(forwards[0][0] == self.envs_at_once != forwards[-1][0])
+        first, last = (self._forwards[networks[end]][0] for end in (0, -1))
+        return networks[1] if first == self.envs_at_once != last else 0
 
     def _count_forwards(self, meaning: Meaning, learning: bool) -> None:
         counts = self.counts
         for place, (rows, grad, module) in enumerate(self._forwards):
+            if rows < 0:
+                continue
             if place < meaning.acting:
                 counts["act_forwards"] += 1
                 counts["act_forwards_with_grad"] += grad
+                counts["act_rows"] += rows
                 self._acts_late |= self._learned and not learning
                 continue
             counts["update_forwards"] += 1

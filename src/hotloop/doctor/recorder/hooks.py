@@ -18,6 +18,7 @@ from typing import Any
 from . import attribution
 from .attribution import ENV
 from .passes import Pass
+from .places import unseen
 from .watch import NOT_AN_ENV, SURE, UNSURE, Watch
 
 STEPS = ("step", "play_step", "step_wait")
@@ -127,8 +128,10 @@ class ClassHooks(Pass):
             function = made.__dict__.get(name)
             if isinstance(function, FunctionType) and not hasattr(function, "watched") and takes_an_action(function):
                 self._put(made, name, self.env_step(function, sure=False))
-        for name in ("reset", "step_async"):
-            self._hook_events(made, name.__eq__, attribution.RESET)
+        self._hook_events(made, "step_async".__eq__, attribution.RESET)
+        reset = made.__dict__.get("reset")
+        if isinstance(reset, FunctionType) and not hasattr(reset, "watched"):
+            self._put(made, "reset", self.env_reset(reset))
 
     def _hook_replay(self, made: type) -> None:
         stores = any(callable(_attribute(made, name)) for name in STORES)
@@ -168,11 +171,29 @@ class ClassHooks(Pass):
             except BaseException:
                 watch.leave(ENV, start)
                 raise
-            watch.leave_env(start, args[0] if args else None, result)
+            watch.leave_env(start, args, result)
             return result
 
-        step.watched = True  # type: ignore[attr-defined]
-        return step
+        return unseen(step)
+
+    def env_reset(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        watch = self.watch
+
+        @functools.wraps(function)
+        def reset(*args: Any, **keywords: Any) -> Any:
+            if watch.busy or watch.off_main_thread():
+                return function(*args, **keywords)
+            start = watch.enter()
+            try:
+                result = function(*args, **keywords)
+            except BaseException:
+                watch.leave(attribution.RESET, start)
+                raise
+            watch.leave_reset(start, args, result)
+            return result
+
+        reset.watched = True  # type: ignore[attr-defined]
+        return reset
 
 
 def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
@@ -190,8 +211,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
         finally:
             watch.leave(kind, start)
 
-    hook.watched = True  # type: ignore[attr-defined]
-    return hook
+    return unseen(hook)
 
 
 def time_all(watch: Watch, module: ModuleType, names: tuple[str, ...], kind: str) -> None:

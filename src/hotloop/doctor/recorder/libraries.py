@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from . import attribution
 from .hooks import ClassHooks, time_all, timed
 from .passes import Pass
+from .places import unseen
 
 if TYPE_CHECKING:
     Arrival = Callable[[ModuleType], None]
@@ -28,7 +29,8 @@ class Libraries(Pass):
     def prepare(self) -> None:
         watch = self.watch
         builtins.print = timed(watch, builtins.print, attribution.LOG)
-        logging.Logger._log = timed(watch, logging.Logger._log, attribution.LOG)  # type: ignore[method-assign]
+        log = timed(watch, logging.Logger._log, attribution.LOG)
+        logging.Logger._log = unseen(log, logging._srcfile)  # type: ignore[method-assign]
         for name in ("sample", "choices"):
             setattr(random, name, timed(watch, getattr(random, name), attribution.DRAW))
 

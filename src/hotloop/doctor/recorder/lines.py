@@ -1,18 +1,12 @@
-"""From sampled stacks to costs of the user's own lines, with what the syntax of each line shows."""
+"""What the syntax of a source file shows of its lines: formatting, loops around them, host reads, shifting lists."""
 
 from __future__ import annotations
 
 import ast
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
-from types import CodeType
-from typing import TYPE_CHECKING, Any
-
-from .places import DOCTOR, USER, Places, line_of, qualified_name
-
-if TYPE_CHECKING:
-    from .places import Stack
+from typing import Any
 
 HOST_READS = ("item", "cpu", "numpy", "tolist")
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -29,11 +23,12 @@ class Syntax:
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
         self._features: dict[int, set[str]] = {}
+        self._loops: dict[int, tuple[int, ...]] = {}
         try:
             tree = ast.parse(text)
         except SyntaxError:
             return
-        self._visit(tree, function=None, in_loop=False)
+        self._visit(tree, function=None, loops=())
 
     def source(self, line: int) -> str:
         return self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
@@ -41,31 +36,39 @@ class Syntax:
     def features(self, line: int) -> tuple[str, ...]:
         return tuple(sorted(self._features.get(line, ())))
 
-    def _visit(self, node: ast.AST, function: ast.AST | None, in_loop: bool) -> None:
+    def loops(self, line: int) -> tuple[int, ...]:
+        """Lines on which loops around this one begin, in its function, the outermost first; the line itself where it
+        holds a comprehension."""
+        return self._loops.get(line, ())
+
+    def _visit(self, node: ast.AST, function: ast.AST | None, loops: tuple[int, ...]) -> None:
         for child in ast.iter_child_nodes(node):
-            inside = in_loop
+            inside = loops
             if isinstance(child, ast.stmt):
-                self._note(child, function, in_loop)
+                self._note(child, function, loops)
             if isinstance(child, FUNCTIONS):
-                self._visit(child, child, False)
+                self._visit(child, child, ())
                 continue
             if isinstance(child, LOOPS):
-                inside = True
+                inside = (*loops, child.lineno)
             self._visit(child, function, inside)
 
-    def _note(self, statement: ast.stmt, function: ast.AST | None, in_loop: bool) -> None:
+    def _note(self, statement: ast.stmt, function: ast.AST | None, loops: tuple[int, ...]) -> None:
         found = set(_features(statement))
-        if in_loop and function is not None:
+        if loops and function is not None:
             found.add("python-loop-body")
         if function is not None and _calls(statement, function.name):  # type: ignore[attr-defined]
             found.add("function-recursive")
+        around = (*loops, statement.lineno) if "comprehension" in found else loops
         for line in range(statement.lineno, _last_line(statement) + 1):
             self._features.setdefault(line, set()).update(found)
+            self._loops[line] = max(self._loops.get(line, ()), around, key=len)
 
 
-def read_syntax(path: Path) -> Syntax:
+@lru_cache(maxsize=None)
+def read_syntax(file: str) -> Syntax:
     try:
-        return Syntax(path.read_text(encoding="utf-8", errors="replace"))
+        return Syntax(Path(file).read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return Syntax("")
 
@@ -144,77 +147,3 @@ def _calls(statement: ast.stmt, name: str) -> bool:
             if isinstance(owner, ast.Name) and owner.id in ("self", "cls") and called.attr == name:  # type: ignore[attr-defined]
                 return True
     return False
-
-
-LEAST_SHARE = 0.0005
-MOST_STACKS = 2_000
-WAITING_FILES = tuple(
-    name.replace("/", os.sep)
-    for name in ("multiprocessing/connection.py", "selectors.py", "multiprocessing/popen_fork.py", "queue.py")
-)
-
-
-def fit_to_phases(charged: Mapping[tuple[str, Stack], float], phases: Mapping[str, float]) -> dict[Any, float]:
-    """What was sampled in each phase made to sum to the time that was measured: samples tell how it divides."""
-    sampled: dict[str, float] = {}
-    for (phase, _), seconds in charged.items():
-        sampled[phase] = sampled.get(phase, 0.0) + seconds
-    scale = {phase: phases.get(phase, seconds) / max(seconds, 1e-9) for phase, seconds in sampled.items()}
-    return {key: seconds * scale[key[0]] for key, seconds in charged.items()}
-
-
-def line_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> list[dict[str, Any]]:
-    """Each sample goes to the innermost line of the user's own, itself and all it called."""
-    costs: dict[tuple[str, CodeType, int], float] = {}
-    for (phase, stack), seconds in charged.items():
-        for code, instruction in stack:
-            if places.whose(code) == USER:
-                line = line_of(code, instruction)
-                costs[phase, code, line] = costs.get((phase, code, line), 0.0) + seconds
-                break
-    least = LEAST_SHARE * sum(charged.values())
-    files: dict[str, Syntax] = {}
-    rows = []
-    for (phase, code, line), seconds in sorted(costs.items(), key=lambda item: -item[1]):
-        if seconds < least:
-            continue
-        syntax = files.setdefault(code.co_filename, read_syntax(Path(code.co_filename)))
-        rows.append(
-            dict(
-                where=places.where(code.co_filename, line),
-                function=qualified_name(code),
-                source=syntax.source(line),
-                phase=phase,
-                seconds=seconds,
-                features=syntax.features(line),
-            )
-        )
-    return rows
-
-
-def stack_costs(charged: Mapping[tuple[str, Stack], float], places: Places) -> list[dict[str, Any]]:
-    costs: dict[tuple[str, tuple[str, ...]], float] = {}
-    for (phase, stack), seconds in charged.items():
-        frames = tuple(places.frame(*frame) for frame in reversed(list(_own(stack, places))))
-        costs[phase, frames] = costs.get((phase, frames), 0.0) + seconds
-    dearest = sorted(costs.items(), key=lambda item: -item[1])[:MOST_STACKS]
-    return [dict(phase=phase, frames=frames, seconds=seconds) for (phase, frames), seconds in dearest]
-
-
-def waiting_seconds(charged: Mapping[tuple[str, Stack], float]) -> float:
-    """Time in which the loop only waited for another process or thread."""
-    return sum(seconds for (_, stack), seconds in charged.items() if _waits(stack))
-
-
-def _waits(stack: Stack) -> bool:
-    for code, _ in stack[:4]:
-        if code.co_filename.endswith(WAITING_FILES) or qualified_name(code) in ("Condition.wait", "Connection.recv"):
-            return True
-    return False
-
-
-def _own(stack: Stack, places: Places) -> Iterable[tuple[CodeType, int]]:
-    """Without the doctor's own frames and what stands below the script."""
-    for code, line in stack:
-        if places.whose(code) != DOCTOR and not code.co_filename.startswith("<frozen importlib"):
-            yield code, line

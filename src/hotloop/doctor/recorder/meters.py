@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +30,7 @@ class Learning(Pass):
         self.hooks = hooks
 
     def add_to(self, trace: dict[str, Any]) -> None:
-        trace["counts"].update(learning_counts(self.hooks, self.watch.attribution.learning_modules))
+        trace["counts"].update(learning_counts(self.hooks, self.watch.told().modules))
 
 
 def learning_counts(hooks: TorchHooks, learning_modules: dict[int, int]) -> dict[str, Any]:
@@ -130,6 +132,10 @@ class Pauses(Pass):
         self.seconds = 0.0
         self.collections = 0
         self._start = 0.0
+        self._before = (0.0, 0)
+
+    def steady(self) -> None:
+        self._before = (self.seconds, self.collections)
 
     def prepare(self) -> None:
         if hasattr(gc, "callbacks"):
@@ -145,7 +151,8 @@ class Pauses(Pass):
             self.collections += 1
 
     def add_to(self, trace: dict[str, Any]) -> None:
-        trace["counts"].update(gc_seconds=self.seconds, gc_collections=self.collections)
+        seconds, collections = self._before if self.watch.told_from is not None else (0.0, 0)
+        trace["counts"].update(gc_seconds=self.seconds - seconds, gc_collections=self.collections - collections)
 
 
 class WorkerTime(Pass):
@@ -155,15 +162,55 @@ class WorkerTime(Pass):
     def __init__(self) -> None:
         self._before: float | None = None
 
+        self._at_mark = 0.0
+
     def begin(self) -> None:
         self._before = processor_seconds()
+
+    def steady(self) -> None:
+        self._at_mark = processor_seconds()
 
     @property
     def seconds(self) -> float:
         return 0.0 if self._before is None else max(0.0, processor_seconds() - self._before)
 
     def add_to(self, trace: dict[str, Any]) -> None:
+        if self.watch.told_from is not None:
+            self._before = self._at_mark
         trace["counts"]["worker_seconds"] = self.seconds
+
+
+class Queue(Pass):
+    """How long the loop's thread was ready to run and others had the cores, by what Linux tells of each thread; and
+    what all threads of the script computed meanwhile."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._before = self._at_mark = self._last = (0.0, 0.0)
+
+    def begin(self) -> None:
+        self._path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
+        self._before = self._look()
+
+    def steady(self) -> None:
+        self._at_mark = self._look()
+
+    def stop(self) -> None:
+        self._last = self._look()
+
+    def _look(self) -> tuple[float, float]:
+        try:
+            with open(self._path, "rb") as text:
+                queued = int(text.read().split()[1]) / 1e9
+        except (OSError, IndexError, ValueError):  # not on Linux, or not told
+            queued = 0.0
+        return queued, time.process_time()
+
+    def add_to(self, trace: dict[str, Any]) -> None:
+        if self._path:
+            before = self._at_mark if self.watch.told_from is not None else self._before
+            queued, computed = (max(0.0, last - first) for last, first in zip(self._last, before))
+            trace["counts"].update(queued_seconds=queued, own_threads_seconds=computed)
 
 
 def processor_seconds() -> float:

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
-KINDS = (TIMING, COUNTING, THREADS, OPERATORS)
+EPISODES = "episodes"
+"""A whole training, followed for the episodes that it ends."""
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class Order:
     """Seconds between two stack samples."""
     skip_env_steps: int = 0
     """Count calls only after so many env steps: the warm-up is not the loop."""
+    warm_updates: int = 0
+    """The steady state begins after so many updates; 0: with the first env step."""
+    after_env_steps: int = 0
+    """The steady state begins after so many env steps, where this is not 0."""
     update_share: float = 1.0
     """The part of loop time that updates take."""
     learns: bool = True
@@ -46,6 +52,8 @@ class Order:
     """How long the updates between two env calls take together."""
     flush_denormals: bool = False
     """Whether the thread comparison also tries flushing denormals."""
+    lines: str = ""
+    """Where a run that is followed to its end puts what it sees on the way."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))

@@ -38,6 +38,9 @@ class Pass:
     def begin(self) -> None:
         """The first env call: everything before it was start-up."""
 
+    def steady(self) -> None:
+        """The steady state begins: what came before may be taken off at the end (`watch.told_from`)."""
+
     def on_env(self, now: float) -> None:
         """An env call ended at `now`."""
 

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     Stack = tuple[tuple[CodeType, int], ...]
@@ -22,6 +22,8 @@ LIBRARIES = tuple(
     {str(Path(path).resolve()) + os.sep for name, path in sysconfig.get_paths().items() if name.endswith("lib")}
 )
 PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+UNSEEN = os.path.join(OURS, "importlib", "_bootstrap.py")
+"""No file: the name that frames of our hooks have, by which `warnings` tells the import system's."""
 USER, LIBRARY, DOCTOR = "user", "library", "doctor"
 
 
@@ -61,6 +63,14 @@ class Places:
 
     def frame(self, code: CodeType, instruction: int) -> str:
         return f"{qualified_name(code)} ({self.where(code.co_filename, line_of(code, instruction))})"
+
+
+def unseen(hook: Any, file: str | None = UNSEEN) -> Any:
+    """A hook of ours that nobody counts who looks for a caller: `warnings` passes over what it takes for the import
+    system's, `logging` over its own file."""
+    hook.__code__ = hook.__code__.replace(co_filename=file)
+    hook.watched = True
+    return hook
 
 
 @lru_cache(maxsize=None)

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .places import OURS
 from .watch import LimitReached
 
 DECORATOR = "__watched_env__"
@@ -121,4 +122,23 @@ def _show(error: BaseException, path: str) -> None:
     while trace is not None and trace.tb_frame.f_code.co_filename != path:
         trace = trace.tb_next
     with contextlib.suppress(Exception):
-        sys.excepthook(type(error), error.with_traceback(trace or error.__traceback__), trace or error.__traceback__)
+        error.__traceback__ = trace or error.__traceback__
+        hide_our_frames(error)
+        sys.excepthook(type(error), error, error.__traceback__)
+
+
+def hide_our_frames(error: BaseException | None) -> None:
+    """Of the hooks that only passed a call on; in what led to the error too."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        kept, trace = [], error.__traceback__
+        while trace is not None:
+            kept += [trace] if not trace.tb_frame.f_code.co_filename.startswith(OURS) else []
+            trace = trace.tb_next
+        for one, following in zip(kept, [*kept[1:], None]):
+            one.tb_next = following
+        error.__traceback__ = kept[0] if kept else error.__traceback__
+        if error.__cause__ is not error.__context__:
+            hide_our_frames(error.__cause__)
+        error = error.__context__

@@ -6,26 +6,32 @@ import json
 import os
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
 
 from .alarm import Alarm
 from .arrivals import Arrivals
 from .counting import CallCounter
+from .episodes import Episodes
+from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
-from .meters import Learning, Operators, Pauses, WorkerTime
-from .order import COUNTING, OPERATORS, THREADS, TIMING, Order, read_order
+from .made import Made
+from .meters import Learning, Operators, Pauses, Queue, WorkerTime
+from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
-from .phases import RECORDING, START_UP
+from .phases import START_UP
 from .places import Places
 from .program import Ending, prepare, run_program
 from .sampling import Sampler
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .watch import LimitReached, Watch
+from .workshop import Workshop
 
 BATCH = 256
 """Events seen before they are attributed, where no pass needs to know at once."""
@@ -39,16 +45,12 @@ NO_ENV = (
 )
 
 
-def passes_of(order: Order, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
+def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
     """What a run of each kind carries, besides the hooks that every run has."""
-    places = Places(order.script)
     made: dict[str, Callable[[], list[Pass]]] = {
         TIMING: lambda: [
-            Sampler(places, order.interval, alarm=alarm),
-            Pauses(),
-            WorkerTime(),
-            Learning(torch_hooks),
-            Remarks(),
+            *(Sampler(places, order.interval, alarm=alarm), Pauses(), WorkerTime(), Queue()),
+            *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
         ],
         COUNTING: lambda: [CallCounter(places, order)],
         THREADS: lambda: [Toggler(order)],
@@ -71,7 +73,9 @@ class Remarks(Pass):
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
         elif not watch.attribution.counts["updates"]:
-            notes.append("no optimiser step was seen in the recorded time")
+            notes.append(
+                "no optimiser step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
+            )
 
 
 class SoFar(Pass):
@@ -97,24 +101,36 @@ class Recording:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.alarm, self.classes, torch_hooks = Alarm(), ClassHooks(order.env_classes), TorchHooks()
-        hooks = [self.alarm, torch_hooks, self.classes, Libraries(self.classes)]
-        self.watch = Watch(
-            order.lead_seconds + order.seconds,
-            None if order.kind == COUNTING else order.env_steps,
-            passes=[
-                *hooks,
-                *passes_of(order, torch_hooks, self.alarm),
-                SoFar(self.save_so_far, order.result + ".begun"),
-            ],
-            at_limit=self.stop_script,
-            batch=BATCH if order.kind == TIMING else 1,
-        )
+        self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
+        self.watch = self._follower() if order.kind == EPISODES else self._watch()
         self.guard = Guard(self)
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
         self.saved = threading.Event()
         self._saving = threading.Lock()
+
+    def _watch(self) -> Watch:
+        order, places = self.order, Places(self.order.script)
+        made = Made(places)
+        torch_hooks = TorchHooks(made)
+        hooks: list[Pass] = [self.alarm, made, torch_hooks, self.classes, Libraries(self.classes)]
+        return Watch(
+            order.lead_seconds + order.seconds,
+            None if order.kind == COUNTING else order.env_steps,
+            passes=[
+                *hooks,
+                *passes_of(order, places, torch_hooks, self.alarm),
+                SoFar(self.save_so_far, order.result + ".begun"),
+            ],
+            at_limit=self.stop_script,
+            batch=BATCH if order.kind == TIMING else 1,
+            steady=(order.warm_updates, order.after_env_steps),
+            window=order.seconds if order.kind == TIMING else 0.0,
+            processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
+        )
+
+    def _follower(self) -> Watch:
+        return Follower(OptimiserSteps(), self.classes, Episodes(self.order.lines))
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)
@@ -152,6 +168,14 @@ class Recording:
         subject = {"ending": ending, "exit_code": None, "error": error}
         self._write(self.order.result + ".so-far", subject, self.watch.passes.ask_early)
 
+    def release(self) -> None:
+        """Let go of everything of the script's, so that Python can delete it at its end."""
+        self.alarm.give_back()
+        for one in self.watch.passes.passes:
+            for held in vars(one).values():
+                if isinstance(held, (dict, list, set, deque)):
+                    held.clear()
+
     def _add(self, trace: dict[str, Any]) -> None:
         self.watch.passes.ask("add_to", trace)
         self.watch.faults.guarded("machine", lambda: trace["machine"].update(process_facts()))()
@@ -172,17 +196,19 @@ class Recording:
     def _trace(self, subject: dict[str, Any]) -> dict[str, Any]:
         """Fields of Trace as plain values: the watch's own, before each pass has added to them."""
         watch = self.watch
+        told = watch.told()
         ended = watch.ended if watch.over else watch.attribution.mark
-        phases = {**watch.attribution.phases, RECORDING: watch.attribution.recording} if watch.begun else {}
-        start_up = (watch.began if watch.begun else ended) - watch.opened + phases.pop(START_UP, 0.0)
+        start_up = (told.began if watch.begun else ended) - watch.opened + told.phases.pop(START_UP, 0.0)
         return {
             "subject": subject,
             "machine": {},
             "seconds": ended - watch.opened,
-            "phases": {START_UP: start_up, **phases},
-            "update_parts": watch.attribution.parts,
-            "counts": {**watch.totals(), "envs": len(watch.envs)},
-            "timeline": [part._asdict() for part in watch.timeline.slices],
+            "phases": {START_UP: start_up, **told.phases},
+            "update_parts": told.parts,
+            "processor": {phase: seconds for phase, seconds in told.processor.items() if phase != START_UP},
+            "counts": {**told.totals, "envs": len(watch.envs)},
+            "timeline": [part._asdict() for part in told.slices],
+            "warm_up": [part._asdict() for part in told.before],
             "notes": [] if watch.begun else [NO_ENV],
         }
 
@@ -207,5 +233,5 @@ def record_here(order_path: str, before: Collection[str]) -> None:
     recording.save(end.how, end.code, end.error)
     if recording.stopping:
         leave_stopped_script()
-    recording.alarm.give_back()
+    recording.release()
     end.leave()

@@ -16,9 +16,18 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from .alarm import Alarm
-from .lines import fit_to_phases, line_costs, stack_costs, waiting_seconds
+from .costs import (
+    fit_to_phases,
+    line_costs,
+    lines_beneath,
+    loops_around,
+    split_waiting,
+    stack_costs,
+    waiting_seconds,
+)
 from .passes import Pass
 from .places import Places
+from .steady import after
 
 if TYPE_CHECKING:
     from .places import Stack
@@ -42,7 +51,9 @@ class Sampler(Pass):
     ) -> None:
         self.places, self.interval, self.clock = places, interval, clock
         self.alarm = alarm or Alarm()
-        self.charged: dict[tuple[str, Stack], float] = {}
+        self.charged: dict[tuple[str, str, Stack], float] = {}
+        """Seconds by phase, part of the update, and stack."""
+        self._before: dict[tuple[str, str, Stack], float] = {}
         self.looks = 0
         self.cost = 0.0
         """Seconds spent looking."""
@@ -93,14 +104,23 @@ class Sampler(Pass):
         fresh = self.fresh
         while fresh and fresh[0][0] <= end:
             _, seconds, stack = fresh.popleft()
-            key = (phase, stack)
+            key = (phase, self.watch.attribution.part, stack)
             self.charged[key] = self.charged.get(key, 0.0) + seconds
 
+    def steady(self) -> None:
+        self._before = dict(self.charged)
+
     def add_to(self, trace: dict[str, Any]) -> None:
-        charged = fit_to_phases(self.charged, trace["phases"])
-        trace["lines"] = line_costs(charged, self.places)
-        trace["stacks"] = stack_costs(charged, self.places)
+        """Waiting becomes a phase of its own, in the lines and in the whole."""
+        told = after(self.charged, self._before) if self.watch.told_from is not None else self.charged
+        charged = fit_to_phases({key: seconds for key, seconds in told.items() if seconds > 0}, trace["phases"])
         trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
+        charged = split_waiting(charged, trace["phases"], trace["processor"], trace["update_parts"])
+        trace["lines"] = line_costs(charged, self.places)
+        trace["beneath"] = lines_beneath(charged, self.places)
+        trace["stacks"] = stack_costs(charged, self.places)
+        trace["loops"], sources = loops_around(charged, self.places)
+        trace.setdefault("sources", {}).update(sources)
         trace["notes"] += self._notes()
 
     def _notes(self) -> list[str]:
@@ -108,6 +128,7 @@ class Sampler(Pass):
             return []
         watch = self.watch
         share = (watch.attribution.recording + self.cost) / max(1e-9, watch.ended - watch.began)
+        mark = watch.told_from
         seen = f"{watch.events} events, {self.looks} samples"
         how = "the alarm signal" if self.by_signal else "a thread, which sees only where the interpreter lock is free"
         every = f"every {1000 * self.interval:g} ms"
@@ -115,6 +136,8 @@ class Sampler(Pass):
             f"recording took {100 * share:.1f} % of the time ({seen}), which is not in the figures",
             f"lines sampled by {how} {every}; native time is charged to the line that called",
         ]
+        if mark is not None:
+            notes.append(f"the first {mark.totals['env_steps']:,} env steps, with the first updates, are left out")
         if self.by_signal and self.alarm.displaced:
             notes.append("the script uses the alarm signal itself: from then on lines were sampled by a thread")
         return notes

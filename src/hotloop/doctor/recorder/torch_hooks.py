@@ -6,25 +6,42 @@ Functions that TorchScript may compile (`torch.randint` and its like) must stay 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from . import attribution
-from .attribution import FORWARD
+from .attribution import FORWARD, OPTIMISER
 from .hooks import time_all, timed
+from .made import Made
 from .passes import Pass
+from .places import unseen
+from .watch import Watch
 
 MOST_KEPT = 256
+NO_NETWORK = -1
+"""Rows of a forward that is none: of a module without parameters (a loss, an activation), or of a layer whose network
+has been counted."""
 
 
 class TorchHooks(Pass):
     """Any PyTorch from 1.13 on."""
 
-    def __init__(self) -> None:
+    def __init__(self, made: Made | None = None) -> None:
+        self.made = made
         self.optimisers: list[Any] = []
         """Held, since they are asked for their state when the script's own names are gone; likewise the modules."""
         self.modules: dict[int, Any] = {}
+        self.copies = 0
+        """Times that parameters were loaded into a module in the loop: a target network that is moved."""
+        self._networks: dict[int, bool] = {}
+        """Of the modules that are held: whether they have parameters."""
+        self._leaders: dict[int, int] = {}
+        """Of a network whose `forward` is called directly: the layer that stands for it."""
+        self.owners: list[Any] = []
+        """Those networks."""
+        self._module: Any = None
         self._grad_enabled: Any = None
 
     def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -37,9 +54,11 @@ class TorchHooks(Pass):
         torch.Tensor.backward = timed(watch, torch.Tensor.backward, attribution.BACKWARD)
         time_all(watch, torch.autograd, ("backward", "grad"), attribution.BACKWARD)
         time_all(watch, torch, ("save",), attribution.SAVE)
+        self._count_copies(torch.nn.Module)
 
     def _hook_forward(self, torch: ModuleType) -> None:
         watch, keep, self._grad_enabled = self.watch, self._keep, torch.is_grad_enabled
+        self._module = torch.nn.Module
         call, knows_compiled = torch.nn.Module.__call__, hasattr(torch.nn.Module, "_compiled_call_impl")
 
         @functools.wraps(call)
@@ -48,32 +67,67 @@ class TorchHooks(Pass):
                 if knows_compiled and module._compiled_call_impl is None:  # what `call` does too, at no further cost
                     return module._call_impl(*args, **keywords)
                 return call(module, *args, **keywords)
+            caller = sys._getframe(1)
             start = watch.enter()
             try:
                 return call(module, *args, **keywords)
             finally:
-                keep(start, module, args)
+                keep(start, module, args, caller)
 
-        torch.nn.Module.__call__ = forward
+        torch.nn.Module.__call__ = unseen(forward)
 
-    def _keep(self, start: float, module: Any, args: tuple[Any, ...]) -> None:
+    def _keep(self, start: float, module: Any, args: tuple[Any, ...], caller: FrameType) -> None:
         now, identity = self.watch.clock(), id(module)
         try:
-            seen = (_rows(args), self._grad_enabled(), identity)
+            counts = self._is_network(module) and self._stands_for_its_network(identity, caller)
+            seen = (_rows(args) if counts else NO_NETWORK, self._grad_enabled(), identity)
         except Exception as error:
             seen = (0, False, identity)
             self.watch.faults.note("a forward's input could not be read", error)
         self.watch.leave(FORWARD, start, seen, now)
-        if identity not in self.modules and len(self.modules) < MOST_KEPT:
-            self.modules[identity] = module
+
+    def _is_network(self, module: Any) -> bool:
+        """Whether it has parameters."""
+        known = self._networks.get(id(module))
+        if known is None:
+            known = next(iter(module.parameters()), None) is not None
+            if len(self.modules) < MOST_KEPT:
+                self.modules[id(module)], self._networks[id(module)] = module, known
+        return known
+
+    def _stands_for_its_network(self, layer: int, caller: FrameType) -> bool:
+        """A layer called from a `forward` that was itself called directly: the first such layer stands for all."""
+        code = caller.f_code
+        if code.co_name != "forward" or not code.co_varnames:
+            return True
+        owner = caller.f_locals.get(code.co_varnames[0])
+        if not isinstance(owner, self._module):
+            return True
+        if id(owner) not in self._leaders:
+            if len(self.owners) >= MOST_KEPT:
+                return True
+            self.owners.append(owner)
+            self._leaders[id(owner)] = layer
+        return self._leaders[id(owner)] == layer
+
+    def _count_copies(self, module: Any) -> None:
+        load, watch = module.load_state_dict, self.watch
+
+        @functools.wraps(load)
+        def load_state_dict(*args: Any, **keywords: Any) -> Any:
+            if watch.begun and not watch.over:
+                self.copies += 1
+            return load(*args, **keywords)
+
+        module.load_state_dict = unseen(load_state_dict)
 
     def _hook_optimisers(self, optimiser: Any) -> None:
         """Each class of optimiser is hooked when one is first made of it, so that those of others count too."""
-        make, watch, optimisers = optimiser.__init__, self.watch, self.optimisers
+        make, watch, optimisers, made = optimiser.__init__, self.watch, self.optimisers, self.made
 
         def time_steps(kind: Any) -> None:
             if not hasattr(kind.step, "watched"):
-                kind.step = timed(watch, kind.step, attribution.OPTIMISER)
+                kind.step = timed_step(watch, kind.step)
 
         hook_step = watch.faults.guarded("an optimiser", time_steps)
 
@@ -83,13 +137,39 @@ class TorchHooks(Pass):
             if len(optimisers) < MOST_KEPT:
                 optimisers.append(self)
             hook_step(type(self))
+            if made is not None:
+                made.here("optimiser")
 
-        optimiser.__init__ = initialise
+        optimiser.__init__ = unseen(initialise)
+
+
+def timed_step(watch: Watch, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same `step`, its outermost calls reported with the optimiser that stepped."""
+
+    @functools.wraps(function)
+    def hook(*args: Any, **keywords: Any) -> Any:
+        if watch.busy or watch.off_main_thread():
+            return function(*args, **keywords)
+        start = watch.enter()
+        try:
+            return function(*args, **keywords)
+        finally:
+            watch.leave(OPTIMISER, start, (0, False, id(args[0]) if args else 0))
+
+    return unseen(hook)
 
 
 def _rows(args: tuple[Any, ...]) -> int:
-    """Rows of the first input: 1 for a single observation without a batch axis."""
-    shape = getattr(args[0], "shape", None) if args else None
+    """Rows of the first input: 1 for a single observation without a batch axis; of whole numbers, which an embedding
+    takes, one axis is the batch's."""
+    first: Any = args[0] if args else None
+    if isinstance(first, dict):
+        first = next(iter(first.values()), None)
+    elif isinstance(first, (list, tuple)):
+        first = first[0] if first else None
+    shape = getattr(first, "shape", None)
     if shape is None:
         return 0
-    return shape[0] if len(shape) > 1 else 1
+    if len(shape) == 1:
+        return 1 if first.is_floating_point() else shape[0]
+    return shape[0] if shape else 1

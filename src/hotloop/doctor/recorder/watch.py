@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-from .attribution import ENV, OPTIMISER, Attribution
+from .attribution import ENV, OPTIMISER, RESET, Attribution
 from .faults import Faults
 from .passes import Pass, Passes
 from .phases import RECORDING
+from .places import unseen
 from .results import looks_like_a_step, read_step
+from .steady import Mark, Told, after, mark_of
 from .timeline import Timeline
 
 SURE, UNSURE, NOT_AN_ENV = "sure", "unsure", "not an env"
@@ -32,6 +35,18 @@ def raise_limit() -> None:
     raise LimitReached
 
 
+def _nothing() -> None:
+    return None
+
+
+def weak_reference(one: Any) -> Callable[[], Any]:
+    """Asked for it at the end, where it is still there; it is not kept alive for us."""
+    try:
+        return weakref.ref(one)
+    except TypeError:
+        return _nothing
+
+
 class Watch:
     """One per child. Hooks pass straight through while `busy`: inside another hook, before the loop, after the end."""
 
@@ -44,10 +59,17 @@ class Watch:
         passes: Sequence[Pass] = (),
         at_limit: Callable[[], None] = raise_limit,
         batch: int = 1,
+        steady: tuple[int, int] = (0, 0),
+        window: float = 0.0,
+        processor: Callable[[], float] | None = None,
     ) -> None:
         """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
-        events are seen before they are attributed."""
+        events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
+        so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all.
+        `processor` is the clock of the processor time of the thread that asks."""
         self.clock, self.faults = clock, Faults()
+        self.processor, self._steady, self._window = processor, steady, window
+        self.mark: Mark | None = None
         self.passes = Passes(tuple(passes), self.faults.note)
         for one in passes:
             one.watch = self
@@ -55,7 +77,8 @@ class Watch:
         self.thread = 0
         """The thread that stepped the first env; what others do is not timed."""
         self.opened = self.began = self.ended = clock()
-        self.env_steps = self.env_calls = self.episodes = self.events = 0
+        self.env_steps = self.env_calls = self.env_switches = self.episodes = self.events = 0
+        self.first_env: Callable[[], Any] = _nothing
         self.envs: dict[int, str] = {}
         """Class of each env whose outermost `step` was called."""
         self.attribution, self.timeline = Attribution(self.opened), Timeline(self.opened)
@@ -63,6 +86,11 @@ class Watch:
         self._at_limit, self._batch = at_limit, batch
         self._resumed = self.opened
         """When the script ran on after the last event."""
+        self._spent = self._entered = 0.0
+        """Processor time at the end of the last event, and at the beginning of this one."""
+        self._pause = 0.0
+        """What the recording itself took after the last event."""
+        self._last_env = 0
         self._unsettled: list[tuple[Any, ...]] = []
         self._gap_note: Any = None
         self._next_slice = 1
@@ -96,7 +124,10 @@ class Watch:
         """The first env call: everything before it was start-up."""
         self.begun, self.thread, self.began = True, get_ident(), start
         self._resumed = start
-        self.deadline = start + self._seconds
+        if self.processor is not None:
+            self._spent = self._entered = self.processor()
+        skips = self._steady[1] > 0
+        self.deadline = start + (self._window if self._window and not skips else self._seconds)
         self.attribution = Attribution(start, self.passes.sink, self.passes.fresh)
         self.attribution.setting_up = True
         self.timeline = Timeline(start)
@@ -110,6 +141,8 @@ class Watch:
                 self._gap_note = self.passes.note()
             except Exception as error:
                 self.give_up("note", error)
+        if self.processor is not None:
+            self._entered = self.processor()
         return self.clock()
 
     def leave(self, kind: str, start: float, forward: tuple[int, bool, int] | None = None, now: float = 0.0) -> None:
@@ -119,7 +152,8 @@ class Watch:
         now = now or self.clock()
         try:
             notes = (self._gap_note, self.passes.note()) if self.passes.takes_notes else None
-            self._unsettled.append((kind, start, now, notes, forward, self._resumed))
+            spent = None if self.processor is None else self._processor_spent(self.processor())
+            self._unsettled.append((kind, start, now, notes, forward, self._resumed, spent))
             if len(self._unsettled) >= self._batch:
                 self.settle()
             self.busy = False
@@ -128,7 +162,18 @@ class Watch:
                 self.end_where_due(now)
         except Exception as error:
             self.give_up("leave", error)
+        self._resume(now)
+
+    def _processor_spent(self, now: float) -> tuple[float, float]:
+        """Of the gap before this event, without what the recording took of it, and of the event."""
+        gap, event = self._entered - self._spent - self._pause, now - self._entered
+        self._spent = now
+        return (gap if gap > 0 else 0.0), event
+
+    def _resume(self, left: float) -> None:
+        """The script runs on: the event was left at `left`."""
         self._resumed = self.clock()
+        self._pause = self._resumed - left
 
     def settle(self) -> None:
         """Attribute what was seen: many events at once, since one by one amid the script's work costs more."""
@@ -138,31 +183,71 @@ class Watch:
         self.events += len(self._unsettled)
         self._unsettled.clear()
 
-    def leave_env(self, start: float, env: Any, result: Any) -> None:
-        """An outermost `step` returned `result`; the recording may end here."""
+    def leave_env(self, start: float, args: tuple[Any, ...], result: Any) -> None:
+        """An outermost `step`, called with `args` (the env first), returned `result`; the recording may end here."""
         now = self.clock()
         self.leave(ENV, start, None, now)
         if self.over:
             return
         try:
-            self._count(env, result)
+            self._count(args[0] if args else None, result)
             if self.passes.on_env:
                 self.passes.tell(self.passes.on_env, now)
             self.end_where_due(now)
         except Exception as error:
             self.give_up("leave_env", error)
-        self._resumed = self.clock()
+        self._resume(now)
+
+    def leave_reset(self, start: float, args: tuple[Any, ...], result: Any) -> None:
+        """An outermost `reset` returned `result`."""
+        self.leave(RESET, start)
 
     def _count(self, env: Any, result: Any) -> None:
-        steps, ended = read_step(result)
+        try:
+            steps, ended = read_step(result)
+        except Exception as error:
+            steps, ended = 1, 0
+            self.faults.note("what an env's step returned could not be read", error)
         self.env_calls += 1
         self.env_steps += steps
         self.episodes += ended
         self.attribution.envs_at_once = steps
+        self.env_switches += id(env) != self._last_env
+        self._last_env = id(env)
         if id(env) not in self.envs and len(self.envs) < MOST_ENVS:
             self.envs[id(env)] = f"{type(env).__module__}.{type(env).__qualname__}"
+            if self.first_env is _nothing:
+                self.first_env = weak_reference(env)
         if self.env_steps >= self._next_slice:
             self.slice()
+        if self.mark is None and self._is_settled():
+            self._begin_steady()
+
+    def _is_settled(self) -> bool:
+        updates, env_steps = self._steady
+        if env_steps:
+            return self.env_steps >= env_steps
+        return 0 < updates <= self.attribution.counts["updates"]
+
+    def _begin_steady(self) -> None:
+        """What comes from here on is told, if enough comes."""
+        self.slice()
+        seen, totals = self.attribution, self.totals()
+        self.mark = mark_of(seen.mark, totals, seen, self.timeline.slices)
+        spent = {**seen.phases, RECORDING: seen.recording}
+        counts = (self.env_steps, self.episodes, seen.counts["updates"])
+        self.timeline = Timeline(seen.mark, counts, spent, seen.processor)
+        self._next_slice = self.timeline.next_at
+        if self._window:
+            self.deadline = min(self.clock() + self._window, self.began + self._seconds)
+        if self._limit is not None:
+            self._limit += self.env_steps
+        self.passes.ask("steady")
+
+    @property
+    def told_from(self) -> Mark | None:
+        """Where what is told begins: the mark, where enough came after it."""
+        return self.mark if self.mark is not None and self.mark.leaves_enough(self.totals()) else None
 
     def end_where_due(self, now: float) -> None:
         if now >= self.deadline or (self._limit is not None and self.env_steps >= self._limit):
@@ -192,19 +277,45 @@ class Watch:
         if self.env_calls == calls and not self.over:
             if not self.begun:
                 self.begin(start)
-            self.leave_env(start, args[0] if args else None, result)
+            self.leave_env(start, args, result)
 
     def slice(self) -> None:
         self.settle()
         seen = self.attribution
         spent = {**seen.phases, RECORDING: seen.recording}
-        self.timeline.look(seen.mark, self.env_steps, self.episodes, seen.counts["updates"], spent)
+        counts = (self.env_steps, self.episodes, seen.counts["updates"])
+        self.timeline.look(seen.mark, *counts, spent, seen.processor)
         self._next_slice = self.timeline.next_at
 
     def totals(self) -> dict[str, Any]:
         """What was counted so far: fields of Counts."""
         totals: dict[str, Any] = {"env_steps": self.env_steps, "env_calls": self.env_calls, "episodes": self.episodes}
+        totals["env_switches"] = self.env_switches
         return {**totals, **self.attribution.counts, "update_bursts": self.attribution.bursts}
+
+    def told(self) -> Told:
+        """What is told in the end, with the recording's own time as a phase."""
+        seen, mark = self.attribution, self.told_from
+        phases = {**seen.phases, RECORDING: seen.recording} if self.begun else {}
+        if mark is None:
+            slices = self.timeline.slices
+            if self.mark is not None:
+                later = self.mark.at - self.began
+                slices = self.mark.slices + [one._replace(start_seconds=one.start_seconds + later) for one in slices]
+            return Told(
+                self.began, self.totals(), phases, dict(seen.parts), seen.processor, seen.learning_modules, slices, []
+            )
+        totals = {**after(self.totals(), mark.totals), "skipped_env_steps": mark.totals["env_steps"]}
+        return Told(
+            mark.at,
+            totals,
+            after(phases, {**mark.phases, RECORDING: mark.recording}),
+            after(seen.parts, mark.parts),
+            after(seen.processor, mark.processor),
+            after(seen.learning_modules, mark.modules),
+            self.timeline.slices,
+            mark.slices,
+        )
 
     def give_up(self, where: str, error: BaseException) -> None:
         """Our own error: from here on the hooks do nothing, and what was seen so far is what there is."""
@@ -226,3 +337,6 @@ class Watch:
             except Exception as error:
                 self.faults.note("finish", error)
         self.passes.ask("stop")
+
+
+unseen(Watch.try_env)  # it calls the script's own function

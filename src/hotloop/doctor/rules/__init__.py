@@ -11,6 +11,8 @@ Files:
     environments.py  How the envs are stepped: one by one, through wrappers, drawn on the way
     evidence.py      What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the
                      finding made of it
+    libraries.py     Where a library runs the loop: which of its settings decides what a rule found, and on which line
+                     it is given
     machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
     reporting.py     What is printed, logged, saved and evaluated on the way, and what a reported rate contains
     searching.py     Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few
@@ -30,6 +32,7 @@ def load_rules() -> list[Rule]:
         acting,
         drawing,
         environments,
+        libraries,
         machine,
         reporting,
         searching,

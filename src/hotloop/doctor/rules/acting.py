@@ -81,8 +81,9 @@ def one_forward_per_env(trace: Trace) -> Finding | None:
     envs = trace.envs_at_once
     if envs < 2 and counts.envs >= SEVERAL_SINGLE_ENVS and forwards > 0.5:
         envs = forwards = counts.envs
-    if envs < 2 or forwards < 2:
-        return None
+    rows = counts.act_rows / counts.act_forwards if counts.act_rows else 1.0
+    if envs < 2 or forwards < 2 or rows > envs / 2:
+        return None  # an actor and a critic, each asked once for all envs, are two forwards and nobody's mistake
     share = trace.share(ACT)
     evidence = (
         f"{number(forwards)} forwards choose the actions of {number(envs)} envs, one after another; "
@@ -121,6 +122,7 @@ NETWORK = Remedy(
     "network.load_named({**weights, **biases})\n"
     "# in the loop\n"
     "q = network(obs)",
+    port=True,
 )
 NAMES = Remedy(
     "Look parameters up once, in the constructor, and keep them in a list in the order the forward needs them.",

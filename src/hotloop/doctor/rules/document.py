@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hotloop.doctor.finding import CHANGES_LEARNING, Rule
+from hotloop.doctor.finding import CHANGES_LEARNING, KNOBS, Rule
 from hotloop.doctor.rules import load_rules
 
 GROUPS = {
@@ -27,7 +27,8 @@ A rule reads the recorded trace and nothing else. It stays silent without eviden
 lines named, gradients or parameters counted. *Expected gain* is Amdahl's law on the measured share with the speed-up
 that the remedy really has, for the whole loop, and some relief for what stands beside it: work that has pushed the
 rest out of the processor's caches slows that down too. *Exact* remedies compute the same, up to the rounding of sums in
-another order; those that *change learning* need their learning curve looked at. Findings are ranked by expected gain;
+another order; those that *change learning* need their learning curve looked at. Findings are ranked by expected gain,
+but what hands a part of the program over to hotloop stands below what can be mended in place for half of its gain;
 where one takes its time inside another's, the more general counts only what the more particular leaves.
 
 Every piece of code below that is called exact is executed as it is printed, beside what it replaces, for fifty
@@ -58,8 +59,19 @@ def _section(rule: Rule) -> str:
     code = f"```python\n# before\n{remedy.before}\n"
     if remedy.after:
         code += f"\n# after\n{remedy.after.strip()}\n"
+    code += "```\n"
     parts = [f"### {rule.code}", f"**{rule.title}.** {rule.explanation}", f"Remedy ({_kind(rule)}): {remedy.text}"]
-    return "\n\n".join([*parts, code + "```\n"])
+    return "\n\n".join([*parts, code, *_knobs(rule)])
+
+
+def _knobs(rule: Rule) -> list[str]:
+    """The same for programs that call a library's loop."""
+    found = [knob for knob in KNOBS if knob.rule == rule.code]
+    return [
+        f"Where `{knob.library}` runs the loop: {knob.remedy.text}\n\n"
+        f"```python\n# before\n{knob.remedy.before}\n\n# after\n{knob.remedy.after}\n```\n"
+        for knob in found
+    ]
 
 
 def main() -> None:

@@ -6,14 +6,17 @@ What they do beside: ask data frames, build everything anew at each reset.
 from __future__ import annotations
 
 from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.port import envs_of
 from hotloop.doctor.rules.beneath import share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
     by_cost,
     calls_like,
+    edit_first,
     function_at,
     function_of,
     function_share,
+    loop_of,
     microseconds_words,
     most_expensive,
     number,
@@ -25,7 +28,7 @@ from hotloop.doctor.rules.evidence import (
     suggest,
 )
 from hotloop.doctor.rules.searching import enumeration_share, graph_calls, search_share
-from hotloop.doctor.trace import ENV, EVALUATE, START_UP, StackCost, Trace
+from hotloop.doctor.trace import ENV, EVALUATE, START_UP, UPDATE, StackCost, Trace
 from hotloop.render.numbers import percent
 
 SEVERAL_ENVS = 4
@@ -36,15 +39,42 @@ LEAST_WRAPPERS = 3
 WRAPPER_SPEEDUP = 4.0
 RENDERS_PER_CALL = 0.1
 
+OURS = {"CartPole-v0": "cartpole", "CartPole-v1": "cartpole"}
+"""Gymnasium ids of which we have a batched env."""
+
+
+def vector_snippet(trace: Trace) -> str:
+    """Our batched env where there is one of the same rules, as many as the program steps; else how one's own becomes
+    one."""
+    num_envs = envs_of(trace)
+    if trace.setup.env_id in OURS:
+        return batched(OURS[trace.setup.env_id], num_envs)
+    return (
+        "import numpy as np\n\n"
+        f"state = np.stack([env.state for env in envs])  # [{num_envs}, F]: one array, not {num_envs} objects\n"
+        "# in the loop, what `step` does to one state, on all of them at once\n"
+        "state = 0.98 * state\n"
+        "state[:, 0] += 0.1 * (action - 0.5)  # action [N]\n"
+        "reward, terminated = -np.abs(state[:, 0]), state[:, 1] > 3.0"
+    )
+
+
+def batched(name: str, num_envs: int) -> str:
+    return (
+        "import hotloop\n\n"
+        f'envs = hotloop.vector("{name}", num_envs={num_envs})  # a gymnasium.vector.VectorEnv\n'
+        "obs, _ = envs.reset()\n"
+        "# in the loop\n"
+        "obs, reward, terminated, truncated, info = envs.step(action)  # ended games begin anew"
+    )
+
+
 BATCHED = Remedy(
     "Step all envs at once on arrays [N]. hotloop has `cartpole` and `snake` so, with the rules of the originals and "
     "starts that it draws itself, and runs any Gymnasium id with its own batched implementation.",
     "for i, env in enumerate(envs):\n    obs[i], reward[i], terminated[i], truncated[i], _ = env.step(action[i])",
-    "import hotloop\n\n"
-    'envs = hotloop.vector("cartpole", num_envs=64)  # a gymnasium.vector.VectorEnv\n'
-    "obs, _ = envs.reset()\n"
-    "# in the loop\n"
-    "obs, reward, terminated, truncated, info = envs.step(action)  # ended games begin anew",
+    batched("cartpole", 64),
+    fill=vector_snippet,
 )
 WRAPPERS = Remedy(
     "Fold the wrappers into one, or into the env's own step: every layer costs a call, its arguments and its `info`.",
@@ -71,24 +101,35 @@ def one_env_after_another(trace: Trace) -> Finding | None:
     """Many envs are stepped one after another in Python.
 
     The Python of one small env costs microseconds however little it computes; on arrays [N] the same operations cost
-    that once for all envs. Found where several envs are stepped per call and functions of yours run for every one
-    of them. Searches inside the env are findings of their own and not counted here; heavy envs are ENV010's.
+    that once for all envs. Found where several envs are stepped per call, or one after another by a loop of yours, and
+    functions of yours run for every one of them; or where they are CartPoles, of which we have a batched env. Searches
+    inside the env are findings of their own and not counted here; heavy envs are ENV010's.
     """
     calls = [call for call in calls_like(trace, ("user:*",), (ENV,)) if "<lambda>" not in call.name]
     calls = [call for call in calls if trace.per_env_step([call]) >= 0.9]
     per_env_step = trace.per_env_step(calls)
-    if trace.envs_at_once < SEVERAL_ENVS or not calls or is_heavy(trace):
+    envs = max(trace.envs_at_once, trace.envs_in_turn)
+    ours = trace.envs_in_turn > 1 and trace.setup.env_id in OURS
+    if envs < SEVERAL_ENVS or not (calls or ours) or is_heavy(trace):
         return None
     apart = search_share(trace) + enumeration_share(trace, places_of(graph_calls(trace)))
     share = max(0.0, trace.share(ENV) - apart)
-    per_call = own_microseconds(trace, share, trace.counts.env_calls)
+    rounds = trace.counts.env_steps / envs
+    per_call = own_microseconds(trace, share, rounds)
+    how = "per call" if trace.envs_in_turn == 1 else "one after another"
+    own = f", with {number(per_env_step)} calls of your own functions for each" if calls else ""
     evidence = (
-        f"{number(trace.envs_at_once)} envs are stepped per call, with {number(per_env_step)} calls of your own "
-        f"functions for each: {microseconds_words(trace, share, trace.counts.env_calls)} per call, "
-        f"{percent(share)} of the loop."
+        f"{number(envs)} envs are stepped {how}{own}: {microseconds_words(trace, share, rounds)} per "
+        f"{'call' if trace.envs_in_turn == 1 else 'round'}, {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_BATCHING_GAINS, per_call / BATCHED_MICROSECONDS))
-    return suggest(trace, share, speedup, evidence=evidence, places=places_of(calls))
+    places = edit_first(_loop_over_envs(trace), places_of(calls))
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
+
+
+def _loop_over_envs(trace: Trace) -> str:
+    """The `for` around the envs, where the program's loops are known."""
+    return loop_of(trace, ENV, UPDATE) if any(stack.phase == UPDATE for stack in trace.stacks) else ""
 
 
 @rule("ENV006", remedy=WRAPPERS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from hotloop.doctor.finding import RELIEF, Finding, expected_gain
 from hotloop.doctor.trace import OUTSIDE, CallCount, LineCost, StackCost, Trace
@@ -127,7 +128,10 @@ def microseconds_words(trace: Trace, share: float, times: float) -> str:
 
 
 def _waiting(trace: Trace) -> float:
-    """Programs that want a core, for each that there is; at least 1."""
+    """Programs that want a core, for each that there is; at least 1. Where processor time was measured, the queue has
+    been left out already."""
+    if trace.processor:
+        return 1.0
     load = trace.machine.get("load_average") or [0.0]
     return max(1.0, load[0] / max(1, trace.machine.get("cores") or 1))
 
@@ -151,7 +155,8 @@ def features_at(trace: Trace, where: str) -> set[str]:
 
 
 def source_at(trace: Trace, where: str) -> str:
-    return next((line.source.strip() for line in trace.lines if where and line.where == where), "")
+    told = (line.source.strip() for line in trace.lines if where and line.where == where)
+    return next(told, trace.sources.get(where, "").strip())
 
 
 def loop_lines(trace: Trace, function: tuple[str, str]) -> list[str]:
@@ -162,6 +167,52 @@ def loop_lines(trace: Trace, function: tuple[str, str]) -> list[str]:
         for line in trace.lines
         if (file_of(line.where), line.function) == function and looping & set(line.features)
     ]
+
+
+def loop_of(trace: Trace, phase: str, apart_from: str) -> str:
+    """The `for` or `while` of the user's own that makes a phase happen many times: the outermost around it that is not
+    around the other phase too. Where most of the phase has none, the line that leads to it from a loop around both."""
+    shared = {head for stack in trace.stacks if stack.phase == apart_from for head in _heads(trace, stack)}
+    found: dict[str, float] = {}
+    leading: dict[str, float] = {}
+    for stack in trace.stacks:
+        if stack.phase == phase:
+            _weigh(found, next((head for head in _heads(trace, stack) if head not in shared), ""), stack)
+            _weigh(leading, _leads_from(trace, stack, shared), stack)
+    best = max(found, key=found.__getitem__, default="")
+    return best or max(leading, key=leading.__getitem__, default="")
+
+
+def _weigh(costs: dict[str, float], place: str, stack: StackCost) -> None:
+    costs[place] = costs.get(place, 0.0) + stack.seconds
+
+
+def _heads(trace: Trace, stack: StackCost) -> list[str]:
+    """Heads of all loops that a stack stands in, the outermost first."""
+    return [head for frame in stack.frames for head in trace.loops.get(place_of(frame), ())]
+
+
+def _leads_from(trace: Trace, stack: StackCost, shared: set[str]) -> str:
+    """The innermost line of a stack that stands directly in one of these loops."""
+    places = [place_of(frame) for frame in stack.frames]
+    return next((place for place in reversed(places) if shared & set(trace.loops.get(place, ()))), "")
+
+
+def callers_of(trace: Trace, functions: Collection[tuple[str, str]]) -> list[str]:
+    """The user's own lines from which these functions are called, by what that costs."""
+    costs: dict[str, float] = {}
+    for stack in trace.stacks:
+        for outer, inner in pairwise(stack.frames):
+            if function_of(inner) in functions and function_of(outer) not in functions:
+                if place_of(outer) in trace.loops or place_of(outer) in {line.where for line in trace.lines}:
+                    _weigh(costs, place_of(outer), stack)
+                break
+    return sorted(costs, key=lambda place: -costs[place])
+
+
+def edit_first(place: str, others: Sequence[str]) -> list[str]:
+    """The line to edit, where one is known, before those that cost."""
+    return [*([place] if place else []), *(other for other in others if other != place)]
 
 
 def place_of(frame: str) -> str:

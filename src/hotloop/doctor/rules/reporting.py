@@ -8,6 +8,7 @@ from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
+    callers_of,
     calls_like,
     features_at,
     file_of,
@@ -153,7 +154,7 @@ def evaluated_too_often(trace: Trace) -> Finding | None:
     name = f"`{min(functions)[1]}`" if functions else "evaluation"
     evidence = f"{name} takes {percent(share)} of the loop ({share * trace.loop_seconds:.1f} s)."
     lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
-    places = by_cost(trace, lines) or most_expensive(trace, (EVALUATE,))
+    places = [*callers_of(trace, functions), *(by_cost(trace, lines) or most_expensive(trace, (EVALUATE,)))]
     return suggest(trace, share, SELDOM, evidence=evidence, places=places)
 
 
@@ -166,14 +167,16 @@ def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     of the run. Nothing gets faster by the remedy; what is said of the loop becomes true.
     """
     clocks = calls_like(trace, CLOCKS)
-    later = trace.timeline[len(trace.timeline) // 2 :]
-    if len(trace.timeline) < LEAST_SLICES:
+    whole = (*trace.warm_up, *trace.timeline)
+    later = whole[len(whole) // 2 :]
+    if len(whole) < LEAST_SLICES:
         return None
     steady = sum(part.seconds for part in later) / max(1, sum(part.env_steps for part in later))
-    slow = _leading(trace.timeline, WARM_UP_RATIO * steady)
+    slow = _leading(whole, WARM_UP_RATIO * steady)
     length, env_steps = sum(part.seconds for part in slow), sum(part.env_steps for part in slow)
-    share = (length - steady * env_steps) / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
-    if share < LEAST_WARM_UP or env_steps > MOST_WARM_UP * trace.counts.env_steps:
+    seconds = sum(part.seconds for part in whole)
+    share = (length - steady * env_steps) / seconds if seconds > 0 else 0.0
+    if share < LEAST_WARM_UP or env_steps > MOST_WARM_UP * sum(part.env_steps for part in whole):
         return None
     evidence = (
         f"the first {length:.1f} s ({number(env_steps)} env steps) are {number(length / env_steps / steady)} times as "

@@ -5,7 +5,10 @@ What is done to lists and states on the way: shifted, popped at the front, deep-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.port import envs_of
 from hotloop.doctor.rules.evidence import (
     by_cost,
     calls_like,
@@ -48,13 +51,44 @@ BATCH_SPEEDUP = 15.0
 """`replay-sample` gains 42 to 175 times; wrapping the arrays as tensors again remains."""
 
 
-REPLAY = (
-    "import hotloop\n\n"
-    "replay = hotloop.Replay(100_000, obs=(11,), num_envs=256, gamma=0.99)\n"
-    "# in the loop\n"
-    "replay.add(obs, action, reward, final_obs, terminated, truncated)  # all 256 envs, tensors of any device\n"
-    "batch = replay.sample(64)  # batch.obs, batch.action, batch.reward, batch.discount, ...; batch.torch(): tensors"
-)
+def replay_of(capacity: int, obs: Sequence[int], num_envs: int, gamma: float, batch_size: int) -> str:
+    shape = f"({', '.join(map(str, obs))}{',' * (len(obs) == 1)})"
+    return (
+        "import hotloop\n\n"
+        f"replay = hotloop.Replay({capacity:_}, obs={shape}, num_envs={num_envs}, gamma={gamma:g})\n"
+        "# in the loop\n"
+        f"replay.add(obs, action, reward, final_obs, terminated, truncated)  # all {num_envs} envs, on any device\n"
+        f"batch = replay.sample({batch_size})  # batch.obs, batch.action, batch.reward, batch.discount, ...; "
+        "batch.torch(): tensors"
+    )
+
+
+def replay_snippet(trace: Trace) -> str:
+    """With the observation, envs, discount and batch that were recorded; the example's where one was not seen."""
+    setup, counts = trace.setup, trace.counts
+    return replay_of(
+        setup.replay_capacity or 100_000,
+        setup.obs_shape or (11,),
+        envs_of(trace) if counts.env_calls else 256,
+        setup.gamma or 0.99,
+        counts.batch_size or 64,
+    )
+
+
+def rows_of(capacity: int, obs: Sequence[int]) -> str:
+    shape = ", ".join(map(str, (f"{capacity:_}", *obs)))
+    return (
+        "import random\n\n"
+        "import numpy as np\n"
+        "import torch\n\n"
+        f"obs = np.zeros(({shape}), np.float32)  # filled as a ring: obs[added % {capacity:_}] = row; each field so\n"
+        "# in the loop\n"
+        f"index = random.sample(range(min(added, {capacity:_})), batch_size)\n"
+        "states = torch.from_numpy(obs[index])"
+    )
+
+
+REPLAY = replay_of(100_000, (11,), 256, 0.99, 64)
 PUSH = Remedy(
     "Store all envs with one call of hotloop's `Replay`; where tensors must leave a device, each leaves it once. It "
     "keeps the same transitions, and batches are draws of its own: other rows of them, each as likely.",
@@ -62,18 +96,15 @@ PUSH = Remedy(
     "    row = obs[i].cpu().numpy(), action[i].item(), reward[i].item(), final_obs[i].cpu().numpy()\n"
     "    buffer.append((*row, terminated[i].item()))",
     REPLAY,
+    port=True,
+    fill=replay_snippet,
 )
 BATCH = Remedy(
     "Keep every field in an array and gather a batch with one call each: the same rows are drawn. hotloop's `Replay` "
     "does so in machine code, k batches at once, with draws of its own.",
     "rows = random.sample(buffer, batch_size)\nstates = torch.tensor(np.array([row[0] for row in rows]))",
-    "import random\n\n"
-    "import numpy as np\n"
-    "import torch\n\n"
-    "obs = np.zeros((100_000, 11), np.float32)  # filled as a ring: obs[added % 100_000] = row; one array per field\n"
-    "# in the loop\n"
-    "index = random.sample(range(min(added, 100_000)), batch_size)\n"
-    "states = torch.from_numpy(obs[index])",
+    rows_of(100_000, (11,)),
+    fill=lambda trace: rows_of(trace.setup.replay_capacity or 100_000, trace.setup.obs_shape or (11,)),
 )
 
 

@@ -9,6 +9,8 @@ from hotloop.doctor.finding import CHANGES_LEARNING, Finding, Remedy, rule
 from hotloop.doctor.rules.acting import MANY_TENSORS, is_walked
 from hotloop.doctor.rules.evidence import (
     calls_like,
+    edit_first,
+    loop_of,
     microseconds_words,
     most_expensive,
     number,
@@ -39,15 +41,36 @@ MOST_NATIVE_PARAMETERS = 300_000
 
 
 RATIO = Remedy(
-    "Update a quarter as often and look at the learning curve: `hotloop compare` draws both.",
+    "Update a quarter as often and look at the learning curve: `hotloop compare` draws those of two scripts.",
     "for _ in range(updates_per_step):\n    agent.learn(buffer)",
+    "for _ in range(max(1, updates_per_step // 4)):\n    agent.learn(buffer)",
+)
+
+
+def learner_snippet(trace: Trace) -> str:
+    """With the learning rate, the target's interval, the batch and the sizes that were recorded."""
+    setup, batch = trace.setup, trace.counts.batch_size or 32
+    size = setup.layers[0] if setup.layers else 4
+    rate, every = f"{setup.lr or 1e-3:g}", setup.target_every or 20
+    return (
+        "import hotloop\n\n"
+        f'learner = hotloop.QLearner(network, lr={rate}, loss="huber", target_every={every})  # your own network\n'
+        "# in the loop\n"
+        f"stats = learner.update(batch)  # of hotloop.Replay, or a dict: obs [{batch}, {size}], action, reward, "
+        "discount, next_obs"
+    )
+
+
+EXAMPLE_LEARNER = (
     "import hotloop\n\n"
-    'settings = hotloop.preset("snake-dqn", updates_per_env_step=1 / 16)  # the ratio is a setting, owed exactly',
+    'learner = hotloop.QLearner(network, lr=0.001, loss="huber", target_every=20)  # your own network\n'
+    "# in the loop\n"
+    "stats = learner.update(batch)  # of hotloop.Replay, or a dict: obs [32, 4], action, reward, discount, next_obs"
 )
 NATIVE = Remedy(
-    "Let machine code do the whole update in one call: hotloop's native lane computes both forwards, backward, "
-    "clipping, Adam and target of a multilayer Q-network, equal to PyTorch's. It counts its updates and moves the "
-    "target by itself; state every setting as your program has it.",
+    "Let machine code do the whole update in one call: `hotloop.QLearner` takes your own multilayer Q-network and "
+    "computes both forwards, backward, Adam and target as PyTorch does. It moves the target by itself; give it your "
+    "loss (`huber` or `mse`), and your double DQN or clipping where you have them.",
     "with torch.no_grad():\n"
     "    y = reward + discount * target_network(next_obs).max(dim=1)[0]\n"
     "q = network(obs).gather(1, action[:, None])[:, 0]\n"
@@ -57,16 +80,9 @@ NATIVE = Remedy(
     "updates += 1\n"
     "if updates % 20 == 0:\n"
     "    target_network.load_state_dict(network.state_dict())",
-    "from hotloop import DQNSettings\n"
-    "from hotloop.algos.dqn import DQNLearner\n"
-    "from hotloop.core.settings import build\n"
-    "from hotloop.core.types import ArraySpec\n\n"
-    'tree = {"batch_size": 32, "loss": "huber", "network": {"hidden": [64, 64]}}\n'
-    'tree |= {"optimiser": {"lr": 1e-3, "max_gradient_norm": 0}, "target": {"every": 20, "tau": 1}}\n'
-    "learner = DQNLearner(build(DQNSettings, tree), ArraySpec((4,)), num_actions=2)\n"
-    "learner.start_from(network)  # your weights, for target too; learner.network is an nn.Module\n"
-    "# in the loop\n"
-    "stats = learner.update(batch)  # of hotloop's Replay: batch.obs [1, 32, 4], batch.discount [1, 32], ...",
+    EXAMPLE_LEARNER,
+    port=True,
+    fill=lambda trace: learner_snippet(trace),
 )
 
 
@@ -105,7 +121,8 @@ def too_many_updates(trace: Trace) -> Finding | None:
         f"{number(counts.updates / max(1, counts.env_calls))} updates of {number(counts.batch_size)} rows per call of "
         f"`step` ({number(counts.updates / max(1, counts.env_steps))} per env step) take {percent(share)} of the loop."
     )
-    places = most_expensive(trace, (UPDATE,), "backward(")
+    costly = most_expensive(trace, (UPDATE,), "backward(")
+    places = edit_first(loop_of(trace, UPDATE, ENV), costly)
     return suggest(trace, share, FEWER, evidence=evidence, places=places)
 
 
@@ -209,7 +226,7 @@ def optimiser_not_fused(trace: Trace) -> Finding | None:
         return None
     tensors = number(trace.counts.parameter_tensors)
     evidence = f"`{name}` over {tensors} tensors is not fused and takes {percent(share)} of the loop."
-    places = most_expensive(trace, (UPDATE,), ".step(")
+    places = edit_first(trace.made.get("optimiser", ""), most_expensive(trace, (UPDATE,), ".step("))
     return suggest(trace, share, FUSED_SPEEDUP, evidence=evidence, places=places)
 
 

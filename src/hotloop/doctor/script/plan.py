@@ -19,6 +19,8 @@ class ScriptPlan:
     """Loop time to record, in seconds from the first env step; above 0."""
     env_steps: int | None = None
     """Stop after this many env steps, whichever comes first; at least 1."""
+    after: int = 0
+    """Skip so many env steps before what is told; 0: until the first few updates are over."""
     env_classes: tuple[str, ...] = ()
     """Envs to watch besides what is found: `module:Class`, `Class`, `Class.method` or `function`."""
     counting: bool = True
@@ -47,6 +49,8 @@ class ScriptPlan:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SettingsError(f"{name} is {value}, expected above 0", "give a time in seconds")
+        if self.after < 0:
+            raise SettingsError(f"after is {self.after}, expected 0 or more", "give a number of env steps")
         if self.counting_env_steps < 1 or (self.env_steps is not None and self.env_steps < 1):
             raise SettingsError("a bound of less than one env step", "give a number of env steps of at least 1")
         if not 0.001 <= self.interval <= 0.1:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import SettingsError
+from hotloop.doctor.clocks import with_clock
 from hotloop.doctor.facts import hardware_facts
 from hotloop.doctor.growth import with_growth
 from hotloop.doctor.recorder.order import COUNTING, OPERATORS, THREADS, TIMING, Order
@@ -26,6 +27,10 @@ from hotloop.doctor.script.result import trace_of
 from hotloop.doctor.trace import Subject, Trace
 
 Say = Callable[[str], None]
+WARM_UPDATES = 5
+"""The first updates are slow, and no part of the steady state."""
+LEAD, LEAD_AFTER = 0.35, 10.0
+"""Times the window that the run for it may take longer for the warm-up; and that `after` may take to come."""
 LEAST_LEAD = 5.0
 """Seconds that a further run may take for the warm-up, however short it was in the first."""
 PURPOSE = {
@@ -50,7 +55,7 @@ def record_script(path: Path, arguments: Sequence[str], plan: ScriptPlan, say: S
     trace = recorder.first()
     if trace.counts.env_steps:
         trace = recorder.deepen(trace, stdin)
-    return with_growth(trace)
+    return with_growth(with_clock(trace))
 
 
 class _Recorder:
@@ -64,7 +69,10 @@ class _Recorder:
     def first(self) -> Trace:
         """In the script's own folder, with its output shown; notes which files it wrote."""
         before = copies.look(self.place.folder)
-        trace = self.run(TIMING, self.plan.seconds, self.plan.env_steps)
+        plan = self.plan
+        lead = (LEAD_AFTER if plan.after else LEAD) * plan.seconds
+        more = {"lead_seconds": lead, "warm_updates": WARM_UPDATES, "after_env_steps": plan.after}
+        trace = self.run(TIMING, plan.seconds, plan.env_steps, **more)
         names = copies.written(before, copies.look(self.place.folder))
         return _noted(trace, copies.written_note(names)) if names else trace
 
@@ -124,9 +132,10 @@ class _Recorder:
         """Past the warm-up, over whole turns of acting and learning where they are short enough."""
         skip = env_steps_before_learning(trace)
         bursts = trace.counts.update_bursts
-        turn = (trace.counts.env_steps - skip) / bursts if bursts else 1.0
+        told = trace.counts.env_steps - (0 if trace.counts.skipped_env_steps else skip)
+        turn = told / bursts if bursts else 1.0
         env_steps = round(turn * max(1, round(self.plan.counting_env_steps / turn)))
-        env_steps = max(1, min(env_steps, trace.counts.env_steps - skip))
+        env_steps = max(1, min(env_steps, told))
         lead = _lead(trace)
         return self.run(COUNTING, self.plan.time_to_count, env_steps, lead_seconds=lead, skip_env_steps=skip)
 
@@ -211,8 +220,8 @@ TOO_LARGE = (
 
 def _lead(trace: Trace) -> float:
     """Loop time that the warm-up may take: what it took in the first run, and half as much again."""
-    before = 0.0
-    for part in trace.timeline:
+    before = sum(part.seconds for part in trace.warm_up)
+    for part in trace.timeline if not trace.warm_up else ():
         if part.updates:
             break
         before += part.seconds
@@ -220,7 +229,9 @@ def _lead(trace: Trace) -> float:
 
 
 def env_steps_before_learning(trace: Trace) -> int:
-    """Env steps before the first slice with updates."""
+    """Env steps before what is told, or before the first slice with updates."""
+    if trace.counts.skipped_env_steps:
+        return trace.counts.skipped_env_steps
     env_steps = 0
     for part in trace.timeline:
         if part.updates:

@@ -11,7 +11,18 @@ from statistics import median
 from typing import Any
 
 from hotloop.core.medians import median_interval
-from hotloop.doctor.trace import CallCount, Counts, Experiment, LineCost, OperatorCost, Slice, StackCost, Subject, Trace
+from hotloop.doctor.trace import (
+    CallCount,
+    Counts,
+    Experiment,
+    LineCost,
+    OperatorCost,
+    Setup,
+    Slice,
+    StackCost,
+    Subject,
+    Trace,
+)
 
 LEAST_PAIRS = 5
 ROWS: dict[str, type] = {
@@ -20,6 +31,8 @@ ROWS: dict[str, type] = {
     "stacks": StackCost,
     "timeline": Slice,
     "operators": OperatorCost,
+    "beneath": LineCost,
+    "warm_up": Slice,
 }
 
 
@@ -33,6 +46,11 @@ def trace_of(data: Mapping[str, Any], subject: Subject, machine: Mapping[str, An
         seconds=float(data.get("seconds", 0.0)),
         phases=dict(data.get("phases", {})),
         update_parts=dict(data.get("update_parts", {})),
+        processor=dict(data.get("processor", {})),
+        setup=_made(Setup, data.get("setup", {})),
+        loops={where: tuple(heads) for where, heads in data.get("loops", {}).items()},
+        made=dict(data.get("made", {})),
+        sources=dict(data.get("sources", {})),
         counts=_made(Counts, data.get("counts", {})),
         counted=_made(Counts, data.get("counted", {})),
         experiments=tuple(_experiments(data.get("experiments", ()))),

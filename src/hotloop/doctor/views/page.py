@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.trace import OUTSIDE, START_UP, Growth, LineCost, Trace
+from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained
+from hotloop.doctor.trace import OUTSIDE, PROCESSOR, START_UP, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
 from hotloop.doctor.views.report import most_expensive
 from hotloop.doctor.views.summary import (
@@ -19,8 +20,10 @@ from hotloop.doctor.views.summary import (
     machine_facts,
     rate,
     source_of,
+    too_little_words,
     verdict,
 )
+from hotloop.doctor.views.text import below_findings, unexplained_words
 from hotloop.render.html import Child, Html, document, element, join, phase_class, prose, section, table
 from hotloop.render.numbers import duration, number, percent, times
 
@@ -29,11 +32,12 @@ _LEAST_SHARE = 0.005
 
 def finding_cards(trace: Trace, findings: Sequence[Finding]) -> Html:
     if not findings:
-        words = "No rule found a cost that could be taken out of this loop."
-        return section("Findings", element("p", words, class_="clean"))
+        words = too_little_words(trace) or "No rule found a cost that could be taken out of this loop."
+        return section("Findings", element("p", words, class_="about" if trace.too_little else "clean"))
     cards = (_card(trace, finding, place) for place, finding in enumerate(findings, start=1))
-    note = "The greatest gain first; each gain is for that remedy alone."
-    return section("Findings", *cards, note=note)
+    note = "In the order to try them; each gain is for that remedy alone."
+    below = (element("p", prose(words), class_="about") for words in below_findings(trace, findings))
+    return section("Findings", *cards, *below, note=note)
 
 
 def _card(trace: Trace, finding: Finding, place: int) -> Html:
@@ -84,7 +88,7 @@ def line_rows(trace: Trace, at_most: int) -> Html | None:
     """The dearest of them, each with a bar in its phase's colour."""
     least = _LEAST_SHARE * trace.loop_seconds
     lines = most_expensive(
-        (line for line in trace.lines if line.phase not in OUTSIDE and line.seconds >= least), at_most
+        (line for line in shown_lines(trace) if line.phase not in OUTSIDE and line.seconds >= least), at_most
     )
     if not lines:
         return None
@@ -110,7 +114,7 @@ _LINES, _CALLS = 25, 20
 def page(trace: Trace, findings: Sequence[Finding]) -> str:
     body = [
         _header(trace, findings),
-        section("Where the time goes", phase_bars(trace), note="Shares of the loop; start-up stands apart."),
+        section("Where the time goes", phase_bars(trace), note=_clock_note(trace)),
         finding_cards(trace, findings),
         section(
             "Through the run", timeline_plot(trace), note="Each column is a stretch of the run. Hover for numbers."
@@ -118,11 +122,17 @@ def page(trace: Trace, findings: Sequence[Finding]) -> str:
         _growth(trace.growth),
         _experiments(trace),
         section("Flame graph", flame_graph(trace), note="Sampled stacks, by phase. Click a box to look into it."),
-        section("Hottest lines", line_rows(trace, _LINES), note="Time of a line and of all it called."),
+        section("Hottest lines", line_rows(trace, _LINES), _unexplained(trace, findings), note=_lines_note(trace)),
+        section("Hottest functions", _functions(trace), note="The lines of a function together, and what they called."),
         element("div", _counted(trace), _calls(trace), _operators(trace), _machine(trace), class_="columns"),
         _notes(trace),
     ]
     return document(f"{trace.subject.name}: hotloop doctor", *body, kind="doctor")
+
+
+def _clock_note(trace: Trace) -> str:
+    busy = " Processor time: the machine was busy with other programs." if trace.clock == PROCESSOR else ""
+    return f"Shares of the loop; start-up stands apart.{busy}"
 
 
 def _header(trace: Trace, findings: Sequence[Finding]) -> Html:
@@ -158,6 +168,25 @@ def _experiments(trace: Trace) -> Html:
         "right of the line is faster."
     )
     return section("Experiments", whiskers(trace.experiments), note=note)
+
+
+def _lines_note(trace: Trace) -> str:
+    note = "Time of a line and of all it called."
+    return f"{note} Of {trace.setup.library}, which your own line only calls." if trace.beneath else note
+
+
+def _functions(trace: Trace) -> Html | None:
+    rows = [
+        [element("code", place.function), element("span", place.where, class_="what"), percent(place.share)]
+        for place in hottest_functions(trace)
+    ]
+    return table(["function", "its dearest line", "share"], rows) if rows else None
+
+
+def _unexplained(trace: Trace, findings: Sequence[Finding]) -> Html | None:
+    """Own places that no rule explains: a share, and no promise."""
+    rows = [element("li", unexplained_words(place)) for place in unexplained(trace, findings)]
+    return element("div", element("p", "No rule explains:", class_="about"), element("ul", *rows)) if rows else None
 
 
 def _counted(trace: Trace) -> Html:

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hotloop.doctor.finding import Finding
+from hotloop.doctor.finding import Finding, together
+from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained
+from hotloop.doctor.port import port_command
 from hotloop.doctor.trace import PHASES, START_UP, CallCount, LineCost, Slice, Trace
 from hotloop.doctor.views.summary import CostRow, cost_row, merged, phase_rows, rate, update_rows, verdict
 
@@ -29,6 +31,8 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "verdict": verdict(trace, findings),
             "seconds": trace.seconds,
             "loop_seconds": trace.loop_seconds,
+            "clock": trace.clock,
+            "too_little_seen": trace.too_little,
             "machine": trace.machine,
             "phases": _costs(phase_rows(trace)),
             "update": _costs(update_rows(trace)),
@@ -37,6 +41,12 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "experiments": [asdict(experiment) for experiment in trace.experiments],
             "operators": [asdict(operator) for operator in trace.operators],
             "findings": [finding.as_json() for finding in findings],
+            "together": together(findings),
+            "hottest_lines": [asdict(place) for place in hottest_lines(trace)],
+            "hottest_functions": [asdict(place) for place in hottest_functions(trace)],
+            "unexplained": [asdict(place) for place in unexplained(trace, findings)],
+            "port": port_command(trace),
+            "setup": asdict(trace.setup),
             "lines": [_line(trace, line) for line in most_expensive(trace.lines, MOST_LINES)],
             "sample_seconds": sample_seconds(trace),
             "timeline": _columns(merged(trace.timeline, MOST_SLICES)),
@@ -69,7 +79,12 @@ def most_expensive(lines: Iterable[LineCost], at_most: int) -> list[LineCost]:
 
 
 def _costs(rows: Iterable[CostRow]) -> dict[str, Any]:
-    return {row.name: {name: value for name, value in vars(row).items() if name != "name"} for row in rows}
+    """What was not measured is left out."""
+    unmeasured = ("processor_seconds", None)
+    return {
+        row.name: {name: value for name, value in vars(row).items() if name != "name" and (name, value) != unmeasured}
+        for row in rows
+    }
 
 
 def _line(trace: Trace, line: LineCost) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hotloop.doctor.finding import Finding
-from hotloop.doctor.trace import OUTSIDE, UPDATE_PARTS, CallCount, Slice, Trace
+from hotloop.doctor.clocks import processor_seconds
+from hotloop.doctor.finding import EXACT, Finding, together
+from hotloop.doctor.trace import LEAST_ENV_STEPS, LEAST_UPDATES, OUTSIDE, UPDATE_PARTS, CallCount, Slice, Trace
 from hotloop.render.numbers import duration, number, percent, times
 
 _SPOKEN = {
@@ -21,6 +22,7 @@ _SPOKEN = {
     "evaluate": "evaluation",
     "checkpoint": "writing checkpoints",
     "other": "code outside every known phase",
+    "wait": "waiting",
 }
 _ENDINGS = {
     "finished": "finished",
@@ -38,16 +40,22 @@ class CostRow:
 
     name: str
     seconds: float
+    """By the clock of the trace."""
     share: float
     """Of loop time; zero for start-up, which is no part of the loop."""
     us_per_env_step: float | None
     us_per_update: float | None
+    processor_seconds: float | None = None
+    """What the loop's own thread computed meanwhile; None where that was not measured."""
 
 
 def phase_rows(trace: Trace) -> list[CostRow]:
     """The most expensive first, what is no part of the loop last."""
     names = sorted(trace.phases, key=lambda name: (name in OUTSIDE, -trace.phases[name]))
-    return [cost_row(trace, name, trace.phases[name]) for name in names]
+    return [
+        replace(cost_row(trace, name, trace.phases[name]), processor_seconds=processor_seconds(trace, name))
+        for name in names
+    ]
 
 
 def update_rows(trace: Trace) -> list[CostRow]:
@@ -86,11 +94,33 @@ def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
         return f"No env step and no update was seen in {duration(trace.seconds)}: there is no loop to judge."
     first = loop[0]
     where = f"{percent(first.share)} of the loop is {_SPOKEN.get(first.name, first.name)}"
+    little = too_little_words(trace)
     if not findings:
-        return f"{where}; nothing was found that could be taken out of it."
+        return f"{where}. {little}" if little else f"{where}; nothing was found that could be taken out of it."
     best = max(findings, key=lambda finding: finding.expected_gain)
     words = "the largest finding" if len(findings) > 1 else "the one finding"
-    return f"{where}; {words} would make it {times(best.expected_gain)} faster."
+    told = f"{where}; {words} would make it {times(best.expected_gain)} faster."
+    return f"{told} {little}" if little else told
+
+
+def too_little_words(trace: Trace) -> str:
+    """Why there is no all-clear; empty where enough was seen."""
+    if not trace.too_little:
+        return ""
+    counts = trace.counts
+    learns = bool(counts.updates or counts.optimiser)
+    updates = f" and {counts.updates:,} update{'s' * (counts.updates != 1)}" if learns else ""
+    return (
+        f"Too little was seen to say more: {counts.env_steps:,} env steps{updates}, where {LEAST_ENV_STEPS} "
+        f"{'and ' + str(LEAST_UPDATES) + ' ' if learns else ''}are needed; a longer --seconds shows more."
+    )
+
+
+def together_words(findings: Sequence[Finding]) -> str:
+    """What all exact findings gain; empty where there are not two of them."""
+    if sum(finding.kind == EXACT for finding in findings) < 2:
+        return ""
+    return f"all exact findings together: {times(together(findings))} faster"
 
 
 def facts(trace: Trace) -> list[tuple[str, str]]:
@@ -100,6 +130,7 @@ def facts(trace: Trace) -> list[tuple[str, str]]:
         ("env steps", counts.env_steps, f"{counts.env_steps:,}"),
         ("episodes", counts.episodes, f"{counts.episodes:,}"),
         ("updates", counts.updates, f"{counts.updates:,}"),
+        ("optimisers", counts.optimisers > 1, f"{counts.optimisers}, {counts.optimiser_steps:,} steps"),
         ("env steps per episode", counts.episodes, number(counts.env_steps / max(1, counts.episodes))),
         ("envs at once", counts.env_calls, number(trace.envs_at_once)),
         ("updates per env step", counts.updates, number(counts.updates / max(1, counts.env_steps))),
@@ -144,8 +175,9 @@ def frequent_calls(trace: Trace, at_most: int) -> list[CallCount]:
 
 
 def source_of(trace: Trace, where: str) -> str:
-    """What stands on a line, if the sampler saw it."""
-    return next((line.source for line in trace.lines if line.where == where), "")
+    """What stands on a line, if the sampler saw it, or it stands around one that was seen."""
+    lines = (*trace.lines, *trace.beneath)
+    return next((line.source for line in lines if line.where == where), trace.sources.get(where, ""))
 
 
 def merged(slices: Sequence[Slice], at_most: int) -> list[Slice]:

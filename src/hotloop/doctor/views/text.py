@@ -13,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.doctor.finding import EXACT, Finding
+from hotloop.doctor.hottest import Place, hottest_functions, hottest_lines, unexplained
+from hotloop.doctor.port import port_command
 from hotloop.doctor.trace import OUTSIDE, UPDATE, Growth, Trace
 from hotloop.doctor.views.summary import (
     KINDS,
@@ -24,6 +26,8 @@ from hotloop.doctor.views.summary import (
     phase_rows,
     rate,
     source_of,
+    together_words,
+    too_little_words,
     update_rows,
     verdict,
 )
@@ -72,15 +76,16 @@ _BAR, _CALLS, _OPERATORS = 18, 6, 10
 
 
 def render_text(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
-    parts: list[RenderableType] = [_title(trace), Text(verdict(trace, findings), "bold"), *_time(trace)]
-    parts += [*_section("counted", _facts(trace)), *_calls(trace), *_operators(trace)]
+    parts: list[RenderableType] = [subject_line(trace), Text(verdict(trace, findings), "bold"), *_time(trace)]
+    parts += [*section("counted", _facts(trace)), *_calls(trace), *_operators(trace)]
     parts += [*_growth(trace.growth), *_experiments(trace)]
-    parts += _findings(trace, findings)
-    parts += _section("notes", [Text(f"- {note}", "dim") for note in trace.notes]) if trace.notes else []
+    parts += [*_findings(trace, findings), *_hottest(trace, findings)]
+    parts += section("notes", [Text(f"- {note}", "dim") for note in trace.notes]) if trace.notes else []
     return Group(*parts)
 
 
-def _title(trace: Trace) -> Text:
+def subject_line(trace: Trace) -> Text:
+    """What was looked at, for how long, and how much of it there was."""
     counts, subject = trace.counts, trace.subject
     words = Text(" ".join([subject.name, *subject.arguments]), "bold cyan")
     words.append(f"  {ending(trace)} after {duration(trace.seconds)}", "not bold default")
@@ -89,12 +94,12 @@ def _title(trace: Trace) -> Text:
     return words
 
 
-def _section(name: str, body: Iterable[RenderableType]) -> list[RenderableType]:
+def section(name: str, body: Iterable[RenderableType]) -> list[RenderableType]:
     return [Text(f"\n{name}", "bold"), *(Padding(part, (0, 0, 0, 2)) for part in body)]
 
 
 def _time(trace: Trace) -> list[RenderableType]:
-    table = _table("phase", "seconds", "share", "us/env step", "us/update", "")
+    table = plain_table("phase", "seconds", "share", "us/env step", "us/update", "")
     phases = phase_rows(trace)
     for row in [row for row in phases if row.name not in OUTSIDE]:
         _add(table, row, row.name)
@@ -103,7 +108,7 @@ def _time(trace: Trace) -> list[RenderableType]:
     _add(table, cost_row(trace, "the loop", trace.loop_seconds), "the loop", "bold")
     for row in [row for row in phases if row.name in OUTSIDE]:
         _add(table, row, row.name)
-    return _section("where the time goes", [table])
+    return section("where the time goes", [table])
 
 
 def _add(table: Table, row: CostRow, name: str, style: str = "") -> None:
@@ -112,7 +117,7 @@ def _add(table: Table, row: CostRow, name: str, style: str = "") -> None:
     table.add_row(Text(name), *costs, Text(block_bar(row.share, _BAR), "cyan"), style=style)
 
 
-def _table(*headings: str, left: int = 1) -> Table:
+def plain_table(*headings: str, left: int = 1) -> Table:
     """The last column is left-justified too: a bar, or words."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for place, heading in enumerate(headings):
@@ -129,7 +134,7 @@ def _calls(trace: Trace) -> list[RenderableType]:
     calls = frequent_calls(trace, _CALLS)
     if not calls:
         return []
-    table = _table("call", "per env step", "per update", "where", "phase")
+    table = plain_table("call", "per env step", "per update", "where", "phase")
     for call in calls:
         counts = [number(trace.per_env_step([call])), number(trace.per_update([call]))]
         name = f"{call.name} ({call.largest:,} long)" if call.largest else call.name
@@ -140,39 +145,66 @@ def _calls(trace: Trace) -> list[RenderableType]:
 def _operators(trace: Trace) -> list[RenderableType]:
     if not trace.operators:
         return []
-    table = _table("operator", "calls", "seconds", "share", "")
+    table = plain_table("operator", "calls", "seconds", "share", "")
     for one in trace.operators[:_OPERATORS]:
         bar = Text(block_bar(one.share, _BAR), "cyan")
         table.add_row(Text(one.name), f"{one.calls:,}", f"{one.seconds:.2f}", percent(one.share), bar)
-    return _section("torch operators (shares of all operators)", [table])
+    return section("torch operators (shares of all operators)", [table])
 
 
 def _growth(growths: Sequence[Growth]) -> list[RenderableType]:
     if not growths:
         return []
-    table = _table("cost of", "over", "first", "last", "ratio", "", left=2)
+    table = plain_table("cost of", "over", "first", "last", "ratio", "", left=2)
     for growth in growths:
         costs = [cost for _, cost in growth.points]
         ends = [number(costs[0]), number(costs[-1])] if costs else ["-", "-"]
         table.add_row(Text(growth.what), Text(growth.over), *ends, times(growth.ratio), sparkline(costs))
-    return _section("growth (microseconds, unless it says otherwise)", [table])
+    return section("growth (microseconds, unless it says otherwise)", [table])
 
 
 def _experiments(trace: Trace) -> list[RenderableType]:
     if not trace.experiments:
         return []
-    table = _table("change", "speed", "95 %", "kind", "what")
+    table = plain_table("change", "speed", "95 %", "kind", "what")
     for one in trace.experiments:
         style = "green" if one.low > 1 else "red" if one.high < 1 else "dim"
         ratio = Text(times(one.ratio), style)
         kind = KINDS.get(one.kind, one.kind)
         table.add_row(Text(one.name), ratio, Text(interval(one.low, one.high)), kind, Text(one.what))
-    return _section("experiments (against the loop as it is, or what they name)", [table])
+    return section("experiments (against the loop as it is, or what they name)", [table])
+
+
+def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    for name, places in (("lines", hottest_lines(trace)), ("functions", hottest_functions(trace))):
+        table = plain_table("share", "us/env step", "where", "", left=0)
+        for place in places:
+            cost = number(cost_row(trace, place.phase, place.seconds).us_per_env_step)
+            words = f"{place.function}: {place.source}" if place.source else place.function
+            table.add_row(percent(place.share), cost, Text(place.where, "cyan"), Text(words))
+        whose = f"of {trace.setup.library}, beneath your line" if trace.beneath else "of your code"
+        parts += section(f"hottest {name} {whose}", [table]) if places else []
+    left = [Text(f"unexplained: {unexplained_words(place)}", "yellow") for place in unexplained(trace, findings)]
+    return parts + section("no rule explains", left) if left else parts
+
+
+def unexplained_words(place: Place) -> str:
+    """No rule knows why, so nothing is promised."""
+    what = f"{place.where}  {place.source}" if place.source else f"{place.function} ({place.where})"
+    return f"{percent(place.share)} of the loop, {what}"
 
 
 def _findings(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
     if not findings:
-        return [Text("\nno findings: no rule found a cost that could be taken out of this loop", "bold green")]
+        words = too_little_words(trace) or "no findings: no rule found a cost that could be taken out of this loop"
+        return [Text(f"\n{words}", "bold yellow" if trace.too_little else "bold green")]
     blocks = [finding_block(trace, finding, place) for place, finding in enumerate(findings, start=1)]
     heading = Text(f"\n{len(findings)} finding{'s' if len(findings) > 1 else ''}, the greatest gain first", "bold")
-    return [heading, *blocks]
+    return [heading, *blocks, *(Text(words, "bold green") for words in below_findings(trace, findings))]
+
+
+def below_findings(trace: Trace, findings: Sequence[Finding]) -> list[str]:
+    """What all of them gain together; and the whole training as a command of ours, once."""
+    command = port_command(trace)
+    return [*filter(None, [together_words(findings)]), *([f"the same training by hotloop: {command}"] * bool(command))]

@@ -1,0 +1,83 @@
+"""Which clock a trace is told in: wall-clock, or processor time where other programs kept the loop from running.
+
+Shares by wall-clock are those of the moments at which a busy machine happened to take the core away. What the loop's
+thread computed, and what it waited for by its own doing, stays what it is on a quiet machine; so on a busy one every
+figure is put on that clock, once, here: rules and reports then read one clock, whichever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from hotloop.doctor.trace import OUTSIDE, PROCESSOR, QUEUED, UPDATE, WAIT, LineCost, Slice, StackCost, Trace
+
+BUSY = 0.1
+"""Of loop time in the queue for a core: less does not change what comes first."""
+OWN_DOING = 0.85
+"""Of all cores' time used by the script itself: it is its own threads that stand in the queue then."""
+
+Cost = TypeVar("Cost", LineCost, StackCost)
+
+
+def with_clock(trace: Trace) -> Trace:
+    """The trace as it is, or on the processor's clock where other programs had the core for a tenth of the loop."""
+    if not kept_from_running(trace):
+        return trace
+    ratios = {phase: _ratio(trace.processor, seconds, phase) for phase, seconds in trace.phases.items()}
+    phases = {phase: seconds * ratios[phase] for phase, seconds in trace.phases.items()}
+    phases[QUEUED] = trace.seconds - sum(phases.values())
+    return replace(
+        trace,
+        clock=PROCESSOR,
+        phases=phases,
+        update_parts={part: seconds * ratios.get(UPDATE, 1.0) for part, seconds in trace.update_parts.items()},
+        lines=tuple(_scaled(line, ratios) for line in trace.lines),
+        beneath=tuple(_scaled(line, ratios) for line in trace.beneath),
+        stacks=tuple(_scaled(stack, ratios) for stack in trace.stacks),
+        timeline=tuple(_on_processor(part) for part in trace.timeline),
+        warm_up=tuple(_on_processor(part) for part in trace.warm_up),
+        notes=(*trace.notes, _note(trace)),
+    )
+
+
+def kept_from_running(trace: Trace) -> bool:
+    """Whether other programs, not threads of its own, had the core for a tenth of the loop or more."""
+    loop = trace.loop_seconds
+    if not trace.processor or loop <= 0:
+        return False
+    cores = max(1, trace.machine.get("cores") or 1)
+    return trace.counts.queued_seconds >= BUSY * loop and trace.counts.own_threads_seconds < OWN_DOING * cores * loop
+
+
+def processor_seconds(trace: Trace, phase: str) -> float | None:
+    """What the loop's thread computed in a phase; None where it was not measured."""
+    if phase == WAIT:
+        return 0.0
+    return trace.processor.get(phase)
+
+
+def _ratio(processor: Mapping[str, float], seconds: float, phase: str) -> float:
+    """Processor time over wall-clock, at most 1. Waiting is the loop's own doing and stays; what is outside too."""
+    if phase in OUTSIDE or phase == WAIT or phase not in processor or seconds <= 0:
+        return 1.0
+    return min(1.0, processor[phase] / seconds)
+
+
+def _scaled(cost: Cost, ratios: Mapping[str, float]) -> Cost:
+    return replace(cost, seconds=cost.seconds * ratios.get(cost.phase, 1.0))
+
+
+def _on_processor(part: Slice) -> Slice:
+    phases = {phase: seconds * _ratio(part.processor, seconds, phase) for phase, seconds in part.phases.items()}
+    gone = sum(part.phases.values()) - sum(phases.values())
+    return replace(part, phases=phases, seconds=max(0.0, part.seconds - gone))
+
+
+def _note(trace: Trace) -> str:
+    share = 100 * trace.counts.queued_seconds / trace.loop_seconds
+    return (
+        f"the machine was busy with other programs: the loop stood {share:.0f} % of its time in the queue for a core. "
+        "Times and shares are processor time, and what it waited for by itself; the queue is left out"
+    )

@@ -1,0 +1,107 @@
+"""The dearest lines and functions of the user's own code, and those that no finding explains.
+
+A line's cost is its own and that of all it called outside the user's code, so the costs of all lines sum to the loop.
+Where the user's line only calls a library's loop (`model.learn(...)`), the library's lines stand in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hotloop.doctor.finding import Finding
+from hotloop.doctor.trace import OUTSIDE, LineCost, Trace
+
+LEAST_UNEXPLAINED = 0.15
+LEARNING_PARTS = ("forward", "backward", "optimiser")
+"""What a network costs: no line of the user's to mend, unless a rule says so."""
+LEAST_SHARE = 0.005
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line, or a function: `where` is the dearest of its lines then."""
+
+    where: str
+    function: str
+    source: str
+    """Empty for a function."""
+    seconds: float
+    share: float
+    phase: str
+    """The one that most of it belongs to."""
+
+
+def shown_lines(trace: Trace) -> tuple[LineCost, ...]:
+    """The user's own lines, or the library's beneath them where the user's own only call it."""
+    return trace.beneath or trace.lines
+
+
+def hottest_lines(trace: Trace, at_most: int = 10) -> list[Place]:
+    """One place for each line, whichever phases it ran in."""
+    return _dearest(trace, _grouped(_in_loop(shown_lines(trace)), lambda line: line.where), at_most)
+
+
+def hottest_functions(trace: Trace, at_most: int = 10) -> list[Place]:
+    """The lines of each function together; what it calls of the user's own counts there."""
+    groups = _grouped(_in_loop(shown_lines(trace)), lambda line: f"{_file(line.where)} {line.function}")
+    return [_without_source(place) for place in _dearest(trace, groups, at_most)]
+
+
+def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[Place]:
+    """Own places above 15 % of the loop, outside forward, backward and optimiser, that no finding names: lines, and
+    functions none of whose lines is so dear by itself."""
+    explained = {where for finding in findings for where in (finding.where, *finding.lines) if where}
+    functions = {(_file(line.where), line.function) for line in trace.lines if line.where in explained}
+    lines = [
+        line
+        for line in _in_loop(trace.lines)
+        if line.part not in LEARNING_PARTS and (_file(line.where), line.function) not in functions
+    ]
+    if trace.beneath or any(not finding.where for finding in findings):
+        return []  # the library's loop is no place to edit; a finding without a place may be about any
+    dear = [
+        place
+        for place in _dearest(trace, _grouped(lines, lambda line: line.where), len(lines))
+        if place.share >= LEAST_UNEXPLAINED
+    ]
+    named = {(_file(place.where), place.function) for place in dear}
+    groups = _grouped(lines, lambda line: f"{_file(line.where)} {line.function}")
+    whole = [place for place in _dearest(trace, groups, len(groups)) if place.share >= LEAST_UNEXPLAINED]
+    whole = [_without_source(place) for place in whole if (_file(place.where), place.function) not in named]
+    return sorted(dear + whole, key=lambda place: -place.seconds)
+
+
+def _in_loop(lines: Iterable[LineCost]) -> list[LineCost]:
+    return [line for line in lines if line.phase not in OUTSIDE]
+
+
+def _grouped(lines: Iterable[LineCost], key: Callable[[LineCost], str]) -> dict[str, list[LineCost]]:
+    groups: dict[str, list[LineCost]] = {}
+    for line in lines:
+        groups.setdefault(key(line), []).append(line)
+    return groups
+
+
+def _dearest(trace: Trace, groups: dict[str, list[LineCost]], at_most: int) -> list[Place]:
+    places = [_place(trace, lines) for lines in groups.values()]
+    places = [place for place in places if place.share >= LEAST_SHARE]
+    return sorted(places, key=lambda place: -place.seconds)[:at_most]
+
+
+def _place(trace: Trace, lines: list[LineCost]) -> Place:
+    first = max(lines, key=lambda line: line.seconds)
+    phases: dict[str, float] = {}
+    for line in lines:
+        phases[line.phase] = phases.get(line.phase, 0.0) + line.seconds
+    seconds = sum(phases.values())
+    share = seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
+    return Place(first.where, first.function, first.source.strip(), seconds, share, max(phases, key=phases.__getitem__))
+
+
+def _without_source(place: Place) -> Place:
+    return Place(place.where, place.function, "", place.seconds, place.share, place.phase)
+
+
+def _file(where: str) -> str:
+    return where.rpartition(":")[0]

@@ -1,0 +1,209 @@
+"""From sampled stacks to costs of the user's own lines, of a library's lines beneath them, and of waiting."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from .lines import read_syntax
+from .phases import OUTSIDE, WAIT
+from .places import DOCTOR, USER, Places, line_of, qualified_name
+
+if TYPE_CHECKING:
+    from .places import Stack
+
+    Charged = Mapping[tuple[str, str, Stack], float]
+    """Seconds by phase, part of the update, and stack, innermost frame first."""
+
+LEAST_SHARE = 0.0005
+MOST_STACKS = 2_000
+WAITING_FILES = tuple(
+    name.replace("/", os.sep)
+    for name in ("multiprocessing/connection.py", "selectors.py", "multiprocessing/popen_fork.py", "queue.py")
+)
+SLEEPING = re.compile(r"\b(sleep|recv|wait|select|poll|join|acquire|result)\(")
+"""On the innermost line, where the thread used no processor: it waits by this call."""
+LEAST_WAITING = 0.02
+"""Of a phase without processor time: less is not called waiting."""
+A_CALL = 0.5
+"""Of the loop on one line of the user's own: it only calls what takes the time."""
+
+
+def fit_to_phases(charged: Charged, phases: Mapping[str, float]) -> dict[Any, float]:
+    """What was sampled in each phase made to sum to the time that was measured: samples tell how it divides."""
+    sampled: dict[str, float] = {}
+    for (phase, _, _), seconds in charged.items():
+        sampled[phase] = sampled.get(phase, 0.0) + seconds
+    scale = {phase: phases.get(phase, seconds) / max(seconds, 1e-9) for phase, seconds in sampled.items()}
+    return {key: seconds * scale[key[0]] for key, seconds in charged.items()}
+
+
+def split_waiting(
+    charged: Charged, phases: dict[str, float], processor: Mapping[str, float], update_parts: dict[str, float]
+) -> dict[Any, float]:
+    """Stacks that wait by what they call become the phase `wait`, as far as their phase used no processor; `phases` and
+    `update_parts` are changed accordingly."""
+    idle = {name: phases[name] - used for name, used in processor.items() if name in phases}
+    waits = {key: seconds for key, seconds in charged.items() if key[0] not in OUTSIDE and waits_by_itself(key[2])}
+    asleep: dict[str, float] = {}
+    for (phase, _, _), seconds in waits.items():
+        asleep[phase] = asleep.get(phase, 0.0) + seconds
+    parts = {
+        phase: min(1.0, idle.get(phase, 0.0) / seconds)
+        for phase, seconds in asleep.items()
+        if idle.get(phase, 0.0) > LEAST_WAITING * phases[phase] and seconds > 0
+    }
+    found: dict[Any, float] = {}
+    for key, seconds in charged.items():
+        phase, part, stack = key
+        waited = seconds * parts.get(phase, 0.0) if key in waits else 0.0
+        if waited:
+            found[WAIT, "", stack] = found.get((WAIT, "", stack), 0.0) + waited
+            phases[phase] -= waited
+            if part in update_parts:
+                update_parts[part] -= waited
+            phases[WAIT] = phases.get(WAIT, 0.0) + waited
+        if seconds > waited:
+            found[key] = seconds - waited
+    return found
+
+
+def line_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
+    """Each sample goes to the innermost line of the user's own, itself and all it called."""
+    costs: dict[tuple[str, str, CodeType, int], float] = {}
+    for (phase, part, stack), seconds in charged.items():
+        for code, instruction in stack:
+            if places.whose(code) == USER:
+                key = (phase, part, code, line_of(code, instruction))
+                costs[key] = costs.get(key, 0.0) + seconds
+                break
+    return _rows(costs, places, sum(charged.values()))
+
+
+def lines_beneath(charged: Charged, places: Places) -> list[dict[str, Any]]:
+    """Where one line of the user's own holds most of the loop, and a library runs it: the library's innermost lines."""
+    package, caller = _library_loop(charged, places)
+    costs: dict[tuple[str, str, CodeType, int], float] = {}
+    for (phase, part, stack), seconds in charged.items():
+        for code, instruction in stack:
+            if places.whose(code) == USER and (not package or (code, line_of(code, instruction)) != caller):
+                break  # the user's own code again, called back by the library: not beneath
+            if package and _package(code, places) == package:
+                key = (phase, part, code, line_of(code, instruction))
+                costs[key] = costs.get(key, 0.0) + seconds
+                break
+    return _rows(costs, places, sum(charged.values())) if package else []
+
+
+def _library_loop(charged: Charged, places: Places) -> tuple[str, tuple[CodeType, int] | None]:
+    """The package that runs the loop, and the user's line that calls it; ("", None) where the user's own code does."""
+    costs: dict[tuple[str, tuple[CodeType, int]], float] = {}
+    for (phase, _, stack), seconds in charged.items():
+        found = _innermost_own(stack, places) if phase not in OUTSIDE else None
+        if found is not None:
+            costs[found] = costs.get(found, 0.0) + seconds
+    (package, caller), seconds = max(costs.items(), key=lambda item: item[1], default=(("", None), 0.0))
+    total = sum(seconds for (phase, _, _), seconds in charged.items() if phase not in OUTSIDE)
+    many_phases = {phase for (phase, _, stack) in charged if _innermost_own(stack, places) == (package, caller)}
+    runs_it = seconds > A_CALL * total and len(many_phases - set(OUTSIDE)) >= 3 and package not in ("", "torch")
+    return (package, caller) if runs_it else ("", None)
+
+
+def _innermost_own(stack: Stack, places: Places) -> tuple[str, tuple[CodeType, int]] | None:
+    """The package called from the innermost line of the user's own, and that line."""
+    called = ""
+    for code, instruction in stack:
+        whose = places.whose(code)
+        if whose == USER:
+            return (called, (code, line_of(code, instruction))) if called else None
+        if whose != DOCTOR:
+            called = _package(code, places)
+    return None
+
+
+def _package(code: CodeType, places: Places) -> str:
+    return places.name(code.co_filename).replace(os.sep, "/").partition("/")[0]
+
+
+def _rows(costs: Mapping[tuple[str, str, CodeType, int], float], places: Places, whole: float) -> list[dict[str, Any]]:
+    rows = []
+    for (phase, part, code, line), seconds in sorted(costs.items(), key=lambda item: -item[1]):
+        if seconds < LEAST_SHARE * whole:
+            continue
+        syntax = read_syntax(code.co_filename)
+        rows.append(
+            dict(
+                where=places.where(code.co_filename, line),
+                function=qualified_name(code),
+                source=syntax.source(line),
+                phase=phase,
+                seconds=seconds,
+                features=syntax.features(line),
+                part=part,
+            )
+        )
+    return rows
+
+
+def stack_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
+    costs: dict[tuple[str, tuple[str, ...]], float] = {}
+    for (phase, _, stack), seconds in charged.items():
+        frames = tuple(places.frame(*frame) for frame in reversed(list(_own(stack, places))))
+        costs[phase, frames] = costs.get((phase, frames), 0.0) + seconds
+    dearest = sorted(costs.items(), key=lambda item: -item[1])[:MOST_STACKS]
+    return [dict(phase=phase, frames=frames, seconds=seconds) for (phase, frames), seconds in dearest]
+
+
+def loops_around(charged: Charged, places: Places) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Of the user's own lines in stacks, where the loops around them begin; and what stands on both."""
+    loops: dict[str, list[str]] = {}
+    sources: dict[str, str] = {}
+    for file, line in _own_lines(charged, places):
+        syntax = read_syntax(file)
+        heads = syntax.loops(line)
+        loops[places.where(file, line)] = [places.where(file, head) for head in heads]
+        for one in (line, *heads):
+            sources[places.where(file, one)] = syntax.source(one)
+    return loops, sources
+
+
+def _own_lines(charged: Charged, places: Places) -> Iterator[tuple[str, int]]:
+    seen: set[tuple[str, int]] = set()
+    for _, _, stack in charged:
+        for code, instruction in stack:
+            place = (code.co_filename, line_of(code, instruction))
+            if places.whose(code) == USER and place not in seen:
+                seen.add(place)
+                yield place
+
+
+def waiting_seconds(charged: Charged) -> float:
+    """Time in which the loop only waited for another process or thread."""
+    return sum(seconds for (_, _, stack), seconds in charged.items() if waits_for_others(stack))
+
+
+def waits_for_others(stack: Stack) -> bool:
+    for code, _ in stack[:4]:
+        if code.co_filename.endswith(WAITING_FILES) or qualified_name(code) in ("Condition.wait", "Connection.recv"):
+            return True
+    return False
+
+
+def waits_by_itself(stack: Stack) -> bool:
+    """For others, or in a call of its innermost line that sleeps."""
+    if waits_for_others(stack):
+        return True
+    if not stack:
+        return False
+    code, instruction = stack[0]
+    return bool(SLEEPING.search(read_syntax(code.co_filename).source(line_of(code, instruction))))
+
+
+def _own(stack: Stack, places: Places) -> Iterable[tuple[CodeType, int]]:
+    """Without the doctor's own frames and what stands below the script."""
+    for code, line in stack:
+        if places.whose(code) != DOCTOR and not code.co_filename.startswith("<frozen importlib"):
+            yield code, line

@@ -1,0 +1,278 @@
+"""What counts as a forward, an update and the steady state: exact clocks and a PyTorch of ten lines."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hotloop.doctor.recorder import attribution as a
+from hotloop.doctor.recorder.attribution import Attribution
+from hotloop.doctor.recorder.costs import split_waiting
+from hotloop.doctor.recorder.lines import Syntax
+from hotloop.doctor.recorder.torch_hooks import TorchHooks
+from hotloop.doctor.recorder.watch import Watch
+
+CRITIC, ACTOR, TEMPERATURE = 1, 2, 3
+
+
+def learned(*optimisers: int | None) -> dict[str, int]:
+    """A backward and a step of each in turn; None is an env call."""
+    seen, now = Attribution(0.0), 0
+    for one in optimisers:
+        kinds = [(a.ENV, None)] if one is None else [(a.BACKWARD, None), (a.OPTIMISER, (0, False, one))]
+        for kind, detail in kinds:
+            seen.event(kind, now, now + 1, forward=detail)
+            now += 1
+    return seen.counts
+
+
+def test_the_optimisers_of_one_round_make_one_update() -> None:
+    """SAC: critic, actor and temperature after each env step."""
+    counts = learned(None, CRITIC, ACTOR, TEMPERATURE, None, CRITIC, ACTOR, TEMPERATURE)
+    assert (counts["updates"], counts["optimiser_steps"], counts["optimisers"], counts["backwards"]) == (2, 6, 3, 6)
+
+
+def test_several_rounds_between_two_env_calls_are_several_updates() -> None:
+    assert learned(None, CRITIC, ACTOR, CRITIC, ACTOR, CRITIC, ACTOR)["updates"] == 3
+
+
+def test_an_actor_that_learns_every_second_time_adds_no_update() -> None:
+    """TD3: four steps of the critic, two of the actor."""
+    assert learned(CRITIC, CRITIC, ACTOR, CRITIC, CRITIC, ACTOR)["updates"] == 4
+
+
+def test_an_env_call_ends_a_round() -> None:
+    assert learned(None, CRITIC, None, ACTOR)["updates"] == 2
+
+
+def test_gradients_that_accumulate_are_one_update() -> None:
+    seen = Attribution(0.0)
+    for now, kind in enumerate((a.ENV, a.BACKWARD, a.BACKWARD, a.BACKWARD, a.BACKWARD, a.OPTIMISER)):
+        seen.event(kind, now, now + 1, forward=(0, False, CRITIC) if kind == a.OPTIMISER else None)
+    assert (seen.counts["backwards"], seen.counts["updates"]) == (4, 1)
+
+
+class Tensor:
+    """Only what is looked at: a shape, and whether it holds floats."""
+
+    def __init__(self, *shape: int, floating: bool = True) -> None:
+        self.shape, self.floating = shape, floating
+
+    def is_floating_point(self) -> bool:
+        return self.floating
+
+
+@pytest.fixture
+def torch() -> Any:
+    class Module:
+        parts: tuple[Any, ...] = ()
+        own: tuple[Any, ...] = ()
+
+        def __call__(self, *args: Any) -> Any:
+            return self.forward(*args)  # type: ignore[attr-defined]
+
+        def parameters(self) -> Any:
+            yield from self.own
+            for part in self.parts:
+                yield from part.parameters()
+
+    return SimpleNamespace(nn=SimpleNamespace(Module=Module), is_grad_enabled=lambda: True)
+
+
+def program(torch: Any) -> SimpleNamespace:
+    """A linear layer, a network of two, a loss; their class is hooked."""
+
+    class Linear(torch.nn.Module):  # type: ignore[misc, name-defined]
+        own = ("weight",)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x
+
+    class Network(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.parts = (Linear(), Linear())
+
+        def forward(self, x: Tensor) -> Tensor:
+            for part in self.parts:
+                x = part(x)
+            return x
+
+    class Loss(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, *tensors: Tensor) -> Tensor:
+            return tensors[0]
+
+    hooks = TorchHooks()
+    clock = iter(range(10_000))
+    watch = Watch(1e9, None, lambda: float(next(clock)), passes=[hooks])
+    hooks._hook_forward(torch)
+    watch.begin(0.0)
+    watch.busy = False
+    return SimpleNamespace(network=Network, loss=Loss, linear=Linear, watch=watch, hooks=hooks)
+
+
+def update(watch: Watch) -> dict[str, int]:
+    watch.leave(a.BACKWARD, watch.enter())
+    watch.leave(a.OPTIMISER, watch.enter(), (0, False, CRITIC))
+    return watch.attribution.counts
+
+
+def test_a_loss_on_vectors_is_no_forward_of_one_row(torch: Any) -> None:
+    """`nn.MSELoss()(q, y)` with `q` and `y` of [64]: the batch has 64 rows."""
+    made = program(torch)
+    made.loss()(made.network()(Tensor(64, 4)), Tensor(64))
+    made.loss()(Tensor(64), Tensor(64))
+    counts = update(made.watch)
+    assert (counts["update_forwards"], counts["batch_size"]) == (1, 64)
+
+
+@pytest.mark.parametrize("call", [lambda network, x: network(x), lambda network, x: network.forward(x)])
+def test_a_network_makes_one_forward_however_it_is_called(torch: Any, call: Any) -> None:
+    made = program(torch)
+    network, target = made.network(), made.network()
+    for _ in range(3):
+        for one in (network, target):
+            call(one, Tensor(32, 4))
+        counts = update(made.watch)
+    assert (counts["update_forwards"], counts["batch_size"]) == (6, 32)
+
+
+def test_rows_are_those_of_the_batch(torch: Any) -> None:
+    made = program(torch)
+    for tensor, rows in ((Tensor(7, 4), 7), (Tensor(4), 1), (Tensor(9, floating=False), 9), ({"a": Tensor(5, 2)}, 5)):
+        made.linear()(tensor)
+        assert update(made.watch)["batch_size"] == rows
+
+
+def test_processor_time_goes_to_the_phases_of_the_wall_clock() -> None:
+    """An env step of 10 s of which the thread ran 2; a gap of 4 of which it ran 3."""
+    seen = Attribution(0.0)
+    seen.event(a.ENV, 0, 10, spent=(0.0, 2.0))
+    seen.event(a.FORWARD, 14, 15, forward=(1, False, 7), spent=(3.0, 1.0))
+    seen.event(a.ENV, 16, 17, spent=(0.5, 1.0))
+    assert seen.phases == {"other": 0, "env": 11, "store-and-sample": 4, "act": 2}
+    assert seen.processor == {"other": 0.0, "env": 3.0, "store-and-sample": 3.0, "act": 1.5}
+
+
+class Clocks:
+    def __init__(self) -> None:
+        self.wall = self.processor = 0.0
+
+    def pass_by(self, wall: float, processor: float) -> None:
+        self.wall += wall
+        self.processor += processor
+
+
+def test_the_watch_takes_both_clocks_at_every_event() -> None:
+    clocks = Clocks()
+    watch = Watch(1e9, None, lambda: clocks.wall, processor=lambda: clocks.processor)
+    watch.begin(0.0)
+    for _ in range(2):
+        start = watch.enter()
+        clocks.pass_by(10.0, 1.0)
+        watch.leave_env(start, None, (0, 1.0, False, False, {}))
+        clocks.pass_by(5.0, 4.0)
+    watch.finish()
+    assert watch.attribution.phases == {"other": 10.0, "env": 20.0}
+    assert watch.attribution.processor == {"other": 4.0, "env": 2.0}
+
+
+def turns(watch: Watch, clocks: Clocks, count: int, seconds: float) -> None:
+    """Env step, update; each takes `seconds`."""
+    for _ in range(count):
+        start = watch.enter()
+        clocks.pass_by(seconds, seconds)
+        watch.leave_env(start, None, (0, 1.0, False, False, {}))
+        for kind in (a.BACKWARD, a.OPTIMISER):
+            start = watch.enter()
+            clocks.pass_by(seconds / 2, seconds / 2)
+            watch.leave(kind, start, (0, False, CRITIC))
+
+
+def test_what_comes_before_the_first_updates_is_left_out_where_enough_follows() -> None:
+    clocks = Clocks()
+    watch = Watch(1e9, None, lambda: clocks.wall, steady=(5, 0))
+    watch.begin(0.0)
+    turns(watch, clocks, 5, 100.0)  # the slow beginning
+    turns(watch, clocks, 301, 1.0)
+    watch.finish()
+    told = watch.told()
+    assert told.totals["skipped_env_steps"] == 6  # the mark is set by the env call after the fifth update
+    assert (told.totals["env_steps"], told.totals["updates"]) == (300, 301)
+    assert told.phases["env"] == 300.0
+    assert sum(part.env_steps for part in told.slices) == 300
+    assert sum(part.env_steps for part in told.before) == 6
+    assert told.began + sum(told.phases.values()) == clocks.wall
+
+
+def test_a_short_program_is_told_whole() -> None:
+    clocks = Clocks()
+    watch = Watch(1e9, None, lambda: clocks.wall, steady=(5, 0))
+    watch.begin(0.0)
+    turns(watch, clocks, 100, 1.0)
+    watch.finish()
+    told = watch.told()
+    assert (told.totals["env_steps"], told.began) == (100, 0.0)
+    assert "skipped_env_steps" not in told.totals
+    assert sum(part.env_steps for part in told.slices) == 100
+    starts = [part.start_seconds for part in told.slices]
+    assert starts == sorted(starts)
+
+
+def test_the_window_begins_with_the_steady_state() -> None:
+    clocks, ended = Clocks(), []
+    limits = {"steady": (5, 0), "window": 50.0, "at_limit": lambda: ended.append(clocks.wall)}
+    watch = Watch(80.0, None, lambda: clocks.wall, **limits)
+    watch.begin(0.0)
+    assert watch.deadline == 50.0  # where no update comes
+    turns(watch, clocks, 5, 2.0)  # 20 s
+    turns(watch, clocks, 40, 1.0)
+    assert ended[0] == 21.0 + 50.0
+    late = Watch(80.0, None, lambda: clocks.wall, **limits)
+    late.begin(clocks.wall)
+    turns(late, clocks, 5, 4.0)  # 40 s
+    turns(late, clocks, 1, 1.0)
+    assert late.deadline - late.began == 80.0  # all in all
+
+
+def test_after_skips_env_steps_whatever_is_learned() -> None:
+    clocks = Clocks()
+    watch = Watch(1e9, None, lambda: clocks.wall, steady=(5, 50))
+    watch.begin(0.0)
+    turns(watch, clocks, 500, 1.0)
+    watch.finish()
+    assert watch.told().totals["skipped_env_steps"] == 50
+
+
+def test_waiting_is_a_phase_of_its_own_as_far_as_no_processor_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hotloop.doctor.recorder.costs.waits_by_itself", lambda stack: stack == ("sleep",))
+    charged: Any = {("env", "", ("sleep",)): 4.0, ("env", "", ("step",)): 6.0, ("update", "rest", ("sleep",)): 2.0}
+    phases, parts = {"start-up": 1.0, "env": 10.0, "update": 2.0}, {"rest": 2.0}
+    split = split_waiting(charged, phases, {"env": 7.0, "update": 0.0}, parts)
+    assert split == {
+        ("wait", "", ("sleep",)): 3.0 + 2.0,  # of the 4 s only 3 had no processor
+        ("env", "", ("sleep",)): 1.0,
+        ("env", "", ("step",)): 6.0,
+    }
+    assert phases == {"start-up": 1.0, "env": 7.0, "update": 0.0, "wait": 5.0}
+    assert parts == {"rest": 0.0}
+
+
+SOURCE = """
+for step in range(9):
+    act()
+    for env in envs:
+        env.step()
+    rows = [
+        one() for one in many
+    ]
+def learn():
+    while True:
+        update()
+"""
+
+
+def test_the_loops_around_a_line_are_known() -> None:
+    syntax = Syntax(SOURCE)
+    assert [syntax.loops(line) for line in (3, 5, 7, 11)] == [(2,), (2, 4), (2, 6), (10,)]
