@@ -84,6 +84,14 @@ def test_what_no_rule_explains_is_told_with_its_share_and_no_promise() -> None:
     assert [one.function for one in unexplained(trace, [finding("ENV001", 2.0, where="a.py:7")])] == ["step"]
 
 
+def test_a_comprehension_belongs_to_its_function_and_a_forward_to_the_network() -> None:
+    receiving = line("a.py:30", "Workers.step.<locals>.<listcomp>", "wait", 4.0)
+    sending, layers = line("a.py:29", "Workers.step", "env", 3.0), line("a.py:11", "Net.forward", "act", 2.0)
+    trace = ten_seconds(receiving, sending, layers)
+    assert unexplained(trace, [finding("MACHINE003", 2.0, where="a.py:30")]) == []
+    assert [(one.function, one.share) for one in hottest_functions(trace)][0] == ("Workers.step", 0.7)
+
+
 def test_beneath_a_call_of_a_library_its_own_lines_are_shown() -> None:
     beneath = (line("stable_baselines3/sac/sac.py:210", "SAC.train", "update", 3.0),)
     trace = ten_seconds(line("a.py:5", "<module>", "update", 9.0), beneath=beneath)

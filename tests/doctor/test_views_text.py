@@ -7,7 +7,7 @@ from rich.console import Console
 from tests.doctor.sample_trace import FINDINGS, NASTY, make_trace, slowed
 
 from hotloop.doctor.trace import Counts, OperatorCost
-from hotloop.doctor.views import compare_reports, render_text, report_json
+from hotloop.doctor.views import compare_reports, render_screen, render_text, report_json
 
 
 def shown(renderable, width=80, **options):
@@ -31,6 +31,27 @@ def test_it_fits_and_says_everything(width):
     assert "1.18x faster, 15 % of the loop, exact" in flat
     assert "after replay.add(obs, action, step)" in flat
     assert "sampled every 2 ms" in flat
+
+
+def test_a_simple_script_fits_one_screen():
+    lines = shown(render_screen(make_trace(), FINDINGS), 100).splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 100
+    flat = " ".join(" ".join(lines).split())
+    assert "update 20.00 50 % 1,000 4,000" in flat
+    assert "edit train.py:88 self.memory.push(obs[i], int(action[i].item()), r[i])" in flat
+    assert "3. A line is printed after every update 1.08x" in flat
+    assert "all exact findings together: 1.27x faster" in flat  # 1.18 * 1.08
+    assert "22 % train.py:101 loss.backward()" in flat
+    assert "by function: learn 48 %" in flat
+
+
+def test_a_screen_says_by_which_clock_and_what_no_rule_explains():
+    trace = make_trace(clock="processor", notes=("the machine was busy with other programs",))
+    text = " ".join(shown(render_screen(trace, []), 100).split())
+    assert "processor time: the machine was busy with others" in text
+    assert "unexplained: 22 % of the loop, train.py:101 loss.backward()" in text
+    assert "note: the machine was busy with other programs" in text
 
 
 def test_findings_keep_their_order():

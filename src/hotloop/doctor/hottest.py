@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.trace import OUTSIDE, LineCost, Trace
+from hotloop.doctor.trace import ACT, OUTSIDE, UPDATE, LineCost, Trace
 
 LEAST_UNEXPLAINED = 0.15
 LEARNING_PARTS = ("forward", "backward", "optimiser")
@@ -44,7 +44,7 @@ def hottest_lines(trace: Trace, at_most: int = 10) -> list[Place]:
 
 def hottest_functions(trace: Trace, at_most: int = 10) -> list[Place]:
     """The lines of each function together; what it calls of the user's own counts there."""
-    groups = _grouped(_in_loop(shown_lines(trace)), lambda line: f"{_file(line.where)} {line.function}")
+    groups = _grouped(_in_loop(shown_lines(trace)), lambda line: " ".join(_function(line)))
     return [_without_source(place) for place in _dearest(trace, groups, at_most)]
 
 
@@ -52,12 +52,8 @@ def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[Place]:
     """Own places above 15 % of the loop, outside forward, backward and optimiser, that no finding names: lines, and
     functions none of whose lines is so dear by itself."""
     explained = {where for finding in findings for where in (finding.where, *finding.lines) if where}
-    functions = {(_file(line.where), line.function) for line in trace.lines if line.where in explained}
-    lines = [
-        line
-        for line in _in_loop(trace.lines)
-        if line.part not in LEARNING_PARTS and (_file(line.where), line.function) not in functions
-    ]
+    functions = {_function(line) for line in trace.lines if line.where in explained}
+    lines = [line for line in _in_loop(trace.lines) if not _is_network(line) and _function(line) not in functions]
     if trace.beneath or any(not finding.where for finding in findings):
         return []  # the library's loop is no place to edit; a finding without a place may be about any
     dear = [
@@ -65,10 +61,10 @@ def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[Place]:
         for place in _dearest(trace, _grouped(lines, lambda line: line.where), len(lines))
         if place.share >= LEAST_UNEXPLAINED
     ]
-    named = {(_file(place.where), place.function) for place in dear}
-    groups = _grouped(lines, lambda line: f"{_file(line.where)} {line.function}")
+    named = {_function(line) for line in lines if line.where in {place.where for place in dear}}
+    groups = _grouped([line for line in lines if _function(line) not in named], lambda line: " ".join(_function(line)))
     whole = [place for place in _dearest(trace, groups, len(groups)) if place.share >= LEAST_UNEXPLAINED]
-    whole = [_without_source(place) for place in whole if (_file(place.where), place.function) not in named]
+    whole = [_without_source(place) for place in whole]
     return sorted(dear + whole, key=lambda place: -place.seconds)
 
 
@@ -96,12 +92,20 @@ def _place(trace: Trace, lines: list[LineCost]) -> Place:
         phases[line.phase] = phases.get(line.phase, 0.0) + line.seconds
     seconds = sum(phases.values())
     share = seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
-    return Place(first.where, first.function, first.source.strip(), seconds, share, max(phases, key=phases.__getitem__))
+    return Place(
+        first.where, _function(first)[1], first.source.strip(), seconds, share, max(phases, key=phases.__getitem__)
+    )
 
 
 def _without_source(place: Place) -> Place:
     return Place(place.where, place.function, "", place.seconds, place.share, place.phase)
 
 
-def _file(where: str) -> str:
-    return where.rpartition(":")[0]
+def _is_network(line: LineCost) -> bool:
+    """In a forward, a backward or an optimiser; also where a network's `forward` was called directly."""
+    return line.part in LEARNING_PARTS or (line.phase in (ACT, UPDATE) and line.function.endswith("forward"))
+
+
+def _function(line: LineCost) -> tuple[str, str]:
+    """(file, function); what a comprehension or a lambda does belongs to the function around it."""
+    return line.where.rpartition(":")[0], line.function.partition(".<locals>.<")[0]

@@ -160,7 +160,7 @@ class LineCost:
     features: tuple[str, ...] = ()
     """What the line's syntax shows: `f-string`, `string-key`, `for-loop`, `comprehension`, `item`, `insert-front`."""
     part: str = ""
-    """Of the update: one of UPDATE_PARTS."""
+    """Of the update: one of UPDATE_PARTS; `forward` where one chooses an action."""
 
 
 @dataclass(frozen=True, kw_only=True)

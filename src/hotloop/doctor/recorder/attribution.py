@@ -173,7 +173,7 @@ class Attribution:
         phases, parts = self.phases, self.parts
         for (phase, part), start, end in zip(meaning.phases, self._starts, self._ends):
             phases[phase] += end - start
-            if part:
+            if part and phase == trace.UPDATE:
                 parts[part] += end - start
         if self._spent:
             self._charge_processor(meaning)
@@ -208,7 +208,7 @@ class Attribution:
             meaning = _as_start_up(read_word(*key)) if self.setting_up else read_word(*key)
             for phase, part in meaning.phases:
                 self.phases.setdefault(phase, 0.0)
-                if part:
+                if part and phase == trace.UPDATE:
                     self.parts.setdefault(part, 0.0)
             if not self.setting_up and len(self._word) <= LONGEST_KEPT and len(self._meanings) < MOST_KEPT:
                 self._meanings[key] = meaning
@@ -266,7 +266,10 @@ def _as_start_up(meaning: Meaning) -> Meaning:
 
 
 def _stretch(phase: str, kind: str) -> tuple[str, str]:
-    return phase, PARTS.get(kind, "rest") if phase == trace.UPDATE else ""
+    """The parts of an update; and a forward that acts."""
+    if phase == trace.UPDATE:
+        return phase, PARTS.get(kind, "rest")
+    return phase, PARTS[kind] if kind == FORWARD else ""
 
 
 def _following(rest: str, learning: bool) -> str:

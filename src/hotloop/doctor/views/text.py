@@ -207,4 +207,7 @@ def _findings(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]
 def below_findings(trace: Trace, findings: Sequence[Finding]) -> list[str]:
     """What all of them gain together; and the whole training as a command of ours, once."""
     command = port_command(trace)
-    return [*filter(None, [together_words(findings)]), *([f"the same training by hotloop: {command}"] * bool(command))]
+    return [
+        *filter(None, [together_words(findings)]),
+        *([f"the same training by hotloop: `{command}`"] * bool(command)),
+    ]

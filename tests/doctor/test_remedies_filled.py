@@ -1,0 +1,162 @@
+"""Snippets filled with what was recorded, and the settings of libraries, run as programs as they are printed."""
+
+from __future__ import annotations
+
+import shlex
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.doctor.remedy_trials import mlp
+from tests.doctor.sample_trace import make_trace
+from tests.doctor.test_remedies import parts_of
+
+from hotloop.cli.arguments import settings_from_words
+from hotloop.doctor.finding import KNOBS, RULES, knob_of
+from hotloop.doctor.port import port_command
+from hotloop.doctor.rules import load_rules
+from hotloop.doctor.trace import Counts, Setup, Trace
+
+load_rules()
+SETUP = Setup(
+    env_id="CartPole-v1",
+    obs_shape=(4,),
+    num_actions=2,
+    layers=(4, 64, 64, 2),
+    lr=5e-4,
+    gamma=0.98,
+    target_every=500,
+    replay_capacity=5_000,
+)
+COUNTS = Counts(env_steps=8_000, env_calls=1_000, updates=2_000, backwards=2_000, optimisers=1, batch_size=32)
+
+
+def recorded(**changed: Any) -> Trace:
+    """8 envs, an update of 32 rows for every fourth env step."""
+    return make_trace(**{"setup": SETUP, "counts": COUNTS} | changed)
+
+
+def run(rule: str, names: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """The snippet that a reader of this trace sees, executed: its first part, then its loop."""
+    text = RULES[rule].remedy.written(recorded(**changed))
+    once, loop = parts_of(text, once=True)
+    exec(once, names)
+    exec(loop, names)
+    return names
+
+
+def transitions(count: int) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    return {
+        "obs": rng.normal(size=(count, 4)).astype(np.float32),
+        "final_obs": rng.normal(size=(count, 4)).astype(np.float32),
+        "action": rng.integers(0, 2, count),
+        "reward": np.ones(count, np.float32),
+        "terminated": np.zeros(count, bool),
+        "truncated": np.zeros(count, bool),
+    }
+
+
+def test_an_example_that_was_not_filled_is_what_the_page_of_findings_shows() -> None:
+    nothing = make_trace(counts=Counts())
+    for code in ("STORE001", "STORE002"):
+        remedy = RULES[code].remedy
+        assert remedy.written(nothing) == remedy.after
+
+
+def test_replay_has_the_envs_observation_discount_and_batch_of_the_program() -> None:
+    text = RULES["STORE001"].remedy.written(recorded())
+    assert "hotloop.Replay(5_000, obs=(4,), num_envs=8, gamma=0.98)" in text
+    assert "replay.sample(32)" in text
+    once, loop = parts_of(text, once=True)
+    names = transitions(8)
+    exec(once, names)
+    store = loop.splitlines()[0]
+    for _ in range(4):
+        exec(store, names)
+    exec(loop, names)
+    assert names["batch"].obs.shape == (32, 4)
+    assert np.allclose(names["batch"].discount, 0.98)
+
+
+def test_rows_lie_in_an_array_of_the_programs_size() -> None:
+    names = run("STORE002", {"added": 100, "batch_size": 16})
+    assert names["obs"].shape == (5_000, 4)
+    assert tuple(names["states"].shape) == (16, 4)
+
+
+def test_the_learner_has_the_rate_and_the_target_of_the_program() -> None:
+    text = RULES["UPDATE006"].remedy.written(recorded())
+    assert "lr=0.0005" in text
+    assert "target_every=500" in text
+    assert "obs [32, 4]" in text
+    fields = transitions(32)
+    batch = {name: fields[name] for name in ("obs", "action", "reward")}
+    batch |= {"next_obs": fields["final_obs"], "discount": np.full(32, 0.98, np.float32)}
+    network = mlp()
+    before = torch.nn.utils.parameters_to_vector(network.parameters()).detach().clone()
+    names = run("UPDATE006", {"network": network, "batch": batch})
+    assert names["learner"].updates == 1
+    assert not torch.equal(torch.nn.utils.parameters_to_vector(network.parameters()), before)
+
+
+def test_the_batched_env_is_the_programs_where_we_have_it() -> None:
+    names = run("ENV005", {"action": np.zeros(8, np.int64)})
+    assert names["obs"].shape == (8, 4)
+
+
+def test_ones_own_env_becomes_arrays() -> None:
+    envs = [SimpleNamespace(state=np.arange(4.0)) for _ in range(8)]
+    own = Setup(env_class="__main__.Own")
+    names = run("ENV005", {"envs": envs, "action": np.ones(8)}, setup=own)
+    assert names["state"].shape == (8, 4)
+    assert names["reward"].shape == names["terminated"].shape == (8,)
+
+
+def test_the_same_training_is_a_command_that_hotloop_takes() -> None:
+    words = shlex.split(port_command(recorded()))
+    assert words[:3] == ["hotloop", "train", "dqn"]
+    settings = settings_from_words(words[2], words[3:])
+    assert (settings.env.id, settings.env.num_envs, settings.batch_size) == ("CartPole-v1", 8, 32)
+    assert (settings.optimiser.lr, settings.gamma, settings.target.every) == (5e-4, 0.98, 500)
+    assert tuple(settings.network.hidden) == (64, 64)
+
+
+LIBRARY = {"DQN": "CartPole-v1", "PPO": "CartPole-v1", "SAC": "Pendulum-v1"}
+
+
+@pytest.mark.parametrize("algorithm", LIBRARY)
+@pytest.mark.parametrize("rule", sorted({knob.rule for knob in KNOBS}))
+def test_the_setting_of_a_library_is_one_that_it_takes(rule: str, algorithm: str) -> None:
+    pytest.importorskip("stable_baselines3")
+    setup = Setup(library="stable_baselines3", algorithm=algorithm, env_id=LIBRARY[algorithm])
+    knob = knob_of(recorded(setup=setup), rule)
+    if knob is None:
+        assert (rule, algorithm) in {("UPDATE005", "PPO"), ("UPDATE006", "SAC")}
+        return
+    for text in (knob.remedy.after, knob.remedy.written(recorded(setup=setup))):
+        names: dict[str, Any] = {}
+        exec(text, names)
+        assert {"model", "env", "callback"} & names.keys()
+        if rule == "UPDATE007":
+            model = names["model"]
+            assert getattr(model, "actor", model.policy).optimizer.defaults["fused"]
+
+
+def test_a_finding_names_the_line_where_the_library_was_told() -> None:
+    """`model.learn(...)` holds all the time; `SAC(...)` is the line to edit."""
+    source = 'model = SAC("MlpPolicy", "Pendulum-v1")'
+    setup = Setup(library="stable_baselines3", algorithm="SAC", env_id="Pendulum-v1")
+    trace = recorded(
+        setup=setup,
+        counts=Counts(env_steps=500, env_calls=500, updates=500, optimiser="Adam", parameter_tensors=21),
+        made={"algorithm": "sac.py:4", "optimiser": "sac.py:4"},
+        sources={"sac.py:4": source},
+    )
+    found = RULES["UPDATE007"].find(trace)
+    assert found is not None
+    assert (found.where, found.before) == ("sac.py:4", source)
+    assert "optimizer_kwargs=dict(fused=True)" in found.after
+    assert 'SAC("MlpPolicy", "Pendulum-v1"' in found.after
