@@ -13,11 +13,22 @@ from hotloop.loop.agents import Agent
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 GROUPS = {
-    "Train": ("preset", "train", "iterate", "resume", "load", "evaluate", "history", "DQNSettings", "PPOSettings"),
+    "Train": (
+        "preset",
+        "train",
+        "iterate",
+        "resume",
+        "load",
+        "evaluate",
+        "history",
+        "DQNSettings",
+        "PPOSettings",
+        "SACSettings",
+    ),
     "Parts for your own loop": (
         *("Replay", "QLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
     ),
-    "Instruments": ("diagnose", "prove", "compare", "tune"),
+    "Instruments": ("diagnose", "prove", "assert_same", "pair", "prove_envs", "prove_modules", "compare", "tune"),
     "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
     "Errors": ("HotloopError",),
 }

@@ -20,7 +20,7 @@ from hotloop.proof import registry
 from hotloop.proof.case import Built, Case
 from hotloop.proof.equivalence import Equality
 
-NOT_IMPORTED = ("hotloop.__main__", "hotloop.proof.peers.")
+NOT_IMPORTED = ("hotloop.__main__", "hotloop.proof.peers.", "hotloop.dashboard.")
 """Programs: one runs when it is imported, the others need libraries that may not be here."""
 TINY = {
     "total_env_steps": 400,

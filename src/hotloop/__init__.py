@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from hotloop.parts.vector_env import final_mask as final_mask
     from hotloop.parts.vector_env import final_obs as final_obs
     from hotloop.parts.vector_env import vector as vector
+    from hotloop.proof.env_pairs import prove_envs as prove_envs
+    from hotloop.proof.function_pairs import assert_same as assert_same
+    from hotloop.proof.function_pairs import pair as pair
+    from hotloop.proof.module_pairs import prove_modules as prove_modules
     from hotloop.proof.run import prove as prove
     from hotloop.reporting.make import report as report
     from hotloop.tuning.search import tune as tune
@@ -53,6 +57,7 @@ _HOMES = {
     "QLearner": "parts.q_learner",
     "Replay": "parts.replay",
     "Rollout": "parts.rollout",
+    "assert_same": "proof.function_pairs",
     "compare": "comparison.compare",
     "diagnose": "diagnosis.diagnose",
     "evaluate": "api",
@@ -63,8 +68,11 @@ _HOMES = {
     "history": "api",
     "iterate": "api",
     "load": "api",
+    "pair": "proof.function_pairs",
     "preset": "algos.registry",
     "prove": "proof.run",
+    "prove_envs": "proof.env_pairs",
+    "prove_modules": "proof.module_pairs",
     "report": "reporting.make",
     "report_page": "api",
     "resume": "api",

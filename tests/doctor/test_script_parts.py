@@ -15,7 +15,7 @@ from hotloop.doctor.recorder.places import LIBRARY, USER, Places
 from hotloop.doctor.recorder.results import looks_like_a_step, read_step
 from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.timeline import MOST, Timeline
-from hotloop.doctor.recorder.toggling import Toggler, before_and_after, ratios, whole
+from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
 from hotloop.doctor.recorder.watch import LimitReached, Watch
 from hotloop.doctor.script import ScriptPlan
 from hotloop.doctor.script.result import one_experiment
@@ -217,6 +217,31 @@ def test_thread_counts_take_turns_where_learning_has_just_been_done(clock, monke
     assert made["name"] == "threads=1"
     assert median(made["pairs"]) == pytest.approx(2.0)
     assert threads.count(1) >= 8
+
+
+def test_one_thread_on_one_core_leaves_nothing_to_compare_and_ends_the_run(clock, monkeypatch):
+    """Its empty list of changes once re-armed the deadline at every call: the run never ended."""
+    torch = SimpleNamespace(
+        get_num_threads=lambda: 1, set_num_threads=lambda count: None, set_flush_denormal=lambda flag: None
+    )
+    monkeypatch.setitem(__import__("sys").modules, "torch", torch)
+    monkeypatch.setattr("hotloop.doctor.recorder.toggling.usable_cores", lambda: 1)
+    toggler, hooks = Toggler(Order(script="s", kind="threads", seconds=8.0, result="r", learns=False)), ClassHooks()
+    Watch(1e9, None, clock, passes=[hooks, toggler])
+
+    class Env:
+        def reset(self): ...
+
+        def step(self, action):
+            clock.spend(1)
+            return 0, 1.0, False, {}
+
+    hooks.look(Env)
+    with pytest.raises(LimitReached):
+        Env().step(0)
+    trace = {"notes": []}
+    toggler.add_to(trace)
+    assert trace == {"notes": [NOTHING_TO_COMPARE], "experiments": []}
 
 
 def features(source):

@@ -19,7 +19,8 @@ Files:
     main.py           `hotloop VERB ...`: one verb per file; heavy imports wait until a verb runs, so that --help
                       answers at once
     progress.py       How a run is getting on: a live bar on a terminal, plain lines elsewhere; always on stderr
-    prove.py          `hotloop prove [CASE ...]`
+    prove.py          `hotloop prove [CASE ... | FILE.py ...]`
+    prove_own.py      `hotloop prove FILE.py`, `--env` and `--module`: code that is not ours
     report.py         `hotloop report RUN`
     resume.py         `hotloop resume RUN`
     runs.py           `hotloop runs [FOLDER]`

@@ -31,7 +31,7 @@ VERBS = {
     "compare": "train arms x seeds in parallel and say what a change did to learning",
     "draw": "draw a DAG-wired network with its weights, and measure its graph",
     "doctor": "say why a training loop is slow, ours or any script, and what to do",
-    "prove": "hold every fast path equal to a plain program, then time both",
+    "prove": "hold a fast program equal to a plain one, yours or ours, then time both",
     "bench": "measure the lanes, or hotloop against other libraries",
     "report": "write one HTML page that shows a run",
     "dashboard": "show the runs of a folder as a live page in the browser",

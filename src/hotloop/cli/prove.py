@@ -1,4 +1,4 @@
-"""`hotloop prove [CASE ...]`."""
+"""`hotloop prove [CASE ... | FILE.py ...]`; code of the user's own is in `prove_own.py`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from hotloop.cli import prove_own
 from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
 from hotloop.core.program import use_one_thread
 from hotloop.core.terminal import print_line
@@ -14,25 +15,27 @@ from hotloop.core.terminal import print_line
 def run(words: list[str]) -> int:
     parser = VerbParser(
         "prove",
-        "Hold every fast path equal to a plain program that people write first, then time both interleaved in this\n"
-        "process, on one thread. A case is named family/variant/lane/size; parts may be left out, a family runs all\n"
-        "of it. Without names a small set runs, which takes a few minutes.\n"
-        "error: |fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size\n"
-        "over that at a smaller one. Exit code 1: something is not equal.",
-        "hotloop prove dqn-update/double/native/64x64-b32 replay-sample",
+        "Hold a fast program equal to a plain one, then time both interleaved in this process, on one thread: your\n"
+        "own (two functions in a file of pairs, two envs, two networks), or ours. A case of ours is named\n"
+        "family/variant/lane/size; parts may be left out. Without names a small set runs, for a few minutes. error:\n"
+        "|fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size over that\n"
+        "at a smaller one. Exit code 1: something is not equal.",
+        prove_own.EXAMPLES,
     )
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="a case, or the parts that several cases share")
     parser.add_argument("--full", action="store_true", help="every case (long)")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each case (default 1)")
     kept = "put each row into this JSON file as it comes, in the place of the case's last one"
     parser.add_argument("--keep", type=Path, metavar="FILE", help=kept)
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    prove_own.add_arguments(parser)
     arguments = parser.parse_args(words)
     require_above_zero(arguments, "seconds", hint="1 is enough on a quiet machine")
     use_one_thread()
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else PyTorch's memory profiler writes into the progress display
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    if prove_own.is_asked_for(arguments):
+        return prove_own.run(arguments)
     from hotloop.proof import figures, registry
 
     if arguments.keep is not None:

@@ -194,7 +194,9 @@ def notes(comparison: Comparison) -> list[str]:
             "- where half of them or more never did."
         )
     if comparison.contrasts and comparison.margin is not None:
-        rule = "as given" if question.margin is not None else "a twentieth of what the first arm learned"
+        rule = (
+            "as given" if question.margin is not None else "a twentieth of what the first arm learned, or of its score"
+        )
         sentences.append(f"As good: within ±{comparison.margin:g} ({rule}). Ratios above 1 are in the arm's favour.")
     if question.looks > 1:
         sentences.append(

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
 from hotloop.core.types import Array
+from hotloop.maths.two_sample import holm as holm
 
 Statistic = Callable[..., Any]
 """Called with `axis`, which it reduces: `np.mean`, `interquartile_mean`."""
@@ -154,16 +155,6 @@ def _midranks(values: Array) -> Array:
     _, group, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return (last - (count - 1) / 2)[group]
-
-
-def holm(chances: list[float]) -> list[float]:
-    """Adjusted so that each may be held against the level itself, and all false alarms together keep to it."""
-    order = np.argsort(chances, kind="stable")
-    adjusted, largest = [0.0] * len(chances), 0.0
-    for place, number in enumerate(order.tolist()):
-        largest = max(largest, min(1.0, (len(chances) - place) * chances[number]))
-        adjusted[number] = largest
-    return adjusted
 
 
 class Draws:

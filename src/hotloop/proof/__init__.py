@@ -1,4 +1,6 @@
-"""Proof: every fast path is held equal to a plain program first, then timed against it. Start at `case.py`.
+"""Proof: every fast path is held equal to a plain program first, then timed against it.
+
+Ours start at `case.py`. Anybody's own code, two functions, envs or networks, starts at `function_pairs.py`.
 
 Files:
     bench_lanes.py    The table behind `lane = auto`: what an update costs on each lane, and whether the rule
@@ -8,16 +10,34 @@ Files:
                       taking turns
     case.py           The noun of this package: one optimisation under proof
     cases/            What is proved, one family of cases per file
+    difference.py     The first difference between two answers: what differs, where, both values, how much and how
+                      often
+    draws.py          Whether two envs draw their random numbers in another order, or one of them is wrong
+    env_pairs.py      Two envs held equal: the same seeds and actions through whole episodes; then env steps per
+                      second
+    env_play.py       Two envs played alike: the same seeds and the same actions, every answer kept
+    env_players.py    N envs of whatever kind as N sequences of the same events: single envs, vector envs, and ours
     equivalence.py    Whether two programs compute the same: values, gradients, and what becomes of the state over a
                       whole sequence
     figures.py        Figures kept in a file, and the documents that quote them: tables are made from the file,
                       quotes are held against it
+    function_pairs.py  Two functions held equal on the same inputs; `@hotloop.pair`, `hotloop.assert_same`
+    made_inputs.py    Inputs made from given ones: rows permuted, repeated, removed, ties; and the smallest one
     memory.py         Peak bytes and allocations of one call, measured apart from its time
+    module_inputs.py  What to feed a network: the shapes that were given, or one read from its first layer
+    module_pairs.py   Two networks held equal with the same parameters: forward, gradients, optimiser steps
+    module_training.py  A short training of two networks side by side: gradients, parameters and buffers
+    pair_calls.py     Calling two functions alike: on copies of the input, from the same state of every generator
+    pair_cost.py      What two functions that are equal cost: paired speed, memory, several sizes of input
+    pairs_page.py     The evidence about somebody's own code as one HTML page
     peers/            The same work in other libraries
+    randomness.py     Every generator that a program may draw from, in the same state before each call
     reference/        Plain programs, the way a competent person writes them first
     registry.py       All cases by name: family/variant/lane/size, where parts may be left out (`dqn-update/native`:
                       all native ones)
     run.py            `hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it
     speed.py          How much faster: both programs interleaved in one process, since a machine's speed drifts
                       while it is measured
+    values.py         What functions, envs and networks take and give: nested values, copied whole, shown short
+    verdict.py        What came of holding somebody's fast version against the plain one
 """

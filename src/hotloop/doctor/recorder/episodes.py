@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .follow import FollowPass
+from .follow import Follower, FollowPass
 
 FLUSH_SECONDS = 0.5
 
@@ -21,9 +21,9 @@ class Env:
     def __init__(self, number: int, name: str) -> None:
         self.number, self.name = number, name
         self.env_steps = 0
-        self.running: list[float] = []
+        self.running = [0.0]
         """Return so far, of each that it steps."""
-        self.lengths: list[int] = []
+        self.lengths = [0]
         self.under_way = False
         """Stepped since its last reset, with an episode not at its end."""
         self.interrupted = self.before_update = 0
@@ -36,6 +36,8 @@ class Env:
 
 class Episodes(FollowPass):
     """Appends a line to `path` for every episode that ends, and tells of envs and updates when all is over."""
+
+    watch: Follower
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -50,19 +52,31 @@ class Episodes(FollowPass):
         self.apart_seconds = 0.0
         """In which envs were stepped that are not for training, as far as that was known then."""
         self.began = self.event = 0.0
+        """The first env call; the last one whose time is known."""
+        self._learns = False
+        """Whether an update has come into an episode yet."""
         self._lines: list[str] = []
         self._flushed = 0.0
 
     def on_step(self, args: tuple[Any, ...], result: Any, start: float) -> None:
-        now, env = self.watch.clock(), self._env(args[0] if args else None)
-        if not self.began:
-            self.began = self.event = start
-        if self.last is not env and self.last is not None and not self._is_training(env):
-            self.event = start  # the evaluation begins with this call
-        if not self._is_training(env):
-            self.apart_seconds += now - self.event
-        self.event, self.last = now, env
+        env = self.envs.get(id(args[0])) if args else None
+        if env is None:
+            env = self._first_call(args[0] if args else None, start)
+        if env is not self.last or self._learning_from_others(env):
+            self._count_time(env, start)
+        self.last = env
+        if type(result) is tuple and len(result) == 5 and isinstance(result[1], float):  # one env, by far the commonest
+            env.env_steps += 1
+            env.running[0] += result[1]
+            env.lengths[0] += 1
+            env.under_way = not (result[2] or result[3])
+            if not env.under_way:
+                self._ended(env, 0, told_returns(result[4], [True]))
+            return
         reward, done, told = read_result(result)
+        self._count_all(env, reward, done, told)
+
+    def _count_all(self, env: Env, reward: list[float], done: list[bool], told: dict[int, float]) -> None:
         while len(env.running) < len(reward):
             env.running.append(0.0)
             env.lengths.append(0)
@@ -72,8 +86,14 @@ class Episodes(FollowPass):
             env.running[i] += value
             env.lengths[i] += 1
             if done[i]:
-                self._ended(env, told.get(i, env.running[i]), env.lengths[i], now)
-                env.running[i], env.lengths[i] = 0.0, 0
+                self._ended(env, i, told)
+
+    def _count_time(self, env: Env, start: float) -> None:
+        """What passes while an env is stepped that the program does not learn from is evaluation."""
+        now = self.watch.clock()
+        if self._learning_from_others(env):
+            self.apart_seconds += now - (start if env is not self.last else self.event)
+        self.event = now
 
     def on_wrapped(self, args: tuple[Any, ...], calls: int) -> None:
         """What was taken for one env or several is this one."""
@@ -93,7 +113,7 @@ class Episodes(FollowPass):
     def on_reset(self, args: tuple[Any, ...], result: Any) -> None:
         env = self.envs.get(id(args[0])) if args else None
         if env is not None:
-            env.running, env.lengths, env.under_way = [], [], False
+            env.running, env.lengths, env.under_way = [0.0], [0], False
 
     def on_optimiser(self, optimiser: Any) -> None:
         self.optimisers[id(optimiser)] = self.optimisers.get(id(optimiser), 0) + 1
@@ -101,31 +121,32 @@ class Episodes(FollowPass):
             self.last.before_update += 1
             for env in self.envs.values():
                 env.interrupted += env.under_way
+                self._learns |= env.under_way
             self.last = None
 
-    def _is_training(self, env: Env) -> bool:
-        """As far as is known by now: before the first update, every env."""
-        return env.interrupted > 0 or not any(other.interrupted for other in self.envs.values())
+    def _learning_from_others(self, env: Env) -> bool:
+        """As far as is known by now: before the first update every env is taken for one of training."""
+        return self._learns and not env.interrupted
 
-    def _env(self, env: Any) -> Env:
-        found = self.envs.get(id(env))
-        if found is None:
-            self.held.append(env)
-            found = self.envs[id(env)] = Env(len(self.held) - 1, name_of(env))
-            self._first_calls.append(found)
+    def _first_call(self, env: Any, start: float) -> Env:
+        self.began = self.began or start
+        self.held.append(env)
+        found = self.envs[id(env)] = Env(len(self.held) - 1, name_of(env))
+        self._first_calls.append(found)
         return found
 
-    def _ended(self, env: Env, value: float, length: int, now: float) -> None:
-        env_steps = sum(one.env_steps for one in self.envs.values() if self._is_training(one))
+    def _ended(self, env: Env, place: int, told: dict[int, float]) -> None:
+        now = self.event = self.watch.clock()
         row = {
             "event": "episode",
             "env": env.number,
-            "env_steps": env_steps,
+            "env_steps": sum(one.env_steps for one in self.envs.values() if not self._learning_from_others(one)),
             "seconds": round(now - self.began - self.apart_seconds, 6),
-            "return": value,
-            "length": length,
+            "return": told.get(place, env.running[place]),
+            "length": env.lengths[place],
             "updates": max(self.optimisers.values(), default=0),
         }
+        env.running[place], env.lengths[place] = 0.0, 0
         self._lines.append(json.dumps(row))
         if now - self._flushed > FLUSH_SECONDS:
             self._flush(now)
@@ -137,6 +158,7 @@ class Episodes(FollowPass):
                 file.write("\n".join(lines) + "\n")
 
     def stop(self) -> None:
+        self.event = max(self.event, self.watch.last_start)
         self._flush(self.watch.clock())
 
     def add_to(self, trace: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ class Follower(Watch):
     def __init__(self, *passes: Pass) -> None:
         super().__init__(FOREVER, None, passes=passes)
         own = [one for one in passes if isinstance(one, FollowPass)]
-        self._last_start = self.opened
+        self.last_start = self.opened
         self._on_step = [one.on_step for one in own]
         self._on_wrapped = [one.on_wrapped for one in own]
         self._on_reset = [one.on_reset for one in own]
@@ -55,12 +55,16 @@ class Follower(Watch):
     def leave_env(self, start: float, args: tuple[Any, ...], result: Any) -> None:
         self.busy = False
         self.env_calls += 1
-        self._last_start = start
-        self.passes.tell(self._on_step, args, result, start)
+        self.last_start = start
+        try:
+            for call in self._on_step:
+                call(args, result, start)
+        except Exception as error:
+            self.give_up("a step", error)
 
     def _judge(self, verdict: list[str], calls: int, known: int, start: float, args: Any, result: Any) -> None:
         super()._judge(verdict, calls, known, start, args, result)
-        if verdict[0] == SURE and start < self._last_start:
+        if verdict[0] == SURE and start < self.last_start:
             self.passes.tell(self._on_wrapped, args, self.env_calls - calls)
 
     def leave_reset(self, start: float, args: tuple[Any, ...], result: Any) -> None:

@@ -1,0 +1,173 @@
+"""Two envs played alike: the same seeds and the same actions through whole episodes, every answer kept.
+
+Actions are drawn once, for the plain envs (by their masks where they have some), and given to both.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hotloop.envs.foreign import MASK_KEY
+from hotloop.proof.env_players import Event, Side, raised
+from hotloop.proof.randomness import SEED, seed_library
+from hotloop.proof.values import leaves_of
+
+Choose = Callable[[int, int, Any], Any]
+"""Env, its env step from 0, its mask -> action; None: no more."""
+OVERTIME = 2
+"""An episode under way is played to its end, at most to so many times the env steps that were asked for."""
+
+
+@dataclass
+class Lane:
+    """One env's events, in order; `actions[j]` led to its j-th step."""
+
+    events: list[Event] = field(default_factory=list)
+    actions: list[Any] = field(default_factory=list)
+    is_over: bool = False
+    episodes: int = 0
+
+    def take(self, event: Event, action: Any) -> None:
+        self.events.append(event)
+        if event.kind != "reset":
+            self.actions.append(action)
+        self.is_over = event.kind == "raised"
+        self.episodes += self.has_ended()
+
+    def mask(self) -> Any:
+        return self.events[-1].fields.get(MASK_KEY)
+
+    def has_ended(self) -> bool:
+        """Whether the last event ended an episode."""
+        fields = self.events[-1].fields
+        return bool(fields.get("terminated", False)) or bool(fields.get("truncated", False))
+
+
+class RandomActions:
+    """Any allowed action of a space, a stream of its own for each env."""
+
+    def __init__(self, space: Any, num_envs: int, seed: int) -> None:
+        self._spaces = [copy.deepcopy(space) for _ in range(num_envs)]
+        self._draws = [np.random.default_rng([seed, index]) for index in range(num_envs)]
+        for index, own in enumerate(self._spaces):
+            own.seed(seed + index)
+
+    def __call__(self, index: int, number: int, mask: Any) -> Any:
+        space = self._spaces[index]
+        if mask is None or not hasattr(space, "n"):
+            return space.sample()
+        allowed = np.flatnonzero(np.asarray(mask))
+        if not len(allowed):
+            return space.sample()
+        return space.start + int(self._draws[index].choice(allowed))
+
+
+def play_plain(
+    side: Side, seeds: Sequence[int], choose: Choose, env_steps: int, episodes: int | None = None
+) -> list[Lane]:
+    """Each env for `env_steps` and to the end of the episode then under way, or for so many episodes, if sooner."""
+
+    def goes_on(index: int, lane: Lane) -> bool:
+        if episodes is not None and lane.episodes >= episodes:
+            return False
+        made = len(lane.actions)
+        return made < env_steps or (made < OVERTIME * env_steps and not lane.has_ended())
+
+    return _play(side, seeds, choose, goes_on)
+
+
+def play_fast(side: Side, seeds: Sequence[int], plain: Sequence[Lane]) -> list[Lane]:
+    """The same actions; a lane ends where that of the plain env does."""
+    lengths = [len(lane.actions) for lane in plain]
+    return _play(side, seeds, _as_played(plain), lambda index, lane: len(lane.actions) < lengths[index])
+
+
+def play_until(
+    side: Side, seeds: Sequence[int], plain: Sequence[Lane], index: int, position: int, disturb: Callable[[], None]
+) -> Event:
+    """The event at `position` of env `index` once more; `disturb` is called right before the step that leads to it."""
+    events = plain[index].events
+    with_step = events[position].kind == "reset" and side.restarts_at_once
+    place = position - 1 if with_step else position
+
+    def goes_on(number: int, lane: Lane) -> bool:
+        return len(lane.events) <= position and (number == index or not side.steps_alone)
+
+    def before_call(lanes: list[Lane]) -> None:
+        if len(lanes[index].events) == place:
+            disturb()
+
+    played = _play(side, seeds, _as_played(plain), goes_on, before_call)
+    return played[index].events[min(position, len(played[index].events) - 1)]
+
+
+def _as_played(lanes: Sequence[Lane]) -> Choose:
+    def choose(index: int, number: int, mask: Any) -> Any:
+        actions = lanes[index].actions
+        return copy.deepcopy(actions[min(number, len(actions) - 1)])
+
+    return choose
+
+
+def _play(
+    side: Side,
+    seeds: Sequence[int],
+    choose: Choose,
+    goes_on: Callable[[int, Lane], bool],
+    before_call: Callable[[list[Lane]], None] = lambda lanes: None,
+) -> list[Lane]:
+    seed_library(SEED)  # for envs that draw from the library's generators
+    try:
+        lanes = [Lane([event]) for event in side.reset(seeds)]
+    except Exception as error:
+        return [Lane([raised(error)], is_over=True) for _ in seeds]
+    for index, lane in enumerate(lanes):
+        lane.is_over = not goes_on(index, lane)
+    masks = [lane.mask() for lane in lanes]
+    while not all(lane.is_over for lane in lanes):
+        before_call(lanes)
+        _advance(side, lanes, masks, choose, goes_on)
+    return lanes
+
+
+def _advance(
+    side: Side, lanes: list[Lane], masks: list[Any], choose: Choose, goes_on: Callable[[int, Lane], bool]
+) -> None:
+    """One step of every env; a lane that is over is stepped along where envs are stepped together, not recorded."""
+    actions = [
+        None if lane.is_over and side.steps_alone else choose(index, len(lane.actions), masks[index])
+        for index, lane in enumerate(lanes)
+    ]
+    for index, (lane, events) in enumerate(zip(lanes, side.step(actions), strict=True)):
+        for event in events:
+            masks[index] = event.fields.get(MASK_KEY, masks[index])
+            if not lane.is_over:
+                lane.take(event, actions[index])
+                lane.is_over = lane.is_over or not goes_on(index, lane)
+
+
+def scales_of(lanes: Sequence[Lane]) -> dict[str, Any]:
+    """By path, the root mean square of each number over all events: what its errors are measured by."""
+    sums: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    for lane in lanes:
+        for event in lane.events:
+            for path, leaf in leaves_of(event.fields):
+                array = np.asarray(leaf)
+                if array.dtype.kind != "f" or np.shape(sums.get(path, array)) != array.shape:
+                    continue
+                finite = np.where(np.isfinite(array), array, 0.0).astype(np.float64)
+                sums[path] = sums.get(path, 0.0) + finite**2
+                counts[path] = counts.get(path, 0) + 1
+    return {_bare(path): np.sqrt(sums[path] / counts[path]) for path in sums}
+
+
+def _bare(path: str) -> str:
+    """`['observation'][0]` -> `observation[0]`."""
+    head, _, rest = path.removeprefix("['").partition("']")
+    return head + rest

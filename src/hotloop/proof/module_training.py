@@ -1,0 +1,96 @@
+"""A short training of two networks side by side: gradients at every optimiser step, parameters and buffers after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hotloop.proof.difference import Difference, Tolerance, first_difference, root_mean_square
+from hotloop.proof.pair_calls import mixture, text_of
+from hotloop.proof.randomness import SEED, seed_library
+from hotloop.proof.values import as_array, copied, leaves_of
+
+State = dict[str, Tensor]
+Mapping = Callable[[State], State]
+MOVE = 0.01
+"""Of the parameters' length, that the first optimiser step moves them by."""
+
+
+class _Training:
+    """A copy of a network under gradient descent on a fixed mixture of its outputs."""
+
+    def __init__(self, module: nn.Module, arguments: tuple[Any, ...]) -> None:
+        self.module, self._arguments = copied(module), arguments
+        self.error: str | None = None
+
+    def backward(self, number: int) -> None:
+        self.module.zero_grad(set_to_none=True)
+        seed_library(SEED + number)
+        own = copied(self._arguments)
+        inputs = [one.requires_grad_() for one in own if isinstance(one, Tensor) and one.is_floating_point()]
+        try:
+            answer = self.module(*own)
+            outputs = [part for _, part in leaves_of(answer) if isinstance(part, Tensor) and part.requires_grad]
+            torch.autograd.backward(outputs, [mixture(output, place) for place, output in enumerate(outputs)])
+        except Exception as error:
+            self.error = text_of(error)
+        self.of_inputs = [one.grad for one in inputs]
+
+    def gradients(self) -> State:
+        """By name, zeros for whatever has none."""
+        own = {name: parameter.grad for name, parameter in self.module.named_parameters(remove_duplicate=False)}
+        state = self.module.state_dict()
+        return {name: torch.zeros_like(value) if own.get(name) is None else own[name] for name, value in state.items()}
+
+    def rate(self) -> float:
+        """A step length that fits the network, whatever its size and its outputs."""
+        parameters = [parameter for parameter in self.module.parameters() if parameter.grad is not None]
+        length = float(sum(parameter.detach().double().square().sum() for parameter in parameters)) ** 0.5
+        slope = float(sum(parameter.grad.double().square().sum() for parameter in parameters)) ** 0.5
+        return MOVE * (length or 1.0) / slope if slope > 0 else 0.0
+
+    def step(self, rate: float) -> None:
+        with torch.no_grad():
+            for parameter in self.module.parameters():
+                if parameter.grad is not None:
+                    parameter -= rate * parameter.grad
+
+
+def training_difference(
+    modules: tuple[nn.Module, nn.Module], arguments: tuple[Any, ...], steps: int, mapping: Mapping, tolerance: float
+) -> Difference | None:
+    """The first of `steps` optimiser steps at which gradients, parameters or buffers differ, by the fast's names."""
+    plain, fast = (_Training(module, arguments) for module in modules)
+    for number in range(1, steps + 1):
+        for training in (plain, fast):
+            training.backward(number)
+        if plain.error is not None or fast.error is not None:
+            said = plain.error or "has gradients", fast.error or "has gradients"
+            both = plain.error is not None and fast.error is not None
+            return None if both else Difference("gradients", "raised", *said, when=f"at optimiser step {number}")
+        found = _of_states("gradient of {}", plain.gradients(), fast.gradients(), mapping, tolerance * number)
+        found = found or first_difference(
+            "gradient of inputs", plain.of_inputs, fast.of_inputs, Tolerance(tolerance * number)
+        )
+        if found is not None:
+            return found.at(f"at optimiser step {number}")
+        rate = plain.rate()
+        for training in (plain, fast):
+            training.step(rate)
+        states = plain.module.state_dict(), fast.module.state_dict()
+        found = _of_states("{}", states[0], states[1], mapping, tolerance * number)
+        if found is not None:
+            return found.at(f"after optimiser step {number}")
+    return None
+
+
+def _of_states(what: str, plain: State, fast: State, mapping: Mapping, value: float) -> Difference | None:
+    mapped = mapping({name: tensor.clone() for name, tensor in plain.items()})
+    sizes = np.concatenate([as_array(one).reshape(-1).astype(np.float64) for one in mapped.values()] or [np.zeros(1)])
+    tolerance = Tolerance(value, floor=root_mean_square(sizes))
+    found = (first_difference(what.format(name), mapped.get(name), tensor, tolerance) for name, tensor in fast.items())
+    return next((one for one in found if one is not None), None)
