@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
 import random
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.doctor.remedy_trials import Names, Trial, drawn, learner, made_update, regressed, rows, tensor
+from tests.doctor.remedy_trials import ROUNDING, Names, Trial, drawn, learner, made_update, regressed, rows, tensor
 
 
 def data_frame() -> Trial:
@@ -157,13 +158,94 @@ def unchecked() -> Trial:
     return Trial(learner, lambda names: made_update(names, -names["log_prob"].mean()), feed, close=close)
 
 
+def without_anomaly_detection() -> Trial:
+    def close(names: Names) -> None:
+        torch.autograd.set_detect_anomaly(False)
+
+    return Trial(learner, regressed, rows, close=close, once=True)
+
+
+def diagonal() -> Trial:
+    def feed(names: Names, step: int) -> None:
+        names.update(obs=tensor(step, 32, 4), action=tensor(step + 1000, 32, 2), variance=torch.tensor([0.5, 0.3]))
+        names["mean"] = names["network"](names["obs"])
+
+    return Trial(learner, lambda names: made_update(names, -names["log_prob"].mean()), feed, tolerance=ROUNDING)
+
+
+def one_shape() -> Trial:
+    """Batches of five sizes. Compiled for real it needs a C++ compiler and minutes: here by the backend that needs
+    neither, which decides how fast and not what."""
+
+    compile_by_default = torch.compile
+
+    def start() -> Names:
+        torch.compile = functools.partial(compile_by_default, backend="eager")
+        return learner()
+
+    def feed(names: Names, step: int) -> None:
+        size = 32 + step % 5
+        names.update(obs=tensor(step, size, 4), y=tensor(step + 1000, size, 2))
+
+    def read(names: Names) -> Any:
+        return made_update(names, ((names["q"] - names["y"]) ** 2).mean())
+
+    def close(names: Names) -> None:
+        torch.compile = compile_by_default
+
+    return Trial(start, read, feed, close=close, tolerance=ROUNDING)
+
+
+def answer_kept() -> Trial:
+    def read(names: Names) -> Any:
+        return [np.array(names["value"].item()), made_update(names, names["loss"])]
+
+    return Trial(learner, read, rows)
+
+
+def detached() -> Trial:
+    """What is kept, and that the network learns the same."""
+
+    def feed(names: Names, step: int) -> None:
+        rows(names, step)
+        names["loss"] = ((names["network"](names["obs"]) - names["y"]) ** 2).mean()
+
+    def read(names: Names) -> Any:
+        learned = made_update(names, names["loss"])
+        return [np.array([loss.item() for loss in names["losses"]]), learned]
+
+    return Trial(lambda: learner(losses=[]), read, feed)
+
+
+def frames_as_bytes() -> Trial:
+    def feed(names: Names, step: int) -> None:
+        draw = np.random.default_rng(step)
+        names.update(i=step, frame=draw.integers(0, 256, (84, 84), dtype=np.uint8), rows=draw.integers(0, step + 1, 16))
+
+    return Trial(lambda: {"np": np}, lambda names: names["batch"].copy(), feed)
+
+
+def read_in_order() -> Trial:
+    def feed(names: Names, step: int) -> None:
+        names["rows"] = np.random.default_rng(step).integers(0, 500, 64)
+
+    return Trial(lambda: {"stored": drawn(0, 500, 8)}, lambda names: names["batch"].copy(), feed)
+
+
 FURTHER: dict[str, Trial] = {
     "ENV008": data_frame(),
     "ENV009": loaded_once(),
+    "GROW002": detached(),
     "LOG005": dropped_texts(),
+    "MACHINE006": read_in_order(),
     "STORE006": prioritised(),
     "STORE007": distinct_rows(),
     "STORE008": gathered(),
+    "STORE009": frames_as_bytes(),
     "STORE010": minibatches(),
+    "UPDATE010": without_anomaly_detection(),
     "UPDATE011": unchecked(),
+    "UPDATE012": diagonal(),
+    "UPDATE013": one_shape(),
+    "UPDATE014": answer_kept(),
 }

@@ -29,6 +29,12 @@ def test_a_port_stands_below_what_is_mended_in_place_for_half_of_its_gain() -> N
     assert order(finding("A", 1.2), finding("B", 3.0), finding("C", 2.0)) == ["B", "C", "A"]
 
 
+def test_a_port_comes_last_where_a_library_runs_the_loop() -> None:
+    port, in_place = finding("UPDATE006", 4.0, port=True), finding("UPDATE007", 1.15)
+    assert [one.rule for one in ranked([port, in_place])] == ["UPDATE006", "UPDATE007"]
+    assert [one.rule for one in ranked([port, in_place], in_library=True)] == ["UPDATE007", "UPDATE006"]
+
+
 def test_all_exact_findings_together_multiply() -> None:
     found = [finding("ENV001", 2.0), finding("STORE002", 1.5), finding("UPDATE005", 9.0, kind="changes-learning")]
     assert together(found) == 3.0

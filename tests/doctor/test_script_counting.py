@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hotloop.doctor.recorder import attribution as a
@@ -143,6 +144,23 @@ def test_rows_are_those_of_the_batch(torch: Any) -> None:
     for tensor, rows in ((Tensor(7, 4), 7), (Tensor(4), 1), (Tensor(9, floating=False), 9), ({"a": Tensor(5, 2)}, 5)):
         made.linear()(tensor)
         assert update(made.watch)["batch_size"] == rows
+
+
+class Rows:
+    """A container of rows, as Tianshou's: it has a shape and asks its parts for whatever else."""
+
+    shape = (64,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr({}, name)
+
+
+def test_rows_of_a_container_and_of_an_array_are_read(torch: Any) -> None:
+    made = program(torch)
+    for given, rows in ((Rows(), 64), (np.zeros(4), 1), (np.zeros(9, int), 9)):
+        made.linear()(given)
+        assert update(made.watch)["batch_size"] == rows
+    assert made.watch.faults.noted == []
 
 
 def test_processor_time_goes_to_the_phases_of_the_wall_clock() -> None:

@@ -274,3 +274,17 @@ while True:
     assert {"for-loop", "python-loop-body"} & set(trace.lines[0].features)
     assert any("burn (train.py:" in frame for stack in trace.stacks for frame in stack.frames)
     assert not any(str(Path(sys.prefix)) in frame for stack in trace.stacks for frame in stack.frames)
+
+
+def test_a_package_that_reads_the_stack_in_class_bodies_finds_the_class_statement(tmp_path):
+    (tmp_path / "overrides.py").write_text(
+        "import sys\n\ndef named_bases():\n    return sys._getframe(2).f_code.co_names\n"
+    )
+    (tmp_path / "envs.py").write_text(
+        "import overrides\n\nclass Base: ...\n\nclass Corridor(Base):\n    seen = overrides.named_bases()\n"
+        "    def reset(self):\n        return 0\n"
+        "    def step(self, action):\n        return 0, 1.0, False, {}\n\n"
+        "assert 'Base' in Corridor.seen, Corridor.seen\n"
+    )
+    trace = record(tmp_path, "import envs\nenv = envs.Corridor()\nenv.reset()\nfor _ in range(10):\n    env.step(0)\n")
+    assert (trace.subject.ending, trace.counts.env_steps) == ("finished", 10)

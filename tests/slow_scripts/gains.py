@@ -16,7 +16,7 @@ from hotloop.doctor.rules import load_rules
 from hotloop.doctor.script import ScriptPlan, record_script
 
 HERE = Path(__file__).parent
-WAITING = ("MACHINE003", "MACHINE005", "MACHINE001", "ENV010")
+WAITING = ("MACHINE003", "MACHINE005", "MACHINE001", "MACHINE006", "ENV010")
 MEASURED_BY_EXPERIMENT = ("MACHINE001", "MACHINE002")
 PROMISES_NOTHING = ("LOG004",)
 """What it finds is a wrong figure, not a slow loop."""

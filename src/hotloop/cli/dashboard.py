@@ -13,7 +13,7 @@ def run(words: list[str]) -> int:
     parser = VerbParser(
         "dashboard",
         "Show the runs below a folder as a live page in the browser: a table, curves, where the time goes, the agent\n"
-        "at play. The first line that is printed is the link.",
+        "at play. Reads logs of other programs too (TensorBoard, Stable-Baselines3, CSV). The first line is the link.",
         "hotloop dashboard runs --no-browser",
     )
     parser.add_argument("folder", nargs="?", default="runs", help="where the runs are (default: runs)")

@@ -33,6 +33,8 @@ CLOCK_FIELDS = ("seconds", "env_steps_per_second", "phases", "time", "machine")
 
 def detail(library: Library, item: Item) -> dict[str, Any]:
     about = item.about
+    if item.kind == "doctor":
+        return {"id": item.id, "name": item.place, "verdict": about["verdict"], "findings": about["findings"]}
     trace = trace_of(library, item) if item.kind == "run" else None
     return {
         "id": item.id,

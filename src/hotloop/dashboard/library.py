@@ -17,13 +17,22 @@ from typing import Any
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array
 from hotloop.dashboard.index import Entry, Index, open_index
+from hotloop.dashboard.logs import look_at_csv, look_at_monitor, look_at_report
 from hotloop.dashboard.reading import Look, look_at_run
 from hotloop.dashboard.sources import Found, Source, find_sources
+from hotloop.dashboard.tensorboard import look_at_tensorboard
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK
 
 Looker = Callable[[Path, Entry | None], Look | None]
-LOOKERS: dict[str, Looker] = {"run": look_at_run}
+LOOKERS: dict[str, Looker] = {
+    "run": look_at_run,
+    "tensorboard": look_at_tensorboard,
+    "monitor": look_at_monitor,
+    "progress": look_at_csv,
+    "csv": look_at_csv,
+    "doctor": look_at_report,
+}
 """Who reads what; the first argument is where it lies."""
 HOT_SECONDS, COLD_SECONDS, COLD_SHARE = 1.0, 5.0, 0.01
 
@@ -175,12 +184,12 @@ class Watcher:
     def _run(self) -> None:
         next_full = 0.0
         while not self._stop.is_set():
-            begun = time.monotonic()
+            begun, spent = time.monotonic(), time.thread_time()
             before = self.library.version
             if begun >= next_full:
                 self.library.scan(self._progress)
-                took = time.monotonic() - begun
-                next_full = time.monotonic() + max(COLD_SECONDS, took / COLD_SHARE)
+                spent = time.thread_time() - spent  # of the processor: a busy machine is no reason to look seldom
+                next_full = time.monotonic() + max(COLD_SECONDS, spent / COLD_SHARE)
                 self._on_change()
             else:
                 self._look(self.library.hot())

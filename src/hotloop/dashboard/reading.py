@@ -51,7 +51,7 @@ def look_at_run(path: Path, entry: Entry | None) -> Look | None:
     small_before = {name: before.get("stats", {}).get(name) for name in SMALL}
     if entry is None or small_before != {name: stats[name] for name in SMALL}:
         about.update(_from_small_files(Run(path)))
-    _note_latest(about, read.columns)
+    note_latest(about, read.columns)
     about["machine"], about["time"] = read.bookmark.start.get("machine"), number_of(read.bookmark.start.get("time"))
     about["damaged"], about["notes"] = read.bookmark.damaged, list(read.bookmark.notes)
     return Look({"stats": stats, "events": read.bookmark.as_data()}, about, read.anew, read.columns)
@@ -133,7 +133,7 @@ def _numbers_of(table: Any) -> dict[str, float]:
     return {str(name)[:60]: number for name, value in list(pairs)[:60] if (number := number_of(value)) is not None}
 
 
-def _note_latest(about: dict[str, Any], columns: Mapping[str, Columns]) -> None:
+def note_latest(about: dict[str, Any], columns: Mapping[str, Columns]) -> None:
     """The last number of every column, and the best evaluation: what a list shows, whatever the file's length."""
     for event, rows in columns.items():
         if rows.count == 0:

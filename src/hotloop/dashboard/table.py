@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from hotloop.dashboard.arms import Arm, arm_score, arms_of, key_of, score_of, varied_settings
@@ -22,7 +24,7 @@ def table(library: Library, control: bool = False) -> dict[str, Any]:
     done, of = library.scanned
     return {
         "version": version,
-        "folder": str(library.folder),
+        "folder": _from_home(library.folder),
         "control": control,
         "scan": None if library.ready else {"done": done, "of": of},
         "notes": _notes(library),
@@ -36,6 +38,13 @@ def table(library: Library, control: bool = False) -> dict[str, Any]:
             if item.kind == "doctor"
         ],
     }
+
+
+def _from_home(folder: Path) -> str:
+    """As people write it: `~/project/runs`."""
+    with suppress(RuntimeError, ValueError):
+        return str("~" / folder.relative_to(Path.home()))
+    return str(folder)
 
 
 def _newest_first(item: Item) -> tuple[bool, float, str]:

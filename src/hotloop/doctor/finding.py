@@ -161,12 +161,14 @@ def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]
     """What every rule has to say, the greatest expected gain first; but a port to hotloop stands below what can be
     mended in place for at least half of its gain."""
     found = [rule.find(trace) for rule in (RULES.values() if rules is None else rules)]
-    return ranked([one for one in found if one is not None])
+    return ranked([one for one in found if one is not None], in_library=bool(trace.beneath))
 
 
-def ranked(found: Iterable[Finding]) -> list[Finding]:
-    """By the loop time saved; of a port half of it counts, so that it falls behind remedies in place."""
-    return sorted(found, key=lambda one: (-one.saved * (HALF if one.port else 1.0), one.port, -one.expected_gain))
+def ranked(found: Iterable[Finding], in_library: bool = False) -> list[Finding]:
+    """By the loop time saved; of a port half of it counts, so that it falls behind remedies in place. Where a library
+    runs the loop there is no line to put a port: it comes last."""
+    weight = 0.0 if in_library else HALF
+    return sorted(found, key=lambda one: (-one.saved * (weight if one.port else 1.0), one.port, -one.expected_gain))
 
 
 def together(found: Iterable[Finding]) -> float:

@@ -104,6 +104,25 @@ class Counts:
     gc_seconds: float = 0.0
     """Loop time spent in Python's garbage collector."""
     gc_collections: int = 0
+    diagonal_covariances: int = 0
+    """Multivariate normals with a diagonal covariance, of the first that were made in the counting pass."""
+    major_faults: int = 0
+    """Pages that had to be read from disk while the loop ran."""
+    minor_faults: int = 0
+    resident_growth: int = 0
+    """Bytes of memory at the end of the loop less those at its beginning."""
+    live_graphs: int = 0
+    """Tensors at the end that hold the graph they were computed by."""
+    asleep_seconds: float = 0.0
+    """Loop time in which the loop's thread neither computed nor was ready to: it waited for something."""
+    computed_seconds: float = 0.0
+    """Processor time of the script's own process while the loop ran."""
+    page_seconds: float = 0.0
+    """Processor time of a page of memory that the process has not had before."""
+    graph_holder: str = ""
+    """Name of a list or deque that holds them."""
+    compilations: int = 0
+    """Graphs that `torch.compile` compiled while the loop ran."""
     skipped_env_steps: int = 0
     """Env steps made before the recording began: the warm-up, the first updates, and what `--after` skips."""
 
@@ -146,6 +165,31 @@ class CallCount:
     count: int
     largest: int = 0
     """Greatest size of the container it worked on, where it has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mention:
+    """A line of the user's own that sets something up: `set_detect_anomaly`, `torch.compile`, `SyncVectorEnv`."""
+
+    name: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredArray:
+    """A large array that an object of the script held when the loop ended."""
+
+    name: str
+    """`Class.attribute`."""
+    dtype: str
+    shape: tuple[int, ...]
+    bytes: int
+    fits: str = ""
+    """A smaller type that holds the same numbers, as far as they were looked at."""
+    where: str = ""
+    """Where it is made."""
+    twin: str = ""
+    """An attribute that holds the same rows, one later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +305,8 @@ class Trace:
     experiments: tuple[Experiment, ...] = ()
     operators: tuple[OperatorCost, ...] = ()
     """The dearest first, where they were asked for."""
+    mentions: tuple[Mention, ...] = ()
+    stored: tuple[StoredArray, ...] = ()
     notes: tuple[str, ...] = ()
     """What the reader should know about the recording itself: overhead, sampler, what could not be seen."""
     schema: int = SCHEMA
@@ -325,6 +371,7 @@ def read_trace(text: str) -> Trace:
     data = json.loads(text)
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice}
+    rows |= {"mentions": Mention, "stored": StoredArray}
     for name, kind in rows.items():
         data[name] = tuple(kind(**_tuples(row)) for row in data.get(name, ()))
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])

@@ -31,6 +31,7 @@ Files:
     pair_cost.py      What two functions that are equal cost: paired speed, memory, several sizes of input
     pairs_page.py     The evidence about somebody's own code as one HTML page
     peers/            The same work in other libraries
+    programs.py       Two programs as sequences of fingerprints: aligned, and where they first part
     randomness.py     Every generator that a program may draw from, in the same state before each call
     reference/        Plain programs, the way a competent person writes them first
     registry.py       All cases by name: family/variant/lane/size, where parts may be left out (`dqn-update/native`:

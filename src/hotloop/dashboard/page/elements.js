@@ -72,7 +72,8 @@ export function when(run) {
   const time = run.time ? new Date(run.time * 1000) : run.started ? new Date(run.started) : null;
   if (!time || Number.isNaN(time.getTime())) return "";
   const pad = (value) => String(value).padStart(2, "0");
-  return `${time.getFullYear()}-${pad(time.getMonth() + 1)}-${pad(time.getDate())} ${pad(time.getHours())}:${pad(time.getMinutes())}`;
+  const year = time.getFullYear() === new Date().getFullYear() ? "" : `${time.getFullYear()}-`;
+  return `${year}${pad(time.getMonth() + 1)}-${pad(time.getDate())} ${pad(time.getHours())}:${pad(time.getMinutes())}`;
 }
 
 // A line to copy, with a button that does so.

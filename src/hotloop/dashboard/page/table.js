@@ -159,7 +159,7 @@ export class RunTable {
     const seeds = entry.runs.length;
     if (entry.run) {
       const about = entry.inner || !one("grouped").checked ? this.about(entry.run) : entry.run.name;
-      return el("a", { href: `#/run/${entry.run.id}` }, entry.label, el("small", {}, about));
+      return el("a", { href: `#/run/${entry.run.id}` }, entry.label, about === entry.label ? null : el("small", {}, about));
     }
     const open = this.unfolded.has(entry.arm.key);
     const unfold = () => { this.toggle(this.unfolded, entry.arm.key); this.draw(); };

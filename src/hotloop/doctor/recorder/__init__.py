@@ -6,10 +6,12 @@ Files:
     arrivals.py     Tells when a module of interest has just been imported, before the importer gets it
     attribution.py  Which phase each stretch of loop time belongs to, worked out from the order of what was seen
     child.py        The process in which the script runs: `python child.py ORDER.json`
+    compilations.py How often `torch.compile` compiled while the loop ran
     costs.py        From sampled stacks to costs of the user's own lines, of a library's lines beneath them, and of
                     waiting
     counting.py     Counts calls with Python's profile hook: every call that the user's own code makes, by line and
                     phase
+    diagonals.py    Multivariate normals whose covariance is diagonal, seen where they are made
     episodes.py     The episodes of a training as they end: what each returned, after how many env steps and seconds
     faults.py       The doctor's own errors inside somebody's program: swallowed, noted, and what made them switched
                     off
@@ -24,6 +26,8 @@ Files:
     machine.py      What machine this is, as far as this process can tell
     made.py         Where the user's own code made what decides: the optimiser, a library's algorithm, its vector
                     env, its evaluation
+    memory.py       What the loop keeps in memory: pages read from disk, graphs that nobody drops, frames held larger
+                    than need be
     meters.py       Passes that measure beside time: learning, operators, pauses and workers
     order.py        What one child has to do: the note that the parent hands to it, as JSON
     passes.py       What a pass is: what it hooks, what it notes, what it adds to the trace
@@ -32,9 +36,13 @@ Files:
     program.py      Runs a script as Python itself would: as `__main__`, with its own arguments and its folder first
                     on the path
     recording.py    One run of the script in this process, and the trace that is left of it however it ends
+    repeats.py      The same thing computed again with the same weights: forwards on the inputs of before, backwards
+                    of the same loss
     results.py      What an env's `step` returned: how many env steps that was, and how many episodes it ended
     sampling.py     Where the loop stands, looked at every few milliseconds; each look is charged the time since the
                     one before
+    sources.py      Where the user's own source says something that decides how fast the loop is, though no loop runs
+                    there
     steady.py       Where the steady state begins: everything is counted from the start, and what came before the
                     mark is taken off
     timeline.py     The loop cut into equal numbers of env steps

@@ -65,15 +65,23 @@ LEARNERS = {
 }
 
 
+FRAME_READERS = ("overrides",)
+"""Packages that look up the stack from inside a class body, where a hook of ours would be one frame too many: Tianshou
+could not be imported."""
+
+
 class ClassHooks(Pass):
-    """Sees every class that is made from now on."""
+    """Sees every class that is made from now on; once a frame reader is imported, those that a module has when its
+    import is over. A class of the script itself is then missed, unless `--env` names it."""
 
     def __init__(self, named: Iterable[str] = ()) -> None:
         self.named = tuple(named)
         self.originals: dict[type, dict[str, Any]] = {}
+        self.make: Any = None
+        self.reads_modules = False
 
     def prepare(self) -> None:
-        make = builtins.__build_class__
+        make = self.make = builtins.__build_class__
 
         def build_class(function: Any, name: str, /, *bases: Any, **keywords: Any) -> Any:
             made = make(function, name, *bases, **keywords)
@@ -82,6 +90,23 @@ class ClassHooks(Pass):
             return made
 
         builtins.__build_class__ = build_class
+
+    def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {name: self.leave_class_bodies for name in FRAME_READERS}
+
+    def arrive_anywhere(self) -> Callable[[ModuleType], None] | None:
+        return self.read_module
+
+    def leave_class_bodies(self, module: ModuleType) -> None:
+        builtins.__build_class__ = self.make
+        self.reads_modules = True
+
+    def read_module(self, module: ModuleType) -> None:
+        if not self.reads_modules:
+            return
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                self.see(value)
 
     def see(self, made: type) -> None:
         """A class was made: one that we cannot read is left as it is."""

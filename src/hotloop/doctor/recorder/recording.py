@@ -13,7 +13,9 @@ from typing import Any
 
 from .alarm import Alarm
 from .arrivals import Arrivals
+from .compilations import Compilations
 from .counting import CallCounter
+from .diagonals import Diagonals
 from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
@@ -21,13 +23,16 @@ from .hooks import ClassHooks
 from .libraries import Libraries
 from .machine import process_facts
 from .made import Made
+from .memory import Memory
 from .meters import Learning, Operators, Pauses, Queue, WorkerTime
 from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
 from .passes import Pass
 from .phases import START_UP
 from .places import Places
 from .program import Ending, prepare, run_program
+from .repeats import Repeats
 from .sampling import Sampler
+from .sources import Mentions
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .watch import LimitReached, Watch
@@ -51,8 +56,9 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
         TIMING: lambda: [
             *(Sampler(places, order.interval, alarm=alarm), Pauses(), WorkerTime(), Queue()),
             *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
+            *(Memory(places), Mentions(places, order.script), Compilations()),
         ],
-        COUNTING: lambda: [CallCounter(places, order)],
+        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
     }

@@ -171,5 +171,11 @@ def _rows(args: tuple[Any, ...]) -> int:
     if shape is None:
         return 0
     if len(shape) == 1:
-        return 1 if first.is_floating_point() else shape[0]
+        return 1 if _is_floating(first) else shape[0]
     return shape[0] if shape else 1
+
+
+def _is_floating(values: Any) -> bool:
+    """Of a tensor or an array; a container of rows that only has a shape (Tianshou's `Batch`) is not."""
+    asked = getattr(values, "is_floating_point", None)
+    return bool(asked()) if callable(asked) else getattr(getattr(values, "dtype", None), "kind", "") == "f"

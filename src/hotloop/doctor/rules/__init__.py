@@ -14,6 +14,8 @@ Files:
     libraries.py     Where a library runs the loop: which of its settings decides what a rule found, and on which line
                      it is given
     machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
+    memory.py        What the loop keeps in memory: frames larger than need be, graphs that nobody drops, pages on disk
+    recomputing.py   What is computed or compiled again although nothing has changed
     reporting.py     What is printed, logged, saved and evaluated on the way, and what a reported rate contains
     searching.py     Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few
     storing.py       How transitions enter replay and leave it as batches
@@ -34,6 +36,8 @@ def load_rules() -> list[Rule]:
         environments,
         libraries,
         machine,
+        memory,
+        recomputing,
         reporting,
         searching,
         storing,

@@ -53,3 +53,8 @@ def lines_above(trace: Trace, stacks: Sequence[StackCost], patterns: Patterns) -
         if where:
             costs[where] = costs.get(where, 0.0) + stack.seconds
     return sorted(costs, key=lambda where: -costs[where])
+
+
+def mentioned(trace: Trace, *names: str) -> list[str]:
+    """Lines of the user's own that set one of these up, though the loop does not run there."""
+    return [mention.where for name in names for mention in trace.mentions if mention.name == name]

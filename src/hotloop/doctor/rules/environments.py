@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.port import envs_of
-from hotloop.doctor.rules.beneath import share_of, stacks_in
+from hotloop.doctor.rules.beneath import mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
     by_cost,
@@ -230,7 +230,8 @@ def heavy_envs_in_one_process(trace: Trace) -> Finding | None:
         f"of {cores} cores."
     )
     speedup = per_call / (per_call / side_by_side + MESSAGE_MICROSECONDS)
-    places = [where for where in most_expensive(trace, (ENV,)) if ".step" in function_at(trace, where)[1]]
+    places = mentioned(trace, "SyncVectorEnv", "DummyVecEnv", "make_vec", "make_vec_env")
+    places += [where for where in most_expensive(trace, (ENV,)) if ".step" in function_at(trace, where)[1]]
     return suggest(trace, share, max(1.0, speedup), evidence=evidence, places=places, relief=0.0)
 
 

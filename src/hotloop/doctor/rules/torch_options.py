@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotloop.doctor.finding import Finding, Remedy, rule
-from hotloop.doctor.rules.beneath import lines_above, share_of, stacks_in
+from hotloop.doctor.rules.beneath import is_in, lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
     calls_like,
@@ -19,8 +19,29 @@ CHECKS = (
     ("torch/distributions/distribution.py", "Distribution._validate_sample"),
     ("torch/distributions/constraints.py", "*"),
 )
+STACK_TEXTS = (("*traceback.py", "*format_stack"),)
+NAN_CHECKS = 0.35
+"""Of a backward under anomaly detection: every gradient is looked through for NaN."""
+FULL = (("torch/distributions/multivariate_normal.py", "*"),)
+DIAGONAL_SPEEDUP = 3.0
 DISTRIBUTIONS = ("torch.*.log_prob", "torch.*.sample", "torch.*.rsample", "torch.*.entropy")
 
+NO_ANOMALY = Remedy(
+    "Take anomaly detection out, or switch it on for the run that looks for a NaN: it notes the place of every forward "
+    "operation as text and checks every gradient.",
+    "torch.autograd.set_detect_anomaly(True)",
+    "import torch\n\ntorch.autograd.set_detect_anomaly(False)  # or no such line",
+)
+INDEPENDENT = Remedy(
+    "Take independent normals: with a diagonal covariance the numbers are the same, without a Cholesky factor, a "
+    "triangular solve and the check that the matrix is positive definite.",
+    "policy = torch.distributions.MultivariateNormal(mean, torch.diag(variance))\nlog_prob = policy.log_prob(action)",
+    "import torch\n"
+    "from torch.distributions import Independent, Normal\n\n"
+    "# in the loop\n"
+    "policy = Independent(Normal(mean, variance.sqrt()), 1)\n"
+    "log_prob = policy.log_prob(action)",
+)
 UNCHECKED = Remedy(
     "Switch the checks off once the program works: they look for NaN and impossible values in every argument and "
     "every sample. The numbers stay the same; wrong ones are no longer noticed.",
@@ -33,8 +54,52 @@ UNCHECKED = Remedy(
 )
 
 
+@rule("UPDATE010", remedy=NO_ANOMALY)
+def anomaly_detection(trace: Trace) -> Finding | None:
+    """Anomaly detection is left on.
+
+    It writes the stack of every operation of a forward down as text, in case its gradient turns out to be NaN, and
+    looks through every gradient: updates take two to three times as long. Found where PyTorch writes such stacks in the
+    loop.
+    """
+    stacks = stacks_in(trace, STACK_TEXTS)
+    places = mentioned(trace, "set_detect_anomaly", "detect_anomaly") or lines_above(trace, stacks, STACK_TEXTS)
+    texts = calls_like(trace, ("torch.format_stack", "traceback.format_stack"))
+    if not stacks or not texts:
+        return None
+    share = share_of(trace, stacks) + NAN_CHECKS * trace.part_share("backward")
+    evidence = (
+        f"PyTorch writes the stack of every operation down, {number(trace.per_update(texts))} times per update "
+        f"from your own lines: with the checks of gradients about {percent(share)} of the loop."
+    )
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places)
+
+
 def checked_stacks(trace: Trace) -> list[StackCost]:
-    return stacks_in(trace, CHECKS)
+    """Those of a multivariate normal that need not be one are left to its own rule."""
+    stacks = stacks_in(trace, CHECKS)
+    if not trace.counted.diagonal_covariances:
+        return stacks
+    return [stack for stack in stacks if not any(is_in(frame, FULL) for frame in stack.frames)]
+
+
+@rule("UPDATE012", remedy=INDEPENDENT)
+def diagonal_covariance(trace: Trace) -> Finding | None:
+    """A multivariate normal has a diagonal covariance.
+
+    It factorises the matrix, solves a triangular system for every row and checks that the matrix is positive definite,
+    for what is one normal per action. Found where the factors of those made in the loop are diagonal.
+    """
+    stacks = stacks_in(trace, FULL)
+    if not trace.counted.diagonal_covariances or not stacks:
+        return None
+    share = share_of(trace, stacks)
+    evidence = (
+        f"{number(trace.counted.diagonal_covariances)} multivariate normals that were looked at have a diagonal "
+        f"covariance; they take {percent(share)} of the loop."
+    )
+    places = list(dict.fromkeys([*mentioned(trace, "MultivariateNormal"), *lines_above(trace, stacks, FULL)]))
+    return suggest(trace, share, DIAGONAL_SPEEDUP, evidence=evidence, places=places)
 
 
 @rule("UPDATE011", remedy=UNCHECKED)

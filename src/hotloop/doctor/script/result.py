@@ -16,10 +16,12 @@ from hotloop.doctor.trace import (
     Counts,
     Experiment,
     LineCost,
+    Mention,
     OperatorCost,
     Setup,
     Slice,
     StackCost,
+    StoredArray,
     Subject,
     Trace,
 )
@@ -31,6 +33,8 @@ ROWS: dict[str, type] = {
     "stacks": StackCost,
     "timeline": Slice,
     "operators": OperatorCost,
+    "mentions": Mention,
+    "stored": StoredArray,
     "beneath": LineCost,
     "warm_up": Slice,
 }

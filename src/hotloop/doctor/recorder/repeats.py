@@ -1,0 +1,125 @@
+"""The same thing computed again with the same weights: forwards on the inputs of before, backwards of the same loss."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from .passes import Pass
+from .phases import ACT, UPDATE
+from .places import USER, Places
+
+MOST_NUMBERS = 1_000_000
+"""Larger inputs are not looked at: to compare them would take as long as the forward."""
+CHANGING = ("Dropout", "Noisy", "BatchNorm", "AlphaDropout")
+"""Modules that answer differently each time while they are trained."""
+FORWARD, BACKWARD = "repeated:forward", "repeated:backward"
+
+
+class Repeats(Pass):
+    """Remembers what was computed since the last optimiser step or env call: inputs by their bytes."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self._seen: set[Any] = set()
+        self._losses: list[Any] = []
+        """Held, so that no other tensor takes their place in memory meanwhile."""
+        self._pending: dict[tuple[str, str], int] = {}
+        self._found: dict[tuple[str, str, str], int] = {}
+        self._inside = self._failed = False
+        self._counting = False
+
+    def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
+        return {"torch": self.arrive}
+
+    def arrive(self, torch: ModuleType) -> None:
+        call, backward = torch.nn.Module.__call__, torch.Tensor.backward
+
+        @functools.wraps(call)
+        def forward(module: Any, *args: Any, **keywords: Any) -> Any:
+            if self._inside or not self._counting or keywords or self.watch.off_main_thread():
+                return call(module, *args, **keywords)
+            self._inside = True
+            try:
+                self._guarded(self._look_at_forward, module, args)
+                return call(module, *args)
+            finally:
+                self._inside = False
+
+        @functools.wraps(backward)
+        def hook(loss: Any, *args: Any, **keywords: Any) -> Any:
+            if self._counting and not self.watch.off_main_thread():
+                self._guarded(self._look_at_backward, loss)
+            return backward(loss, *args, **keywords)
+
+        hook.watched = True  # type: ignore[attr-defined]
+        torch.nn.Module.__call__, torch.Tensor.backward = forward, hook
+
+    def _guarded(self, look: Callable[..., None], *args: Any) -> None:
+        if not self._failed:
+            try:
+                look(*args)
+            except Exception as error:
+                self._failed = True
+                self.watch.faults.note("repeats", error)
+
+    def _look_at_forward(self, module: Any, args: tuple[Any, ...]) -> None:
+        inputs = tuple(map(_bytes_of, args))
+        if not args or None in inputs or (module.training and _changes(module)):
+            return
+        key = (id(module), inputs)
+        if key in self._seen:
+            self._note(FORWARD)
+        self._seen.add(key)
+
+    def _look_at_backward(self, loss: Any) -> None:
+        if any(loss is one for one in self._losses):
+            self._note(BACKWARD)
+        else:
+            self._losses.append(loss)
+
+    def _note(self, name: str) -> None:
+        where = self._line()
+        self._pending[name, where] = self._pending.get((name, where), 0) + 1
+
+    def _line(self) -> str:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and self.places.whose(frame.f_code) != USER:
+            frame = frame.f_back
+        return "" if frame is None else self.places.where(frame.f_code.co_filename, frame.f_lineno)
+
+    def on_env(self, now: float) -> None:
+        self._charge_to(ACT)
+        self._counting = sys.getprofile() is not None
+
+    def on_update(self, now: float) -> None:
+        self._charge_to(UPDATE)
+
+    def _charge_to(self, phase: str) -> None:
+        for (name, where), count in self._pending.items():
+            self._found[name, where, phase] = self._found.get((name, where, phase), 0) + count
+        self._pending.clear()
+        self._seen.clear()
+        self._losses.clear()
+
+    def add_to(self, trace: dict[str, Any]) -> None:
+        rows = [
+            dict(name=name, where=where, phase=phase, count=count)
+            for (name, where, phase), count in self._found.items()
+        ]
+        trace["calls"] = [*trace.get("calls", ()), *rows]
+
+
+def _bytes_of(value: Any) -> Any:
+    """Shape, type and content of a tensor; None for anything else, and for what is too large."""
+    numel = getattr(value, "numel", None)
+    if not callable(numel) or numel() > MOST_NUMBERS or value.device.type != "cpu":
+        return None
+    return tuple(value.shape), str(value.dtype), hash(value.detach().contiguous().numpy().tobytes())
+
+
+def _changes(module: Any) -> bool:
+    return any(type(one).__name__.startswith(CHANGING) for one in module.modules())
