@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 from tests.doctor.sample_trace import make_trace
 
-from hotloop.doctor.finding import Finding, ranked, together
+from hotloop.doctor.finding import RULES, Finding, ranked, together
 from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained
 from hotloop.doctor.port import port_command
-from hotloop.doctor.trace import Counts, LineCost, Setup, Subject, Trace
+from hotloop.doctor.rules import load_rules
+from hotloop.doctor.trace import Counts, LineCost, Setup, StackCost, Subject, Trace
 from hotloop.doctor.views.summary import verdict
+
+load_rules()
 
 
 def finding(rule: str, gain: float, **more: Any) -> Finding:
@@ -140,3 +143,16 @@ def test_no_command_where_it_would_be_another_training() -> None:
     counts = Counts(env_steps=1_000, env_calls=1_000, updates=1_000, backwards=3_000, optimisers=3)
     assert port_command(make_trace(counts=counts, setup=SETUP)) == ""  # several losses per update: no DQN
     assert port_command(make_trace(setup=Setup(layers=(4, 64, 2), num_actions=2))) == ""  # whose env?
+
+
+def test_evaluation_that_comes_late_counts_for_what_it_takes_of_all() -> None:
+    """10 s of loop without it, then 10 s of which it took 8: 40 %."""
+    late = (
+        StackCost(phase="other", frames=("main (a.py:9)", "evaluate (a.py:30)"), seconds=8.0),
+        StackCost(phase="other", frames=("main (a.py:9)", "train (a.py:20)"), seconds=2.0),
+    )
+    counts = Counts(env_steps=1_000, env_calls=1_000, late_seconds=10.0)
+    found = RULES["LOG003"].find(ten_seconds(*LINES, late=late, counts=counts))
+    assert found is not None
+    assert found.share == 0.4
+    assert RULES["LOG003"].find(ten_seconds(*LINES, counts=counts)) is None

@@ -12,6 +12,8 @@ from hotloop.doctor.recorder import attribution as a
 from hotloop.doctor.recorder.attribution import Attribution
 from hotloop.doctor.recorder.costs import split_waiting
 from hotloop.doctor.recorder.lines import Syntax
+from hotloop.doctor.recorder.places import Places
+from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.torch_hooks import TorchHooks
 from hotloop.doctor.recorder.watch import Watch
 
@@ -252,6 +254,27 @@ def test_the_window_begins_with_the_steady_state() -> None:
     turns(late, clocks, 5, 4.0)  # 40 s
     turns(late, clocks, 1, 1.0)
     assert late.deadline - late.began == 80.0  # all in all
+
+
+def test_after_the_window_hooks_do_nothing_until_the_guard_ends_it() -> None:
+    clocks, ended = Clocks(), []
+    sampler = Sampler(Places("train.py"), 0.01, lambda: clocks.wall)
+    watch = Watch(
+        10.0, None, lambda: clocks.wall, passes=[sampler], late=60.0, at_limit=lambda: ended.append(clocks.wall)
+    )
+    watch.begin(0.0)
+    turns(watch, clocks, 5, 1.0)
+    start = watch.enter()
+    clocks.pass_by(1.0, 1.0)
+    watch.leave_env(start, (), (0, 1.0, False, False, {}))  # 11 s
+    assert (watch.late_from, watch.busy, watch.deadline, ended) == (11.0, True, 71.0, [])
+    sampler._last = clocks.wall  # the look before was at the end of the window
+    clocks.pass_by(4.0, 4.0)
+    sampler.look(None)
+    watch.finish()
+    assert sampler.late == {(): 4.0}
+    assert watch.ended == 11.0
+    assert sum(watch.attribution.phases.values()) == 11.0
 
 
 def test_after_skips_env_steps_whatever_is_learned() -> None:

@@ -37,7 +37,7 @@ def faked_run(python, script, training):
 def test_names_choose_parts_and_libraries_and_nothing_named_means_all():
     assert libraries.split_names([]) == (libraries.PARTS, libraries.LIBRARIES)
     assert libraries.split_names(["replay", "cpprb"]) == (("replay",), ("cpprb",))
-    assert libraries.split_names(["training", "rlox"]) == (("dqn", "ppo"), ("rlox",))
+    assert libraries.split_names(["training", "rlox"]) == (("dqn", "ppo", "sac"), ("rlox",))
     assert libraries.split_names(["ppo", "stable-baselines3"]) == (("ppo",), ("stable-baselines3",))
     assert [work.algorithm for _, work in bench_peers.plan([SB3], 10, 100, ["ppo"])] == ["ppo", "ppo"]
     with pytest.raises(SettingsError, match="did you mean `tianshou`"):
@@ -73,13 +73,16 @@ def test_training_rates_become_one_row_per_library_and_a_failure_is_told():
         "dqn-cartpole/update-every-4",
         "ppo-cartpole/gymnasium",
         "ppo-cartpole/our-env",
+        "sac-pendulum/256x256-b256",
+        "sac-pendulum/400x300-b256",
+        "sac-pendulum/64x64-b64",
     ]
     results = [result for _, result in bench_peers.compare_training(planned, 2, faked_run)]
-    assert results[:5] == [None] * 5
-    failed, every, fourth, ppo, own = results[5:]
+    assert results[:8] == [None] * 8
+    failed, every, fourth, ppo, own, *sac = results[8:]
     assert failed == "dqn-cartpole-own-env/update-every-1 rejax failed: no module named jax"
     assert (every.theirs, every.hotloop, every.ratio, every.low, every.high) == (100.0, 1_000.0, 10.0, 10.0, 10.0)
-    assert ppo.ratio == own.ratio == 10.0
+    assert ppo.ratio == own.ratio == sac[0].ratio == 10.0
     assert set(json.loads(json.dumps(fourth.as_data()))) == COLUMNS
 
 
@@ -121,7 +124,7 @@ def test_the_verb_answers_in_json(monkeypatch, capsys):
     assert bench.run(["peers", "training", "--json", "--quiet", "--rounds", "1"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert set(data) == {"load_average", "rows", "notes"}
-    assert [row["ratio"] for row in data["rows"]] == [10.0] * 4
+    assert [row["ratio"] for row in data["rows"]] == [10.0] * 7
 
 
 @pytest.mark.parametrize("words", [["peers", "--seconds", "0"], ["lanes", "64x65-b32"], ["peers", "--rounds", "0"]])
@@ -143,3 +146,11 @@ def test_a_script_that_breaks_is_told_by_its_last_line():
     training = bench_peers.Training(update_every=0, warm_up=0, env_steps=1)
     with pytest.raises(bench_peers.ScriptFailedError, match="ZeroDivisionError"):
         bench_peers.run_script(sys.executable, "dqn_hotloop.py", training)
+
+
+def test_our_sac_script_makes_an_update_for_every_env_step():
+    training = bench_peers.Training(1, warm_up=120, env_steps=60, algorithm="sac", size="16x12-b8")
+    line = bench_peers.run_script(sys.executable, "sac_hotloop.py", training)
+    assert line["env_steps"] == 60
+    assert 0 < line["updates"] <= 120 + 60 + 1
+    assert line["seconds"] > 0.0

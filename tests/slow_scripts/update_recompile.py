@@ -3,7 +3,7 @@
 import torch
 from ward import Learner, Ring, arguments, network, train
 
-options = arguments(env_calls=800)
+options = arguments(env_calls=1600)
 torch._dynamo.config.cache_size_limit = 10_000
 torch._dynamo.config.accumulated_cache_size_limit = 10_000
 LARGEST = 64
@@ -13,7 +13,7 @@ class Episodes(Ring):
     """Batches of whole episodes, each of another length."""
 
     def sample(self, size):
-        rows = 16 + self.added // 512 % 48
+        rows = 16 + self.added // 4096 % 48
         return super().sample(rows)
 
 

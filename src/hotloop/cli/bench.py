@@ -18,7 +18,7 @@ def run(words: list[str]) -> int:
         "peers: the same work in other libraries, taking turns on one thread; a ratio above 1 is in our favour.\n"
         "workers: envs in worker processes against Gymnasium's AsyncVectorEnv, by the clock on the wall.\n"
         "NAME for lanes: a network and batch (64x64-b32); for peers: a library (cpprb), or a part: `replay`,\n"
-        "`dqn`, `ppo`, or `training` for both of these;\nfor workers: an env (cartpole).",
+        "`dqn`, `ppo`, `sac`, or `training` for all of these;\nfor workers: an env (cartpole).",
         "hotloop bench peers stable-baselines3 ppo --rounds 6",
     )
     parser.add_argument("what", choices=["lanes", "peers", "workers"])

@@ -30,6 +30,7 @@ def run(words: list[str]) -> int:
         seconds=arguments.seconds,
         env_steps=arguments.env_steps,
         after=arguments.after,
+        watch_seconds=arguments.watch_seconds,
         env_classes=arguments.env or (),
         ops=arguments.ops,
         quick=arguments.quick,

@@ -28,6 +28,8 @@ def doctor_parser(with_target: bool = True) -> VerbParser:
     add("--seconds", type=float, metavar="S", help=seconds)
     add("--env-steps", type=int, metavar="N", help="a script: stop after so many env steps")
     add("--after", type=int, metavar="N", default=0, help="a script: skip so many env steps before what is told")
+    late = "a script: go on for so long at low cost, for what comes late (evaluation, checkpoints)"
+    add("--watch-seconds", type=float, metavar="S", default=0.0, help=late)
     add("--html", type=Path, metavar="FILE", help="write the report as one self-contained page")
     add("--trace", type=Path, metavar="FILE", help="write a Chrome trace, which opens in Perfetto")
     add("--save", type=Path, metavar="FILE", help="write the report as JSON, for a later --against")

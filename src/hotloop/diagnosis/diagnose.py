@@ -107,6 +107,7 @@ def diagnose(
     seconds: float | None = None,
     env_steps: int | None = None,
     after: int = 0,
+    watch_seconds: float = 0.0,
     env_classes: Sequence[str] = (),
     ops: bool = False,
     quick: bool = False,
@@ -128,20 +129,20 @@ def diagnose(
     and no counting pass. `against` names an older report (`Diagnosis.write(save=...)`). `say` is told what happens.
 
     For scripts: skip the first env steps `after` which it is told (by default the first few updates); stop after
-    `env_steps`; `env_classes` step the env where it is not found by itself; `ops` adds
-    PyTorch's operators; `python` is the interpreter or environment that runs it (by default the active virtual or Conda
-    environment's, else our own). It is run up to four times: first in its own folder, then in a copy of it, unless
-    `in_place`.
+    `env_steps`; go on for `watch_seconds` at low cost, for what comes late; `env_classes` step
+    the env where it is not found by itself; `ops` adds PyTorch's operators; `python` is the interpreter or environment
+    that runs it (by default the active virtual or Conda environment's, else our own). It is run up to four times: first
+    in its own folder, then in a copy of it, unless `in_place`.
     """
     require_above_zero(seconds=seconds, env_steps=env_steps)
     old = None if against is None else _read_report(Path(against))
     for_scripts: dict[str, Any] = {"env_steps": env_steps, "after": after, "env_classes": tuple(env_classes)}
-    for_scripts |= {"ops": ops, "in_place": in_place}
+    for_scripts |= {"watch_seconds": watch_seconds, "ops": ops, "in_place": in_place}
     tell = say or (lambda text: None)
     if is_script(target):
         trace = _record_script(Path(str(target)), arguments, tell, seconds, quick, python, for_scripts)
     else:
-        options = ("--env-steps", "--after", "--env", "--ops", "--in-place", "--python")
+        options = ("--env-steps", "--after", "--env", "--watch-seconds", "--ops", "--in-place", "--python")
         for flag, given in zip(options, (*for_scripts.values(), python), strict=True):
             if given:
                 raise SettingsError(f"`{flag}` is for scripts", "leave it out for a preset")

@@ -76,7 +76,7 @@ def _on_processor(part: Slice) -> Slice:
 
 
 def _note(trace: Trace) -> str:
-    share = 100 * trace.counts.queued_seconds / trace.loop_seconds
+    share = min(100.0, 100 * trace.counts.queued_seconds / trace.loop_seconds)
     return (
         f"the machine was busy with other programs: the loop stood {share:.0f} % of its time in the queue for a core. "
         "Times and shares are processor time, and what it waited for by itself; the queue is left out"

@@ -104,6 +104,8 @@ class Counts:
     gc_seconds: float = 0.0
     """Loop time spent in Python's garbage collector."""
     gc_collections: int = 0
+    late_seconds: float = 0.0
+    """How long the script was watched after the window, by samples of its stack alone."""
     diagonal_covariances: int = 0
     """Multivariate normals with a diagonal covariance, of the first that were made in the counting pass."""
     major_faults: int = 0
@@ -298,6 +300,8 @@ class Trace:
     sources: dict[str, str] = field(default_factory=dict)
     """What stands on the lines of `loops` and `made`."""
     stacks: tuple[StackCost, ...] = ()
+    late: tuple[StackCost, ...] = ()
+    """Stacks seen after the window, where that was asked for: what comes late, evaluation and checkpoints."""
     timeline: tuple[Slice, ...] = ()
     warm_up: tuple[Slice, ...] = ()
     """What came before: recording begins when the first updates are over."""
@@ -370,6 +374,7 @@ def read_trace(text: str) -> Trace:
     """The trace that `write_trace` wrote."""
     data = json.loads(text)
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
+    rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice, "late": StackCost}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice}
     rows |= {"mentions": Mention, "stored": StoredArray}
     for name, kind in rows.items():

@@ -115,10 +115,15 @@ SCRIPTS = {
     "sbx-rl": "dqn_sbx.py",
     "rejax": "dqn_rejax.py",
 }
+SAC_SCRIPTS = {"stable-baselines3": "sac_stable_baselines3.py", "sbx-rl": "sac_sbx.py"}
+SAC_SIZES = ("64x64-b64", "256x256-b256", "400x300-b256")
+"""Hidden layers of actor and critics, and rows of a batch."""
 OWN_ENV = ("rejax",)
 """Libraries that train on a CartPole of their own, without Gymnasium: ours then does so too."""
 PPO_ROLLOUTS = 4
 """PPO makes so many times as many env steps: it learns from each for a shorter time."""
+SAC_SHARE = 5
+"""SAC makes a so-many-th part of them: an update of its larger networks takes milliseconds anywhere."""
 WARM_UP = 1_000
 """Env steps before the clock starts, half of them with updates."""
 TIMEOUT_SECONDS = 900
@@ -131,24 +136,29 @@ ONE_THREAD = {
 
 @dataclass(frozen=True)
 class Training:
-    """DQN on CartPole, hidden layers 64-64, batch 32, one update every so many env steps; or PPO, by `ppo_cartpole`."""
+    """DQN on CartPole, hidden layers 64-64, batch 32, one update every so many env steps; PPO, by `ppo_cartpole`; or
+    SAC on Pendulum, by `clocked_pendulum`."""
 
     update_every: int
     warm_up: int
     env_steps: int
     native_env: bool = False
     algorithm: str = "dqn"
+    size: str = ""
 
     @property
     def name(self) -> str:
         if self.algorithm == "ppo":
             return f"ppo-cartpole/{'our-env' if self.native_env else 'gymnasium'}"
+        if self.algorithm == "sac":
+            return f"sac-pendulum/{self.size}"
         return f"dqn-cartpole{'-own-env' if self.native_env else ''}/update-every-{self.update_every}"
 
     @property
     def words(self) -> list[str]:
         numbers = ["--update-every", self.update_every, "--warm-up", self.warm_up, "--env-steps", self.env_steps]
-        return [*map(str, numbers), *(["--native-env"] if self.native_env else [])]
+        size = ["--size", self.size] if self.size else []
+        return [*map(str, numbers), *(["--native-env"] if self.native_env else []), *size]
 
 
 class ScriptFailedError(Exception):
@@ -197,6 +207,9 @@ def plan(
         if library.name in PPO_SCRIPTS:
             window = (PPO_ROLLOUTS * warm_up, PPO_ROLLOUTS * env_steps)
             made += [(library, Training(1, *window, own, "ppo")) for own in (False, True)]
+        if library.name in SAC_SCRIPTS:
+            window = (max(1, warm_up // SAC_SHARE), max(1, env_steps // SAC_SHARE))
+            made += [(library, Training(1, *window, algorithm="sac", size=size)) for size in SAC_SIZES]
     chosen = [pair for pair in made if pair[1].algorithm in algorithms]
     return sorted(chosen, key=lambda pair: pair[1].name)
 
@@ -221,7 +234,7 @@ def compare_training(planned: Sequence[tuple[Library, Training]], rounds: int, r
 
 def _pair(library: Library, training: Training, run: Runner) -> tuple[float, float]:
     """Env steps per second of hotloop, then of the library."""
-    scripts = PPO_SCRIPTS if training.algorithm == "ppo" else SCRIPTS
+    scripts = {"dqn": SCRIPTS, "ppo": PPO_SCRIPTS, "sac": SAC_SCRIPTS}[training.algorithm]
     ours = run(sys.executable, f"{training.algorithm}_hotloop.py", training)
     theirs = run(library.python, scripts[library.name], training)
     return ours["env_steps"] / ours["seconds"], theirs["env_steps"] / theirs["seconds"]

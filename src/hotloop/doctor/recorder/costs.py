@@ -141,7 +141,7 @@ def _rows(costs: Mapping[tuple[str, str, CodeType, int], float], places: Places,
                 source=syntax.source(line),
                 phase=phase,
                 seconds=seconds,
-                features=syntax.features(line),
+                features=syntax.features(line) if places.whose(code) == USER else (),
                 part=part,
             )
         )

@@ -22,23 +22,31 @@ class Syntax:
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
+        self._text: str | None = text
         self._features: dict[int, set[str]] = {}
         self._loops: dict[int, tuple[int, ...]] = {}
-        try:
-            tree = ast.parse(text)
-        except SyntaxError:
+
+    def _parse(self) -> None:
+        """When first asked for: of most files only the text of a line is wanted, and parsing a library takes long."""
+        text, self._text = self._text, None
+        if text is None:
             return
-        self._visit(tree, function=None, loops=())
+        try:
+            self._visit(ast.parse(text), function=None, loops=())
+        except (SyntaxError, ValueError, RecursionError, SystemError):  # the last where two threads parse at once
+            return
 
     def source(self, line: int) -> str:
         return self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
 
     def features(self, line: int) -> tuple[str, ...]:
+        self._parse()
         return tuple(sorted(self._features.get(line, ())))
 
     def loops(self, line: int) -> tuple[int, ...]:
         """Lines on which loops around this one begin, in its function, the outermost first; the line itself where it
         holds a comprehension."""
+        self._parse()
         return self._loops.get(line, ())
 
     def _visit(self, node: ast.AST, function: ast.AST | None, loops: tuple[int, ...]) -> None:

@@ -44,6 +44,8 @@ class Order:
     """The steady state begins after so many updates; 0: with the first env step."""
     after_env_steps: int = 0
     """The steady state begins after so many env steps, where this is not 0."""
+    late_seconds: float = 0.0
+    """How long to go on after the window with samples of the stack alone, for what comes late."""
     update_share: float = 1.0
     """The part of loop time that updates take."""
     learns: bool = True

@@ -132,6 +132,7 @@ class Recording:
             batch=BATCH if order.kind == TIMING else 1,
             steady=(order.warm_updates, order.after_env_steps),
             window=order.seconds if order.kind == TIMING else 0.0,
+            late=order.late_seconds if order.kind == TIMING else 0.0,
             processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
         )
 

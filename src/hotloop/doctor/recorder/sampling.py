@@ -25,6 +25,7 @@ from .costs import (
     waiting_seconds,
 )
 from .passes import Pass
+from .phases import OTHER
 from .places import Places
 from .steady import after
 
@@ -53,6 +54,8 @@ class Sampler(Pass):
         self.charged: dict[tuple[str, str, Stack], float] = {}
         """Seconds by phase, part of the update, and stack."""
         self._before: dict[tuple[str, str, Stack], float] = {}
+        self.late: dict[Stack, float] = {}
+        """What was seen after the window."""
         self.looks = 0
         self.cost = 0.0
         """Seconds spent looking."""
@@ -93,7 +96,11 @@ class Sampler(Pass):
         while frame is not None and len(stack) < DEEPEST:
             stack.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
-        self.fresh.append((now, now - max(self._last, self.watch.began), tuple(stack)))
+        seconds, key = now - max(self._last, self.watch.began), tuple(stack)
+        if self.watch.late_from:
+            self.late[key] = self.late.get(key, 0.0) + seconds
+        else:
+            self.fresh.append((now, seconds, key))
         self._last = now
         self.looks += 1
         self.cost += self.clock() - now
@@ -120,6 +127,9 @@ class Sampler(Pass):
         trace["stacks"] = stack_costs(charged, self.places)
         trace["loops"], sources = loops_around(charged, self.places)
         trace.setdefault("sources", {}).update(sources)
+        late = {(OTHER, "", stack): seconds for stack, seconds in self.late.items()}
+        trace["late"] = stack_costs(late, self.places)
+        trace["counts"]["late_seconds"] = sum(late.values())
         trace["notes"] += self._notes()
 
     def _notes(self) -> list[str]:

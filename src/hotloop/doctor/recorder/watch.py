@@ -61,15 +61,19 @@ class Watch:
         batch: int = 1,
         steady: tuple[int, int] = (0, 0),
         window: float = 0.0,
+        late: float = 0.0,
         processor: Callable[[], float] | None = None,
     ) -> None:
         """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
         events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
         so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all.
-        `processor` is the clock of the processor time of the thread that asks."""
+        Then it goes on for `late` seconds in which hooks do nothing. `processor` is the clock of the processor time of
+        the thread that asks."""
         self.clock, self.faults = clock, Faults()
         self.processor, self._steady, self._window = processor, steady, window
         self.mark: Mark | None = None
+        self._late, self.late_from = late, 0.0
+        """When the hooks ceased, and only samples are taken; 0 while they work."""
         self.passes = Passes(tuple(passes), self.faults.note)
         for one in passes:
             one.watch = self
@@ -251,7 +255,17 @@ class Watch:
 
     def end_where_due(self, now: float) -> None:
         if now >= self.deadline or (self._limit is not None and self.env_steps >= self._limit):
-            self._at_limit()
+            if self._late and not self.late_from:
+                self._go_on_late()
+            else:
+                self._at_limit()
+
+    def _go_on_late(self) -> None:
+        """The window is closed; the script runs on, and hooks pass straight through. The guard ends it."""
+        self.late_from = self.clock()
+        self._close(self.late_from)
+        self.busy = True
+        self.deadline = self.late_from + self._late
 
     def try_env(self, verdict: list[str], function: Callable[..., Any], args: Any, keywords: Any) -> Any:
         """The first call of a `step`: whether it is an env's is seen from what it returns.
@@ -326,17 +340,21 @@ class Watch:
         """The end of the recording: from here on the hooks do nothing."""
         if self.over:
             return
-        self.ended = self.clock()
+        self.ended = self.late_from or self.clock()
         self.busy = self.over = True
-        if self.begun:
-            try:
-                self.settle()
-                note = self.passes.note() if self.passes.takes_notes else None
-                self.attribution.finish(self.ended, note, self._resumed)
-                self.slice()
-            except Exception as error:
-                self.faults.note("finish", error)
+        if self.begun and not self.late_from:
+            self._close(self.ended)
         self.passes.ask("stop")
+
+    def _close(self, end: float) -> None:
+        """Attribute what is left, to `end`."""
+        try:
+            self.settle()
+            note = self.passes.note() if self.passes.takes_notes else None
+            self.attribution.finish(end, note, self._resumed)
+            self.slice()
+        except Exception as error:
+            self.faults.note("finish", error)
 
 
 unseen(Watch.try_env)  # it calls the script's own function

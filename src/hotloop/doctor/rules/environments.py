@@ -113,6 +113,7 @@ def one_env_after_another(trace: Trace) -> Finding | None:
     if envs < SEVERAL_ENVS or not (calls or ours) or is_heavy(trace):
         return None
     apart = search_share(trace) + enumeration_share(trace, places_of(graph_calls(trace)))
+    apart += sampled_share(trace, places_of(calls_like(trace, ("pandas.*",), (ENV,))), (ENV,))
     share = max(0.0, trace.share(ENV) - apart)
     rounds = trace.counts.env_steps / envs
     per_call = own_microseconds(trace, share, rounds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -93,6 +93,15 @@ def _share(trace: Trace, costs: Iterable[LineCost | StackCost], phases: Collecti
     """Of stacks only the dearest are kept and lines know nothing of their callers, so callers take the larger share."""
     total = sum(cost.seconds for cost in costs if cost.phase not in OUTSIDE and (not phases or cost.phase in phases))
     return min(1.0, total / trace.loop_seconds) if trace.loop_seconds > 0 else 0.0
+
+
+def share_with_late(trace: Trace, share: float, shows: Callable[[StackCost], bool]) -> float:
+    """Of the loop and of what was watched after it together: for what comes seldom and takes long."""
+    late = trace.counts.late_seconds
+    if not late:
+        return share
+    seen = sum(stack.seconds for stack in trace.late if shows(stack))
+    return (share * trace.loop_seconds + seen) / (trace.loop_seconds + late)
 
 
 def by_cost(trace: Trace, places: Iterable[str]) -> list[str]:

@@ -21,6 +21,7 @@ from hotloop.doctor.rules.evidence import (
     place_of,
     places_of,
     sampled_share,
+    share_with_late,
     source_at,
     suggest,
 )
@@ -55,6 +56,8 @@ SAVING = (
     "safetensors.torch.save_file",
 )
 SAVING_LINES = ("torch.save(", "pickle.dump(", "np.save", "joblib.dump(")
+SAVES = re.compile(r"^(\w+\.)*save \(torch/serialization\.py|^(_?savez?\w*|save_file) \((numpy|safetensors)")
+"""Frames of what saves."""
 SAVE_SPEEDUP = 20.0
 SELDOM = 5
 LEAST_EVALUATION_SHARE = 0.2
@@ -130,6 +133,7 @@ def saved_too_often(trace: Trace) -> Finding | None:
     if not places:
         return None
     share = max(sampled_share(trace, places), trace.share(CHECKPOINT))
+    share = share_with_late(trace, share, lambda stack: any(SAVES.search(frame) for frame in stack.frames))
     often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
     name = calls[0].name if calls else "saving"
     evidence = f"`{name}`{often} takes {percent(share)} of the loop."
@@ -144,11 +148,12 @@ def evaluated_too_often(trace: Trace) -> Finding | None:
     """
     functions = {
         function_of(frame)
-        for stack in trace.stacks
+        for stack in (*trace.stacks, *trace.late)
         for frame in stack.frames
         if NAMED_EVALUATION.search(function_of(frame)[1])
     }
     share = max(trace.share(EVALUATE), function_share(trace, functions))
+    share = share_with_late(trace, share, lambda stack: any(function_of(frame) in functions for frame in stack.frames))
     if share < LEAST_EVALUATION_SHARE:
         return None
     name = f"`{min(functions)[1]}`" if functions else "evaluation"

@@ -21,6 +21,8 @@ class ScriptPlan:
     """Stop after this many env steps, whichever comes first; at least 1."""
     after: int = 0
     """Skip so many env steps before what is told; 0: until the first few updates are over."""
+    watch_seconds: float = 0.0
+    """How long to go on after the window, at low cost, for what comes late (evaluation, checkpoints); 0 or more."""
     env_classes: tuple[str, ...] = ()
     """Envs to watch besides what is found: `module:Class`, `Class`, `Class.method` or `function`."""
     counting: bool = True
@@ -49,6 +51,8 @@ class ScriptPlan:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SettingsError(f"{name} is {value}, expected above 0", "give a time in seconds")
+        if self.watch_seconds < 0:
+            raise SettingsError(f"watch_seconds is {self.watch_seconds}, expected 0 or more", "give a time in seconds")
         if self.after < 0:
             raise SettingsError(f"after is {self.after}, expected 0 or more", "give a number of env steps")
         if self.counting_env_steps < 1 or (self.env_steps is not None and self.env_steps < 1):

@@ -136,7 +136,8 @@ class _Run:
     @property
     def _loop_limit(self) -> float:
         order = self.order
-        return order.lead_seconds + order.seconds + order.overtime + GRACE + SAVING
+        window = order.lead_seconds + order.seconds + order.late_seconds
+        return window + order.overtime + GRACE + SAVING
 
     def _stop(self, child: subprocess.Popen[bytes], patience: float = GRACE + SAVING) -> None:
         """Ask it, wait, and make sure."""

@@ -72,6 +72,7 @@ class _Recorder:
         plan = self.plan
         lead = (LEAD_AFTER if plan.after else LEAD) * plan.seconds
         more = {"lead_seconds": lead, "warm_updates": WARM_UPDATES, "after_env_steps": plan.after}
+        more["late_seconds"] = plan.watch_seconds
         trace = self.run(TIMING, plan.seconds, plan.env_steps, **more)
         names = copies.written(before, copies.look(self.place.folder))
         return _noted(trace, copies.written_note(names)) if names else trace

@@ -37,6 +37,7 @@ ROWS: dict[str, type] = {
     "stored": StoredArray,
     "beneath": LineCost,
     "warm_up": Slice,
+    "late": StackCost,
 }
 
 

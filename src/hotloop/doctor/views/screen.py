@@ -32,7 +32,7 @@ LEAST_SHARE = 0.01
 MOST_LINES, MOST_FUNCTIONS, IN_FULL = 10, 5, 2
 """Findings beyond the second are told in a line each."""
 LONGEST_SNIPPET = 12
-_BAR = 14
+_BAR = 8
 
 
 def render_screen(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
@@ -55,6 +55,7 @@ def _phases(trace: Trace) -> Table:
     """A row for each phase above one percent; the parts of the update in one line under it."""
     measured = bool(trace.processor)
     shown = plain_table("phase", "seconds", *["processor"] * measured, "share", "us/env step", "us/update", "")
+    shown.columns[0].no_wrap = True
     for row in [row for row in phase_rows(trace) if row.name not in OUTSIDE and row.share >= LEAST_SHARE]:
         _add(shown, row, row.name, measured)
         parts = update_rows(trace) if row.name == UPDATE else []
@@ -113,9 +114,10 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
     if not lines:
         return []
     whose = f"of {trace.setup.library}, beneath your line" if trace.beneath else "of your code"
-    shown = Table.grid(padding=(0, 2, 0, 0))
-    for justify in ("right", "left", "left"):
-        shown.add_column(justify=justify, no_wrap=True, overflow="ellipsis")
+    shown = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    for width, justify in ((5, "right"), (max(len(place.where) for place in lines), "left")):
+        shown.add_column(justify=justify, no_wrap=True, width=width)
+    shown.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for place in lines:
         shown.add_row(percent(place.share), Text(place.where, "cyan"), Text(place.source))
     functions = [place for place in hottest_functions(trace, MOST_FUNCTIONS) if place.share >= LEAST_SHARE]

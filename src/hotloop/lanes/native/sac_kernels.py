@@ -216,7 +216,8 @@ def run_sac_updates(
             alpha = math.exp(vector_of(numbers, vectors, sac.ALPHA, sac.VALUES)[0])
         column = _run_actor(numbers, work, vectors, batch, row, count % delay == 0)
         _descend_critics(numbers, reals, work, vectors, batch, row, column, alpha, report)
-        stats[:, j] = Float(0.0)
+        for i in range(sac.STATISTICS):  # numba spends seconds on compiling the error message of `stats[:, j] = 0`
+            stats[i, j] = Float(0.0)
         stats[sac.LOSS, j], stats[sac.Q_MEAN, j] = report[sac.STAGE_LOSS], report[sac.STAGE_MEAN]
         make_step(numbers, reals, vectors, sac.CRITIC, report, lr[j], count)
         norm = report[sac.STAGE_NORM]

@@ -17,6 +17,7 @@ from hotloop.core.types import Array, Obs, UpdateStats
 from hotloop.lanes.native import sac_plan_kernels as sac
 from hotloop.lanes.native.layout import aligned_zeros
 from hotloop.lanes.native.sac_kernels import run_sac_actor, run_sac_updates
+from hotloop.lanes.native.sac_loss_kernels import descend_draw, descend_squash, draw_action, squash_action
 from hotloop.lanes.native.stack_layout import StackLayout, StackPlan
 from hotloop.lanes.native.unit_kernels import prepare_kernel, prepare_units, real_vector, vector, whole
 from hotloop.lanes.native.vector_kernels import LANES
@@ -46,9 +47,10 @@ _STEPPED = (sac.VALUES, sac.MEAN, sac.SQUARE)
 _PLACES = {ONLINE: sac.ACTOR, CRITICS: sac.CRITIC, TEMPERATURE: sac.ALPHA}
 
 
-def prepare() -> None:
-    """Compile every kernel of the lane, or load them from the cache."""
-    prepare_units(run_sac_updates, run_sac_actor)
+def prepare(stochastic: bool) -> None:
+    """Compile the kernels that such a policy needs (some 10 s of processor time), or load them from the cache."""
+    without = [squash_action, descend_squash] if stochastic else [draw_action, descend_draw]
+    prepare_units(run_sac_updates, run_sac_actor, without=without)
     prepare_kernel(run_sac_updates, *_UPDATES)
     prepare_kernel(run_sac_actor, *_ACTOR)
 
@@ -85,7 +87,7 @@ class NativeSACLane:
     name = "native"
 
     def __init__(self, objective: SACObjective, network: nn.Module, layout: SACLayout, rows: int) -> None:
-        prepare()
+        prepare(objective.spec.stochastic)
         self.objective, self.network, self.spec = objective, network, objective.spec
         self.groups = GroupVectors(objective.groups(network), objective.targets)
         self._actor, self._critics = stack_layouts(layout)

@@ -12,9 +12,16 @@ from hotloop.core.kernels import inline_kernel
 from hotloop.core.types import Array
 from hotloop.lanes.native import stack_plan_kernels as plan
 from hotloop.lanes.native.activation_kernels import RELU, activate, multiply_by_slope
-from hotloop.lanes.native.matrix_kernels import multiply, multiply_vector, padded_columns, transpose
+from hotloop.lanes.native.matrix_kernels import Matrix, Place, multiply, multiply_vector, padded_columns, transpose
 from hotloop.lanes.native.network_kernels import NARROW, NO_FLOOR, ZERO_FLOOR
-from hotloop.lanes.native.unit_kernels import index, unit, vector, whole
+from hotloop.lanes.native.unit_kernels import index, matrix, place, unit, vector, whole
+
+
+@unit(place, matrix, index, index, index, index)
+def line_dots(out: Place, lines: Matrix, line: int, zeros: int, count: int, length: int) -> None:
+    """out [count] = the dot product of each of the lines with the one at `line`."""
+    data = lines[0]
+    multiply_vector(out, lines, (data, line), (data, zeros), count, length)
 
 
 @unit(whole, vector, vector, index, index, index)
@@ -57,9 +64,9 @@ def backward_stack(numbers: Array, parameters: Array, work: Array, gradient: Arr
         row = plan.TABLE + plan.ROW * layer
         _through_activation(numbers, layer, work, 0, copies)
         _weight_gradient(numbers, layer, work, gradient)
-        upper, sums = numbers[row + plan.GRADIENT], (gradient, numbers[row + plan.BIAS])
-        sizes = (copies * numbers[row + plan.FAN_OUT], rows)
-        _dots(sums, work, upper, numbers[plan.STRIDE], numbers[plan.ONES], numbers[plan.ZEROS], sizes)
+        upper = (work, numbers[row + plan.GRADIENT], numbers[plan.STRIDE])
+        bias, sums = (gradient, numbers[row + plan.BIAS]), copies * numbers[row + plan.FAN_OUT]
+        line_dots(bias, upper, numbers[plan.ONES], numbers[plan.ZEROS], sums, rows)
         for c in range(copies if layer > 0 else 0):
             _input_gradient(numbers, layer, parameters, work, c, rows)
 
@@ -123,14 +130,13 @@ def _weight_gradient(numbers: Array, layer: int, work: Array, gradient: Array) -
         below = numbers[row - plan.ROW + plan.VALUES]
         for line in range(copies * fan_out):
             source = below + line // fan_out * fan_in * stride
-            _dots(
-                (gradient, weight + line * fan_in), work, source, stride, above + line * stride, zeros, (fan_in, rows)
-            )
+            out = (gradient, weight + line * fan_in)
+            line_dots(out, (work, source, stride), above + line * stride, zeros, fan_in, rows)
     elif layer == 0 and numbers[plan.INPUT_ROWS] < 0:
         across, outputs = numbers[plan.ACROSS], copies * fan_out
         for i in range(fan_in):
-            place = (work, across + i * outputs)
-            _dots(place, work, above, stride, numbers[plan.INPUT] + i * stride, zeros, (outputs, rows))
+            out, seen = (work, across + i * outputs), numbers[plan.INPUT] + i * stride
+            line_dots(out, (work, above, stride), seen, zeros, outputs, rows)
         transpose((gradient, weight, fan_in), (work, across, outputs), fan_in, outputs)
     else:
         together = copies if layer == 0 else 1
@@ -146,11 +152,3 @@ def _weight_gradient(numbers: Array, layer: int, work: Array, gradient: Array) -
                 NO_FLOOR,
                 0,
             )
-
-
-@inline_kernel
-def _dots(
-    out: tuple[Array, int], work: Array, lines: int, stride: int, line: int, zeros: int, sizes: tuple[int, int]
-) -> None:
-    """out [m] = the dot product of line m of the matrix at `lines` with the one at `line`; `sizes`: lines, length."""
-    multiply_vector(out, (work, lines, stride), (work, line), (work, zeros), sizes[0], sizes[1])

@@ -1,11 +1,13 @@
 """The same work in other libraries.
 
-`dqn_*.py` are scripts that run alone, by path, in whatever environment has the library; each prints one JSON line.
+`dqn_*.py`, `ppo_*.py` and `sac_*.py` are scripts that run alone, by path, in whatever environment has the library; each
+prints one JSON line.
 `replay_*.py` are imported: replays are small enough to be timed side by side in one process.
 
 Files:
     clocked_cartpole.py       Gymnasium's CartPole that reads the clock at two env steps: the same measurement
                               inside any training loop
+    clocked_pendulum.py       Gymnasium's Pendulum that reads the same clock, and what every SAC script trains with
     dqn_hotloop.py            DQN on CartPole, through Gymnasium or native, by what `hotloop train` calls
     dqn_rejax.py              DQN in rejax: the whole loop, its own CartPole included, compiled by XLA. No
                               Gymnasium, and nothing to evaluate
@@ -25,5 +27,9 @@ Files:
     replay_libraries.py       Replay in four other libraries, each the way its own manual uses it: a function makes
                               the call to be timed
     replay_work.py            What is done with a replay, the rows it is done with, and our own way of doing it
+    sac_hotloop.py            SAC on Pendulum through Gymnasium, by what `hotloop train` calls
+    sac_sbx.py                SAC on Pendulum in SBX: Stable-Baselines3 with the update in JAX
+    sac_stable_baselines3.py  SAC on Pendulum in Stable-Baselines3: `SAC("MlpPolicy", env_id).learn(...)`, which
+                              steps one env
     timed_envs.py             Envs whose step takes a known time, for comparing what lies around it
 """

@@ -52,6 +52,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--env-steps", type=int, default=5_000, help="env steps that are timed")
     parser.add_argument("--update-every", type=int, default=1, help="env steps per update")
     parser.add_argument("--native-env", action="store_true", help="the library's own CartPole")
+    parser.add_argument("--size", default="", help="of SAC: hidden layers and batch, 64x64-b64")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     WINDOW.start, WINDOW.end = arguments.warm_up, arguments.warm_up + arguments.env_steps

@@ -17,9 +17,9 @@ INSTALL = "pip install 'hotloop[peers]'"
 JAX = ("sbx-rl", "rejax")
 """In an environment of their own: their jax and ours need not agree on anything."""
 LIBRARIES = ("stable-baselines3", "rlox", "cpprb", "tianshou", *JAX)
-ALGORITHMS = ("dqn", "ppo")
+ALGORITHMS = ("dqn", "ppo", "sac")
 TRAINING = "training"
-"""Both of them."""
+"""All of them."""
 PARTS = ("replay", *ALGORITHMS)
 ASK_VERSIONS = """
 import json, sys

@@ -1,0 +1,52 @@
+"""SAC on Pendulum through Gymnasium, by what `hotloop train` calls."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from clocked_cartpole import report
+from clocked_pendulum import ENV_ID, LEARNING_STARTS, SETTINGS, read_sac_arguments
+
+from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
+from hotloop.algos.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
+from hotloop.core.settings import as_tree
+from hotloop.core.timer import PhaseTimer
+from hotloop.envs.settings import EnvSettings
+from hotloop.loop import off_policy
+from hotloop.loop.contract import NullProgress
+from hotloop.loop.iterate import to_the_end
+from hotloop.nets.sac_settings import SACNetworkSettings
+from hotloop.replay.settings import ReplaySettings
+from hotloop.runs.directory import Run
+
+
+def main() -> None:
+    arguments, hidden, batch = read_sac_arguments()
+    never = 2 * arguments.total
+    with tempfile.TemporaryDirectory() as folder:
+        settings = SACSettings(
+            seed=arguments.seed,
+            total_env_steps=arguments.total,
+            warmup_env_steps=LEARNING_STARTS,
+            batch_size=batch,
+            gamma=SETTINGS["gamma"],
+            log_every=never,
+            env=EnvSettings(id=ENV_ID),
+            network=SACNetworkSettings(hidden=hidden),
+            replay=ReplaySettings(capacity=int(SETTINGS["capacity"])),
+            optimiser=SACOptimiserSettings(lr=SETTINGS["lr"]),
+            target=SACTargetSettings(tau=SETTINGS["tau"]),
+            evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
+            checkpoint=CheckpointSettings(every=never),
+        )
+
+        def claim_run(session: object) -> Run:
+            return Run.create(str(Path(folder) / "run"), "bench", as_tree(settings))
+
+        result = to_the_end(off_policy.rows(settings, claim_run, NullProgress(), PhaseTimer()))
+    report("hotloop", result["updates"])
+
+
+if __name__ == "__main__":
+    main()
