@@ -62,6 +62,10 @@ PROGRAMS = {
         "threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR2)).start()\n"
         "print(signal.sigwait([signal.SIGUSR2]))"
     ),
+    "a blocked signal comes early": (
+        "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])\n"
+        "os.kill(os.getpid(), signal.SIGUSR2)\nwork()\ntime.sleep(0.1)\nprint(signal.sigwait([signal.SIGUSR2]))"
+    ),
     "wakeup fd": (
         "import signal, socket\na, b = socket.socketpair()\nb.setblocking(False)\nsignal.set_wakeup_fd(b.fileno())\n"
         "time.sleep(0.1)\nwork()\na.setblocking(False)\n"

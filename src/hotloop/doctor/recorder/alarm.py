@@ -116,9 +116,20 @@ class Alarm(Pass):
         return hook
 
 
+def start_thread(target: Callable[[], None]) -> None:
+    """A thread of ours, deaf to all signals: one that the script has blocked must not find its way through ours."""
+    before = None if _mask is None else _mask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        threading.Thread(target=target, daemon=True).start()
+    finally:
+        if before is not None:
+            _mask(signal.SIG_SETMASK, before)
+
+
 def _is_alarm(number: Any) -> bool:
     return bool(number == signal.SIGALRM)
 
 
 _signal = signal.signal
+_mask: Any = getattr(signal, "pthread_sigmask", None)
 _setitimer = getattr(signal, "setitimer", lambda *_: None)

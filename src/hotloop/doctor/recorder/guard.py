@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .alarm import start_thread
 from .watch import LimitReached
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Guard:
         for name in ("execv", "execve"):
             if hasattr(os, name):
                 setattr(os, name, self._replaced_after_saving(getattr(os, name)))
-        threading.Thread(target=self._stand, daemon=True).start()
+        start_thread(self._stand)
 
     def _leave_after_saving(self, status: int) -> Any:
         if self.watch.in_recorder:

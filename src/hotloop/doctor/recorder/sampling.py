@@ -8,14 +8,13 @@ PyTorch does within every operator: it would see operators only, never the Pytho
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from .alarm import Alarm
+from .alarm import Alarm, start_thread
 from .costs import (
     fit_to_phases,
     line_costs,
@@ -67,7 +66,7 @@ class Sampler(Pass):
     def prepare(self) -> None:
         self._running, self._last = True, self.clock()
         self.by_signal = self.alarm.ring_every(self.interval, self._rung)
-        threading.Thread(target=self._follow, daemon=True).start()
+        start_thread(self._follow)
 
     def stop(self) -> None:
         self._running = False
