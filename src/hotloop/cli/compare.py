@@ -40,8 +40,8 @@ def _parser() -> VerbParser:
     )
     for name, about in _OPTIONS.items():
         parser.add_argument(name, **about)
-    for name, about in (("until-sure", "add seeds until it is decided, SEEDS at most"), ("quiet", "no progress")):
-        parser.add_argument(f"--{name}", action="store_true", help=about)
+    parser.add_argument("--until-sure", action="store_true", help="add seeds until it is decided, SEEDS at most")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     return parser
 
 

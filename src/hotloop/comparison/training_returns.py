@@ -35,8 +35,8 @@ def read_script_run(folder: Path) -> RunMeasures:
             "where the recorder cannot see the env, `--scores FILE:COLUMN` reads what the program writes",
         )
     env_steps = sum(int(env["env_steps"]) for env in trace["envs"] if env["number"] in training)
-    columns = [np.array([float(row[name]) for row in rows]) for name in ("env_steps", "seconds", "return")]
-    curve = running_means(*columns, env_steps)
+    ends, times, returns = (np.array([float(row[name]) for row in rows]) for name in ("env_steps", "seconds", "return"))
+    curve = running_means(ends, times, returns, env_steps)
     seconds = float(trace["training_seconds"])
     return RunMeasures(
         path=folder,

@@ -174,14 +174,13 @@ def name_of(env: Any) -> str:
 def read_result(result: Any) -> tuple[list[float], list[bool], dict[int, float]]:
     """Rewards and ends of each that was stepped, and returns that the program's own wrapper tells (Monitor,
     RecordEpisodeStatistics): those are of the env's own rewards, where others may have scaled them since."""
-    if isinstance(result, tuple) and len(result) == 5:
-        reward, ends, info = result[1], result[2:4], result[4]
-    elif isinstance(result, tuple) and len(result) == 4:
-        reward, ends, info = result[1], result[2:3], result[3]
-    elif isinstance(result, tuple) and len(result) == 3:
-        reward, ends, info = (
-            (result[0], result[1:2], None) if isinstance(result[1], bool) else (*result[1:2], result[2:3], None)
-        )
+    size = len(result) if isinstance(result, tuple) else 0
+    ends: tuple[Any, ...]
+    if size in (4, 5):
+        reward, ends, info = result[1], result[2 : size - 1], result[-1]
+    elif size == 3:  # (obs, reward, done), or the (reward, done, score) of many a tutorial
+        first = 0 if isinstance(result[1], bool) else 1
+        reward, ends, info = result[first], (result[first + 1],), None
     else:
         reward, info = getattr(result, "reward", 0.0), None
         ends = tuple(getattr(result, name) for name in ("terminated", "truncated", "done") if hasattr(result, name))

@@ -115,8 +115,8 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
         return []
     whose = f"of {trace.setup.library}, beneath your line" if trace.beneath else "of your code"
     shown = Table.grid(padding=(0, 2, 0, 0), expand=True)
-    for width, justify in ((5, "right"), (max(len(place.where) for place in lines), "left")):
-        shown.add_column(justify=justify, no_wrap=True, width=width)
+    shown.add_column(justify="right", no_wrap=True, width=5)
+    shown.add_column(no_wrap=True, width=max(len(place.where) for place in lines))
     shown.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for place in lines:
         shown.add_row(percent(place.share), Text(place.where, "cyan"), Text(place.source))
