@@ -316,7 +316,7 @@ sys.exit(main(sys.argv[1:]))
     ("words", "expected"),
     [
         (["cartpole-dqm"], "did you mean `cartpole-dqn`?"),
-        (["sac"], "hotloop trains DQN"),
+        (["trpo"], "hotloop trains DQN"),
         (["DQN"], "did you mean `dqn`?"),
         (["rainbow"], "hotloop train cartpole-rainbow --env.id YourEnv-v0"),
         (["dqn"], "name one: `--env.id CartPole-v1`"),

@@ -23,7 +23,7 @@ OBS_SIZE, ACTIONS, LR, GAMMA = 17, 6, 3e-4, 0.99
 """Observations and actions as large as HalfCheetah's."""
 K, CALLS = 4, 25
 """Updates of a call; calls compared from the same start."""
-TOLERANCE = 1e-4
+TOLERANCE = 1e-6
 """Per update, in float32."""
 
 
