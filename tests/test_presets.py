@@ -97,15 +97,16 @@ def test_a_preset_for_any_env_is_no_run_before_one_is_named(tmp_path: Path) -> N
 def test_a_run_with_derived_settings_resumes_and_is_extended_with_the_same_ones(name: str, tmp_path: Path) -> None:
     small = {"rollout_steps": 32, "epochs": 1} if name == "ppo" else {"warmup_env_steps": 200}
     tree = SHORT | small | {"total_env_steps": 1_024, "log_every": 512, "checkpoint": {"every": 256}}
-    tree["env"] = {"id": "cartpole"}
+    tree["env"] = {"id": "Pendulum-v1" if name == "sac" else "cartpole"}
     whole = hotloop.train(hotloop.preset(name, **tree, run_dir=str(tmp_path / "whole")), verbose=False)
     for row in hotloop.iterate(hotloop.preset(name, **tree, run_dir=str(tmp_path / "stopped"))):
         assert row.agent is not None
         break
     assert hotloop.resume(tmp_path / "stopped", verbose=False)["digest"] == whole["digest"]
     assert hotloop.resume(tmp_path / "whole", total_env_steps=2_048, verbose=False)["env_steps"] == 2_048
-    schedule = hotloop.load(tmp_path / "whole").settings.optimiser.lr_schedule
-    assert schedule.over == 1_024  # of the run that was begun
+    settings = hotloop.load(tmp_path / "whole").settings
+    derived = settings.replay.capacity if name == "sac" else settings.optimiser.lr_schedule.over
+    assert derived == 1_024  # of the run that was begun
 
 
 def test_cartpole_slm_makes_exactly_the_updates_of_the_measured_case() -> None:

@@ -23,7 +23,7 @@ from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
-from hotloop.envs.foreign import require_discrete
+from hotloop.envs.foreign import require_bounded, require_discrete
 from hotloop.envs.registry import refuse_untrusted
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network, num_features
@@ -63,7 +63,7 @@ def _build(settings: RunSettings, obs_spec: Any, action_spec: Any) -> torch.nn.M
         num_actions = require_discrete(settings.env.id, action_spec).count
         return build_q_network(settings.network, obs_spec, num_actions, seed=0)
     if isinstance(settings, SACSettings):
-        return build_networks(settings, obs_spec, len(action_spec.low), seed=0)
+        return build_networks(settings, obs_spec, len(require_bounded(settings.env.id, action_spec).low), seed=0)
     if isinstance(obs_spec, GraphSpec):
         return build_graph_network(settings, obs_spec, GraphActionMap(action_spec), seed=0)
     return build_actor_critic(settings.network, obs_spec, layout_of(action_spec, settings.network.squashed), seed=0)
