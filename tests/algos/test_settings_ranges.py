@@ -76,6 +76,7 @@ NO_RANGE = {"device", "run_dir", "start_from", "trust", "env.batched", "env.opti
 
 DQN_OUT_OF_RANGE: dict[str, list[Any]] = {
     "algorithm": ["ppo", ""],
+    "normalise.limit": [0.0, -1.0, NAN],
     "updates_per_env_step": [-0.5, "-1/2"],
     "train_every": [0, -3],
     "updates_per_batch": [0],
@@ -129,7 +130,12 @@ DQN_AT_THE_EDGE: dict[str, Any] = {
     "replay.capacity": 0,
 }
 DQN_NO_RANGE = {"double", "timeouts_are_terminal", "network.dueling", "network.noisy", "replay.prioritised"}
-DQN_NO_RANGE |= {"replay.combined", "network.topology.activate_outputs", "network.topology.learn_biases"}
+DQN_NO_RANGE |= {
+    "normalise.obs",
+    "replay.combined",
+    "network.topology.activate_outputs",
+    "network.topology.learn_biases",
+}
 
 PPO_OUT_OF_RANGE: dict[str, list[Any]] = {
     "algorithm": ["dqn", ""],

@@ -53,11 +53,14 @@ def quick_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(module, "nearest", lambda wrong, known: cached(wrong, tuple(known)))
 
 
+PRESETS = {"dqn": "cartpole-dqn", "ppo": "cartpole-ppo", "sac": "pendulum-sac"}
+
+
 def check(algorithm: str, key: str, flags: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What was wrong with the answers."""
     faults = []
     for flag in flags:
-        code = main(["train", f"cartpole-{algorithm}", f"--{flag}", "1"])
+        code = main(["train", PRESETS[algorithm], f"--{flag}", "1"])
         said = capsys.readouterr()
         found = re.search(r"did you mean `([^`]+)`", said.err)
         near = (found.group(1) if found else "").lstrip("-").replace("-", "_")

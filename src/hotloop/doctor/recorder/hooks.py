@@ -16,7 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from . import attribution
-from .attribution import ENV
+from .attribution import ENV, RESET
 from .passes import Pass
 from .places import unseen
 from .watch import NOT_AN_ENV, SURE, UNSURE, Watch
@@ -212,7 +212,7 @@ class ClassHooks(Pass):
             try:
                 result = function(*args, **keywords)
             except BaseException:
-                watch.leave(attribution.RESET, start)
+                watch.leave(RESET, start)
                 raise
             watch.leave_reset(start, args, result)
             return result
