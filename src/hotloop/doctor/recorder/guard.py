@@ -31,7 +31,7 @@ class Guard:
     def __init__(self, recording: Recording) -> None:
         self.recording, self.watch = recording, recording.watch
         self._lock = threading.Lock()
-        self._ended = False
+        self._ended = self._raised = False
 
     def start(self) -> None:
         os._exit = self._leave_after_saving
@@ -58,11 +58,17 @@ class Guard:
         return replaced
 
     def script_has_ended(self) -> None:
-        """From here on nothing is raised in the main thread."""
+        """From here on nothing is raised in the main thread.
+
+        Only what was raised is taken back: without it, CPython 3.11 keeps its signal set for ever, and a thread with a
+        profile hook never gets past it.
+        """
+        sys.setprofile(None)
         with self._lock:
             self._ended = True
             self.recording.alarm.calm()
-            _raise_asynchronously(None)
+            if self._raised:
+                _raise_asynchronously(None)
 
     def _stand(self) -> None:
         while not self.recording.saved.is_set():
@@ -90,6 +96,7 @@ class Guard:
         with self._lock:
             if self._ended or self.recording.alarm.raise_in_main_thread(LimitReached):
                 return
+            self._raised = True
             _raise_asynchronously(LimitReached)
 
     def _end(self) -> None:
