@@ -196,7 +196,7 @@ class ClassHooks(Pass):
             except BaseException:
                 watch.leave(ENV, start)
                 raise
-            watch.leave_env(start, args, result)
+            watch.leave_env(start, (*args, *keywords.values()) if keywords else args, result)
             return result
 
         return unseen(step)

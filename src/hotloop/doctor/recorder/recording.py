@@ -13,6 +13,7 @@ from typing import Any
 
 from .alarm import Alarm
 from .arrivals import Arrivals
+from .closeup import Closeup
 from .compilations import Compilations
 from .counting import CallCounter
 from .diagonals import Diagonals
@@ -25,7 +26,7 @@ from .machine import process_facts
 from .made import Made
 from .memory import Memory
 from .meters import Learning, Operators, Pauses, Queue, WorkerTime
-from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
+from .order import COUNTING, EPISODES, FINGERPRINTS, OPERATORS, PACE, THREADS, TIMING, Order, read_order
 from .passes import Pass
 from .phases import START_UP
 from .places import Places
@@ -35,6 +36,8 @@ from .sampling import Sampler
 from .sources import Mentions
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
+from .tracing import Pace, Tracer, Tracing
+from .unseeded import Unseeded
 from .watch import LimitReached, Watch
 from .workshop import Workshop
 
@@ -108,7 +111,7 @@ class Recording:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
-        self.watch = self._follower() if order.kind == EPISODES else self._watch()
+        self.watch = self._follower() if order.kind in (EPISODES, FINGERPRINTS, PACE) else self._watch()
         self.guard = Guard(self)
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
@@ -137,7 +140,15 @@ class Recording:
         )
 
     def _follower(self) -> Watch:
-        return Follower(OptimiserSteps(), self.classes, Episodes(self.order.lines))
+        order = self.order
+        if order.kind == PACE:
+            return Follower(self.classes, Pace(order), at_limit=self.stop_script)
+        if order.kind == EPISODES:
+            return Follower(OptimiserSteps(), self.classes, Episodes(order.lines))
+        places = Places(order.script)
+        close = (Closeup(), Unseeded(places)) if order.look_at else ()
+        tracing = Tracing(order, places, close[0] if close else None)
+        return Tracer(tracing, OptimiserSteps(), self.classes, *close, at_limit=self.stop_script)
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)

@@ -275,7 +275,7 @@ class Watch:
         calls, known, start = self.env_calls, len(self.envs), self.clock()
         result = function(*args, **keywords)
         try:
-            self._judge(verdict, calls, known, start, args, result)
+            self._judge(verdict, calls, known, start, (*args, *keywords.values()), result)
         except Exception as error:
             verdict[0] = NOT_AN_ENV
             self.faults.note("try_env", error)
