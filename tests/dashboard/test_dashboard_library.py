@@ -203,7 +203,7 @@ def test_the_verdict_on_two_arms_is_the_sentence_of_compare(library, tmp_path):
     ids = [id for arm in arms_of(library.items()) for id in [item.id for item in arm.items]]
     said = judge(library, ids)
     found = compare(library.folder / "plain", library.folder / "slow", out=tmp_path / "out").as_data()
-    assert said["sentence"] == found["contrasts"][0]["verdict"]
+    assert said["sentence"] == found["circumstances"]["contrasts"][0]["verdict"]
     assert said["learning"] == "worse"
     assert said["command"].startswith("hotloop compare")
     found = differences(library, ids)

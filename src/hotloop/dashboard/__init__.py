@@ -13,7 +13,7 @@ Files:
     index.py    What was read of every run and log, kept between two openings
     jobs.py     What the page lets `hotloop` do: play an agent, and with `--control` change runs
     library.py  All that is shown of one folder, kept in step with its files by one thread
-    logs.py     Logs of other programs that are tables, and saved reports of the doctor
+    logs.py     Logs of other programs, and saved reports of the doctor, as the dashboard holds them
     machine.py  What the machine has and what a run takes of it: memory, cores, load
     phases.py   Where the time of a run went, over its length; and the same as SVG and CSV files
     reading.py  A run as the dashboard holds it: its columns, and one small table about it
@@ -23,7 +23,6 @@ Files:
     sources.py  What lies below a folder that can be shown
     stream.py   What changed, told to every open page: Server-Sent Events
     table.py    The table of runs as data
-    tensorboard.py  Scalars of TensorBoard's event files, read without TensorBoard
     verdict.py  Two chosen arms, judged as `hotloop compare` judges them
 
 `page/` has the page itself: HTML, CSS and JavaScript without a build step, and uPlot with its licence.
