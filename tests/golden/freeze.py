@@ -30,7 +30,8 @@ def freeze_runs(beginnings: list[str]) -> None:
                 seen[name] = runs.observe(name, Path(folder) / "run") | ({} if alike else {"arithmetic": here})
             changed = seen[name] != kept["runs"].get(name)
             print(f"{name}: {'changed' if changed else 'as before'}", file=sys.stderr)
-    write(runs.FILE, {"arithmetic": here if alike else kept["arithmetic"], "runs": {name: seen[name] for name in known if name in seen}})
+    arithmetic = here if alike else kept["arithmetic"]
+    write(runs.FILE, {"arithmetic": arithmetic, "runs": {name: seen[name] for name in known if name in seen}})
 
 
 def freeze_answers() -> None:
