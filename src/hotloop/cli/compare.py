@@ -17,6 +17,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--margin": {"type": float, "help": "difference that counts as none (default: 1/20 of what the first arm learned)"},
     "--measure": {"default": "mean_return", "help": "field of the evaluations (default mean_return)"},
+    "--scores": {"metavar": "FILE:COLUMN", "help": "where commands write their scores, with {seed} and {arm} in it"},
     "--workers": {"type": int, "default": 0, "help": "runs at once (default: as many as there are cores)"},
     "--html": {"metavar": "FILE", "help": "write one page with verdicts, figures, tables and settings"},
     "--markdown": {"metavar": "FILE.md[#NAME]", "help": "put tables and figures into a Markdown page, between marks"},
@@ -69,7 +70,7 @@ def run(words: list[str]) -> int:
         say(str(stop))
         return 130
     if arguments.json:
-        print_json(found.as_data() | {"folder": str(found.folder)})
+        print_json(found.as_data())
     else:
         for rows in tables(found):
             print_table(as_rich(rows))

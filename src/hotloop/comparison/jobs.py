@@ -67,11 +67,19 @@ def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None 
     """Seed by seed, so that what is there after a while is balanced over the arms. Finished runs under `reuse` are
     taken where they are."""
     elsewhere = RunCache(reuse)
-    there = [_given(arm, path) for arm in arms for path in arm.runs]
+    there = [job for arm in arms for job in _there(arm)]
     trained = [arm for arm in arms if not arm.runs]
     return there + [
         _plan(arm, seed, folder / arm.folder / f"seed-{seed}", elsewhere) for seed in range(seeds) for arm in trained
     ]
+
+
+def _there(arm: Arm) -> list[Job]:
+    """Runs that were named as finished ones, or files of somebody else's."""
+    if arm.seeds:
+        files = zip(arm.seeds, arm.runs, strict=True)
+        return [Job(arm, seed, path, (), status="finished", reused=True) for seed, path in files]
+    return [_given(arm, path) for path in arm.runs]
 
 
 def _given(arm: Arm, path: Path) -> Job:
