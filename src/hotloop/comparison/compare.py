@@ -29,10 +29,12 @@ from hotloop.comparison.statistics import looks_at
 from hotloop.comparison.verdict import MEASURES
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import Overrides, as_words
+from hotloop.core.places import Place
 from hotloop.doctor.facts import usable_cores
 from hotloop.render.chart import as_pixels
 from hotloop.render.picture import png_bytes
 from hotloop.runs.files import make_folder, write_file
+from hotloop.scale.local import LocalPlace
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,7 +97,7 @@ def compare(
     for count in counts:
         jobs = plan_jobs(parsed, count, folder, reuse=None if out else DEFAULT_ROOT)
         asked = replace(question, seeds=count or question.seeds, workers=min(question.workers, len(jobs)))
-        _train(jobs, asked, folder, console)
+        _train(jobs, LocalPlace(asked.workers), asked, folder, console)
         comparison = collect(asked, jobs, folder)
         if comparison.decided:
             break
@@ -123,17 +125,17 @@ def _command(texts: Sequence[str], common: Sequence[str], **options: object) -> 
     return shlex.join(["hotloop", "compare", *texts, *words, *(["--", *common] if common else [])])
 
 
-def _train(jobs: Sequence[Job], question: Question, folder: Path, console: Console | None) -> None:
+def _train(jobs: Sequence[Job], place: Place, question: Question, folder: Path, console: Console | None) -> None:
     there = sum(job.reused for job in jobs)
     try:
         if console is None:
-            pool.run_jobs(jobs, question.workers, lambda: None)
+            pool.run_jobs(jobs, place, lambda: None)
             return
         told = f"{len(jobs)} runs in {folder}, {question.workers} at once"
         told += f"; {there} are finished already" if there else ""
         console.print(told, style="dim", soft_wrap=True)
         with CompareProgress(jobs, question.measure, console) as progress:
-            pool.run_jobs(jobs, question.workers, progress.watch)
+            pool.run_jobs(jobs, place, progress.watch)
     except KeyboardInterrupt:
         stopped = f"stopped; what was trained is in {folder}, and the same command continues it"
         raise KeyboardInterrupt(stopped) from None
