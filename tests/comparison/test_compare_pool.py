@@ -49,7 +49,7 @@ def test_a_failed_run_is_told_in_its_own_words_and_stops_nobody(tmp_path: Path) 
     assert jobs[0].error == "no such env\n\nhint: look"
     assert jobs[1].error == f"ValueError: deep inside (all of it in {tmp_path / 'seed-1.log'})"
     assert jobs[2].error == "ended by signal SIGKILL without a word"
-    assert "Traceback" in tmp_path / "seed-1.log".read_text()
+    assert "Traceback" in (tmp_path / "seed-1.log").read_text()
 
 
 def test_finished_jobs_are_left_alone(tmp_path: Path) -> None:

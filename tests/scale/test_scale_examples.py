@@ -15,10 +15,23 @@ from hotloop.scale.joblist import ListedJob, make_list, write_list
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "scale"
 FAKES = {
-    "sbatch": '#!/bin/bash\nrange=${1#--array=}\nshift\nfor i in $(seq ${range/-/ }); do SLURM_ARRAY_TASK_ID=$i bash "$@"; done\n',
-    "parallel": '#!/bin/bash\nwhile [ "$1" != hotloop ]; do shift; done\nwhile read -r i; do "${@//\\{\\}/$i}"; done\n',
-    "ssh": '#!/bin/bash\nmkdir -p "$MACHINES/$1" && cd "$MACHINES/$1" && shift && exec bash -c "$*"\n',
-    "hotloop": '#!/bin/bash\necho "$PWD $*" >> "$ASKED"\nmkdir -p jobs/a/seed-${5}\ntouch jobs/a/seed-${5}/result.json\n',
+    "sbatch": """#!/bin/bash
+range=${1#--array=}
+shift
+for i in $(seq ${range/-/ }); do SLURM_ARRAY_TASK_ID=$i bash "$@"; done
+""",
+    "parallel": """#!/bin/bash
+while [ "$1" != hotloop ]; do shift; done
+while read -r i; do "${@//\\{\\}/$i}"; done
+""",
+    "ssh": """#!/bin/bash
+mkdir -p "$MACHINES/$1" && cd "$MACHINES/$1" && shift && exec bash -c "$*"
+""",
+    "hotloop": """#!/bin/bash
+echo "$PWD $*" >> "$ASKED"
+mkdir -p jobs/a/seed-$5
+touch jobs/a/seed-$5/result.json
+""",
 }
 
 

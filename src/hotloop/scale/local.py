@@ -23,6 +23,8 @@ _ERROR_LENGTH = 2_000
 @dataclass(frozen=True)
 class LocalPlace:
     workers: int
+    patience: float = PATIENCE_SECONDS
+    """Seconds for a checkpoint before the end."""
     elsewhere: bool = False
 
     def run(self, tasks: Sequence[Task]) -> News:
@@ -47,7 +49,7 @@ class LocalPlace:
                         yield _done(running.pop(process), process.returncode)
                     yield None
             finally:
-                _end(list(running))
+                _end(list(running), self.patience)
                 for process in running:
                     keeper.forget(process.pid)
 
@@ -98,12 +100,12 @@ def _read(log: Path) -> str:
         return ""
 
 
-def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """SIGTERM, up to 40 s for a checkpoint, then SIGKILL; at once on a second Ctrl-C."""
+def _end(processes: Sequence[subprocess.Popen[bytes]], patience: float) -> None:
+    """SIGTERM, time for a checkpoint, then SIGKILL; at once on a second Ctrl-C."""
     try:
         for process in processes:
             process.terminate()
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + patience
         for process in processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.0, deadline - time.monotonic()))

@@ -143,10 +143,12 @@ def read_trace(folder: Path) -> Mapping[str, Any]:
 
 
 @contextmanager
-def prepared(spec: Mapping[str, Any], path: Path, folders: Mapping[str, Files]) -> Iterator[Task]:
+def prepared(
+    spec: Mapping[str, Any], path: Path, folders: Mapping[str, Files], base: Path | None = None
+) -> Iterator[Task]:
     """What trains it here, with the files that it needs in a folder of their own for as long as it takes."""
     make_folder(path.parent)
-    workshop = Path(tempfile.mkdtemp(prefix="hotloop-job-"))
+    workshop = Path(tempfile.mkdtemp(prefix="hotloop-job-", dir=base))
     try:
         sent = {root: workshop / "sent" / str(number) for number, root in enumerate(spec["roots"])}
         for root, folder in sent.items():
