@@ -26,6 +26,8 @@ from hotloop.runs import checkpoint
 from hotloop.runs.events import read_events
 
 FILE = Path(__file__).with_name("runs.json")
+FOLLOWING = ("target", "mean", "square")
+"""What a learner keeps beside its parameters, a vector of each for every network."""
 VERSIONS = ("torch", "numpy", "numba", "llvmlite", "scipy", "gymnasium")
 
 
@@ -54,6 +56,8 @@ FEW_NODES = merge(
         "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
     },
 )
+FEW_PENDULUMS = {"env": {"num_envs": 2}, "batch_size": 32, "network": {"hidden": [32, 32]}}
+SEEN_EVENLY = merge(FEW_PENDULUMS, {"normalise": {"obs": True}, "replay": {"prioritised": True}, "n_step": 2})
 ALL_LANES, NO_NATIVE, NOT_COMPILED = ("eager", "native", "compiled"), ("eager", "compiled"), ("eager", "native")
 KINDS = {
     "dqn": Kind("cartpole-dqn", ALL_LANES, 3_000, {}, 400),
@@ -65,6 +69,8 @@ KINDS = {
     "branches": Kind("sfc-dqn", NOT_COMPILED, 1_500, {"warmup_env_steps": 700}, 160, FEW_SERVICES),
     "topology": Kind("topology-dqn", ("eager",), 1_500, {}, 400),
     "grid": Kind("snake-dqn-grid", ("eager",), 3_000, {}, 400, FEW_SNAKES),
+    "sac": Kind("pendulum-sac", ALL_LANES, 2_000, SEEN_EVENLY, 400),
+    "td3": Kind("pendulum-td3", ALL_LANES, 2_000, FEW_PENDULUMS, 400),
     "ppo": Kind("cartpole-ppo", ALL_LANES, 8_192, {}, 512),
     "a2c": Kind("cartpole-a2c", NOT_COMPILED, 8_192, {}, 512),
     "continuous": Kind("pendulum-ppo", ALL_LANES, 8_192, NORMALISED, 512, {"rollout_steps": 32}),
@@ -139,8 +145,9 @@ def _summary(result: dict[str, Any], run_dir: Path) -> dict[str, Any]:
     learner = found[1]["learner"]
     agent: Any = hotloop.load(run_dir)
     parameters = {f"online/{name}": value.numel() for name, value in agent.network.named_parameters()}
-    pieces = np.split(learner["online"], np.cumsum(list(parameters.values()))[:-1])
-    vectors = {name: value for name, value in learner.items() if name in ("target", "mean", "square")}
+    online = learner.get("weights", learner["online"])  # of several networks, `online` is the one that acts
+    pieces = np.split(online, np.cumsum(list(parameters.values())))[:-1]  # what is left over normalises observations
+    vectors = {name: value for name, value in learner.items() if name.rpartition("_")[2] in FOLLOWING}
     tensors = dict(zip(parameters, pieces, strict=True)) | vectors
     events = Counter(row["event"] for row in read_events(run_dir / "events.jsonl"))
     return {

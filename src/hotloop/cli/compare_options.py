@@ -15,6 +15,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--margin": {"type": float, "help": "difference that counts as none (default: 1/20 of what the first arm learned)"},
     "--measure": {"default": "mean_return", "help": "field of the evaluations (default mean_return)"},
+    "--scores": {"metavar": "FILE:COLUMN", "help": "where commands write their scores, with {seed} and {arm} in it"},
     "--workers": {"type": int, "default": 0, "help": "runs at once (default: as many as there are cores)"},
     "--plan": {
         "metavar": "FILE.jsonl",

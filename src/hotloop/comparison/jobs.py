@@ -15,6 +15,7 @@ from hotloop.algos.registry import class_of, label_of
 from hotloop.comparison.arms import Arm
 from hotloop.comparison.finished import RunCache
 from hotloop.comparison.scripts import prepare_script, script_command, script_finished
+from hotloop.core.errors import SettingsError
 from hotloop.core.places import Began, Done, Place, Task
 from hotloop.core.program import ONE_THREAD
 from hotloop.core.settings import build
@@ -49,6 +50,11 @@ class Job:
         if script is None:
             settings = build(class_of(arm.settings), dict(arm.settings))
             return run_spec(label_of(settings, arm.source), arm.settings, self.seed)
+        if arm.scores is not None:
+            raise SettingsError(
+                f"{arm.label} writes its scores to {arm.scores.path} of whichever machine it runs on",
+                "leave `--scores` out: the recorder sees the episodes; or train it here",
+            )
         python = "" if script.python == sys.executable else script.python
         return script_spec(script.settings(), script.path, script.with_seed(self.seed), python, self.seed)
 
@@ -78,11 +84,19 @@ def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None 
     """Seed by seed, so that what is there after a while is balanced over the arms. Finished runs under `reuse` are
     taken where they are."""
     elsewhere = RunCache(reuse)
-    there = [_given(arm, path) for arm in arms for path in arm.runs]
+    there = [job for arm in arms for job in _there(arm)]
     trained = [arm for arm in arms if not arm.runs]
     return there + [
         _plan(arm, seed, folder / arm.folder / f"seed-{seed}", elsewhere) for seed in range(seeds) for arm in trained
     ]
+
+
+def _there(arm: Arm) -> list[Job]:
+    """Runs that were named as finished ones, or files of somebody else's."""
+    if arm.seeds:
+        files = zip(arm.seeds, arm.runs, strict=True)
+        return [Job(arm, seed, path, (), status="finished", reused=True) for seed, path in files]
+    return [_given(arm, path) for path in arm.runs]
 
 
 def _given(arm: Arm, path: Path) -> Job:

@@ -24,10 +24,10 @@ from .costs import (
     stack_costs,
     waiting_seconds,
 )
+from .order import OTHER
 from .passes import Pass
-from .phases import OTHER
 from .places import Places
-from .steady import after
+from .timeline import after
 
 if TYPE_CHECKING:
     from .places import Stack
