@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import hotloop
 from hotloop.core.program import versions
 
 COMPARED = ("versions", "sources", "vector unit", "computed")
@@ -47,7 +46,7 @@ def computed() -> str:
 
 def sources_digest() -> str:
     """Of all files of this hotloop: two trees of one version may differ."""
-    root = Path(hotloop.__file__).parent
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")) + sorted(root.rglob("*.toml")):
         digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
