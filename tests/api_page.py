@@ -34,6 +34,8 @@ GROUPS = {
 }
 HEAD = """# API
 
+[All pages](README.md)
+
 Made from the docstrings; `help(hotloop.train)` shows the same. Pages with more: [your own loop](own-loop.md),
 [parts](parts.md), [learners](learners.md), [recipes](recipes.md).
 """
