@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained
+from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, START_UP, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
 from hotloop.doctor.views.report import most_expensive
@@ -114,7 +115,7 @@ _LINES, _CALLS = 25, 20
 def page(trace: Trace, findings: Sequence[Finding]) -> str:
     body = [
         _header(trace, findings),
-        section("Where the time goes", phase_bars(trace), note=_clock_note(trace)),
+        section("Where the time goes", phase_bars(trace), _matrix_speed(trace), note=_clock_note(trace)),
         finding_cards(trace, findings),
         section(
             "Through the run", timeline_plot(trace), note="Each column is a stretch of the run. Hover for numbers."
@@ -168,6 +169,11 @@ def _experiments(trace: Trace) -> Html:
         "right of the line is faster."
     )
     return section("Experiments", whiskers(trace.experiments), note=note)
+
+
+def _matrix_speed(trace: Trace) -> Html | None:
+    found = roofline(trace)
+    return None if found is None else element("p", found.sentence(), class_="about")
 
 
 def _lines_note(trace: Trace) -> str:

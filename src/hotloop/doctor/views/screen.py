@@ -24,7 +24,14 @@ from hotloop.doctor.views.summary import (
     update_rows,
     verdict,
 )
-from hotloop.doctor.views.text import below_findings, plain_table, section, subject_line, unexplained_words
+from hotloop.doctor.views.text import (
+    below_findings,
+    matrix_speed_words,
+    plain_table,
+    section,
+    subject_line,
+    unexplained_words,
+)
 from hotloop.render.numbers import block_bar, duration, number, percent, times
 
 LEAST_SHARE = 0.01
@@ -37,7 +44,7 @@ _BAR = 8
 
 def render_screen(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
     parts: list[RenderableType] = [subject_line(trace), Text(verdict(trace, findings), "bold")]
-    parts += section(_heading(trace), [_phases(trace)])
+    parts += section(_heading(trace), [_phases(trace), *matrix_speed_words(trace)])
     parts += list(_findings(trace, findings))
     parts += _hottest(trace, findings)
     parts += [Text(f"note: {note}", "dim") for note in urgent_notes(trace)]
