@@ -1,4 +1,4 @@
-"""Holds the import drawing: cli > pages > tools > loop > algos > lanes > parts > maths, render > core."""
+"""Holds the import drawing: cli > pages > tools > scale > loop > algos > lanes > parts > maths, render > core."""
 
 import ast
 import json
@@ -22,6 +22,7 @@ LAYERS = [
     {"lanes"},
     {"algos"},
     {"loop"},
+    {"scale"},
     {"parts", "proof", "comparison", "viewing", "export"},
     {"reporting", "tuning", "diagnosis", "dashboard"},
 ]

@@ -7,7 +7,6 @@ size, sum and norm of every parameter tensor.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 import json
 import shutil
@@ -16,12 +15,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import torch
 from llvmlite import binding as llvm
 
 import hotloop
+from hotloop.core.arithmetic import computed
 from hotloop.core.settings import merge
 from hotloop.runs import checkpoint
 from hotloop.runs.events import read_events
@@ -174,7 +173,7 @@ def arithmetic() -> dict[str, Any]:
         "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
         "vector unit": torch.backends.cpu.get_cpu_capability(),
         "processor": llvm.get_host_cpu_name(),
-        "computed": _computed(),
+        "computed": computed(),
         "compiler": _compiler(),
     }
 
@@ -182,25 +181,6 @@ def arithmetic() -> dict[str, Any]:
 def same_arithmetic(one: dict[str, Any], other: dict[str, Any], lane: str) -> bool:
     """The C++ compiler counts for the compiled lane only."""
     return all(one[key] == other[key] for key in one if key != "compiler" or lane == "compiled")
-
-
-@numba.njit
-def _softplus(values):
-    total = 0.0
-    for value in values.flat:
-        total += np.log1p(np.exp(value))
-    return total
-
-
-def _computed() -> str:
-    """Digest of a product, an exponential, an update by Adam and a kernel, on fixed numbers."""
-    numbers = np.linspace(-2.0, 2.0, 64 * 48, dtype=np.float32)
-    left, right = numbers.reshape(64, 48), numbers[::-1].reshape(48, 64).copy()
-    weight = torch.nn.Parameter(torch.from_numpy(right.copy()))
-    (torch.from_numpy(left) @ weight).exp().mean().backward()
-    torch.optim.Adam([weight], foreach=False).step()
-    pieces = [left @ right, np.exp(numbers), np.tanh(numbers), weight.detach().numpy(), _softplus(numbers)]
-    return hashlib.sha256(b"".join(np.asarray(piece).tobytes() for piece in pieces)).hexdigest()
 
 
 def _compiler() -> str:

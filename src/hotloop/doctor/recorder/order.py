@@ -28,7 +28,9 @@ UPDATE_PARTS = ("forward", "backward", "optimiser", "rest")
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
 EPISODES = "episodes"
 """A whole training, followed for the episodes that it ends."""
-KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES)
+FINGERPRINTS, PACE = "fingerprints", "pace"
+"""A whole program, followed for what it computes; for how long it takes."""
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES, FINGERPRINTS, PACE)
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,12 @@ class Order:
     """Whether the thread comparison also tries flushing denormals."""
     lines: str = ""
     """Where a run that is followed to its end puts what it sees on the way."""
+    near: bool = False
+    """Whether fingerprints shall say how far apart two values are."""
+    look_at: str = ""
+    """The event to keep the values of, as it is written in `lines`: the program ends there."""
+    look_for: str = ""
+    """Which of its values: a field of an env call, or a parameter."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
