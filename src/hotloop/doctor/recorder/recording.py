@@ -21,15 +21,30 @@ from .learning import Compilations, Diagonals, Learning, Operators
 from .libraries import Arrivals, Libraries
 from .memory import Memory
 from .meters import Pauses, Queue, WorkerTime, process_facts
-from .order import COUNTING, EPISODES, OPERATORS, START_UP, THREADS, TIMING, Order, read_order
+from .order import (
+    CHANGES_LEARNING,
+    COUNTING,
+    EPISODES,
+    EXACT,
+    EXPERIMENTS,
+    OPERATORS,
+    START_UP,
+    THREADS,
+    TIMING,
+    Order,
+    read_order,
+)
 from .passes import Pass
 from .places import Places
 from .program import Ending, prepare, run_program
 from .repeats import Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
+from .switches import Callers, Evaluation, Fused, Logging, Rendering, Storing, SwitchedClasses, SwitchedLibraries
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
+from .trial import Control, Experiments, Switch, Trial
+from .updates import FewerUpdates, Forwards, NoGradients, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
 from .workshop import Workshop
 
@@ -103,7 +118,8 @@ class Recording:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
-        self.watch = self._follower() if order.kind == EPISODES else self._watch()
+        made = {EPISODES: self._follower, EXPERIMENTS: self._trial}
+        self.watch = made.get(order.kind, self._watch)()
         self.guard = Guard(self)
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
@@ -133,6 +149,39 @@ class Recording:
 
     def _follower(self) -> Watch:
         return Follower(OptimiserSteps(), self.classes, Episodes(self.order.lines))
+
+    def _trial(self) -> Watch:
+        """Switches of one kind, the hooks that they need, and a control."""
+        order, places = self.order, Places(self.order.script)
+        log, render, store, evaluation = Logging(), Rendering(), Storing(), Evaluation(places)
+        self.classes = SwitchedClasses(order.env_classes, log, render, store)
+        updates, gradients = Updates(places, store, evaluation), NoGradients()
+        switches: dict[str, list[Switch]] = {
+            EXACT: [Control(), log, render, gradients, Fused(updates), store, evaluation],
+            CHANGES_LEARNING: [
+                Control("control (learning)"),
+                *(FewerUpdates(updates, every) for every in (0, 4, 16)),
+                OnePerEnvCall(updates),
+            ],
+        }
+        acting: list[Pass] = [Forwards(gradients)] if order.changes == EXACT else []
+        return Trial(
+            switches.get(order.changes, []),
+            [
+                *(self.classes, SwitchedLibraries(self.classes, log, evaluation), updates, *acting),
+                *(Callers(evaluation), Experiments(), SoFar(self.save_so_far, order.result + ".begun")),
+            ],
+            lead=order.lead_seconds,
+            seconds=order.seconds,
+            learns=order.learns,
+            at_limit=self.stop_script,
+            tell=self._tell,
+        )
+
+    def _tell(self, what: str) -> None:
+        """For the parent, which says it to whoever waits."""
+        with open(self.order.result + ".progress", "a") as file:
+            file.write(what + "\n")
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)
