@@ -31,10 +31,12 @@ from hotloop.comparison.statistics import looks_at
 from hotloop.comparison.verdict import MEASURES
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import Overrides, as_words
+from hotloop.core.places import Place
 from hotloop.doctor.facts import usable_cores
 from hotloop.render.chart import as_pixels
 from hotloop.render.picture import png_bytes
 from hotloop.runs.files import make_folder, write_file
+from hotloop.scale.local import LocalPlace
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,7 +103,7 @@ def compare(
     for count in counts:
         jobs = plan_jobs(parsed, count, folder, reuse=None if out else DEFAULT_ROOT)
         asked = replace(question, seeds=count or question.seeds, workers=min(question.workers, len(jobs)))
-        _train(jobs, asked, folder, console, meter)
+        _train(jobs, LocalPlace(asked.workers), asked, folder, console, meter)
         comparison = collect(asked, jobs, folder, load_of(meter.looks))
         if comparison.decided:
             break
@@ -129,11 +131,13 @@ def _command(texts: Sequence[str], common: Sequence[str], **options: object) -> 
     return shlex.join(["hotloop", "compare", *texts, *words, *(["--", *common] if common else [])])
 
 
-def _train(jobs: Sequence[Job], question: Question, folder: Path, console: Console | None, meter: LoadMeter) -> None:
+def _train(
+    jobs: Sequence[Job], place: Place, question: Question, folder: Path, console: Console | None, meter: LoadMeter
+) -> None:
     there = sum(job.reused for job in jobs)
     try:
         if console is None:
-            pool.run_jobs(jobs, question.workers, meter.watch)
+            pool.run_jobs(jobs, place, meter.watch)
             return
         told = f"{len(jobs)} runs in {folder}, {question.workers} at once"
         told += f"; {there} are finished already" if there else ""
@@ -144,7 +148,7 @@ def _train(jobs: Sequence[Job], question: Question, folder: Path, console: Conso
                 progress.watch()
                 meter.watch()
 
-            pool.run_jobs(jobs, question.workers, watch)
+            pool.run_jobs(jobs, place, watch)
     except KeyboardInterrupt:
         stopped = f"stopped; what was trained is in {folder}, and the same command continues it"
         raise KeyboardInterrupt(stopped) from None

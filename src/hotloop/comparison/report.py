@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.comparison.arms import Arm
-from hotloop.comparison.finished import learning_settings
 from hotloop.comparison.jobs import Job
 from hotloop.comparison.load import Load
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
@@ -28,6 +27,7 @@ from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
 from hotloop.render.tables import Rows, as_markdown, plain
 from hotloop.runs.files import SCHEMA, explained, finite_or_null, make_folder, write_file
+from hotloop.scale.specs import learning_settings
 
 CURVES: Mapping[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
 NOT_COUNTED = "start-up, compilation, evaluation and checkpoints not counted"

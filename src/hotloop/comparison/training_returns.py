@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from hotloop.comparison.measures import RunMeasures, training_seconds
-from hotloop.comparison.scripts import SCRIPT, read_trace, training_envs
+from hotloop.comparison.scripts import training_envs
 from hotloop.core.errors import RunError
 from hotloop.core.types import Array
 from hotloop.runs.directory import EVENTS, Run
 from hotloop.runs.events import read_events
 from hotloop.runs.files import read_json_table
+from hotloop.scale.work import SCRIPT, read_trace
 
 WINDOW = 100
 """Episodes, as in the log rows of our own runs."""

@@ -30,8 +30,10 @@ EPISODES = "episodes"
 """A whole training, followed for the episodes that it ends."""
 EXPERIMENTS = "experiments"
 """Changes tried on the running program, by turns with the program as it is."""
-KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES, EXPERIMENTS)
 EXACT, CHANGES_LEARNING, NO_CHANGE = "exact", "changes-learning", "none"
+FINGERPRINTS, PACE = "fingerprints", "pace"
+"""A whole program, followed for what it computes; for how long it takes."""
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES, EXPERIMENTS, FINGERPRINTS, PACE)
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,12 @@ class Order:
     """Of experiments: which kind of changes is tried; none: the program is timed as it is."""
     lines: str = ""
     """Where a run that is followed to its end puts what it sees on the way."""
+    near: bool = False
+    """Whether fingerprints shall say how far apart two values are."""
+    look_at: str = ""
+    """The event to keep the values of, as it is written in `lines`: the program ends there."""
+    look_for: str = ""
+    """Which of its values: a field of an env call, or a parameter."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))

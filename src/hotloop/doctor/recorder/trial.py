@@ -111,9 +111,9 @@ class Trial(Follower):
         clock: Callable[[], float] = time.perf_counter,
         processor: Callable[[], float] = time.process_time,
     ) -> None:
-        super().__init__(*passes)
+        super().__init__(*passes, at_limit=at_limit)
         self.clock, self._process_time = clock, processor
-        self._seconds, self._at_limit = lead + seconds, at_limit
+        self._seconds = lead + seconds
         self.switches, self.learns, self._budget, self._tell = list(switches), learns, seconds, tell
         self.state = WARMING
         self.apart = 0
@@ -126,7 +126,7 @@ class Trial(Follower):
         self.whole: Stretch | None = None
         """All that came after the looking."""
         self._began_at = Stretch(0, 0.0, 0.0, 0)
-        self._looked = (0, 0, 0, 0.0)
+        self._look_began = (0, 0, 0, 0.0)
         """Env calls, updates, turns and time when the looking began."""
         self.updates_per_call = 0.0
         self.has_seen_turns = False
@@ -168,23 +168,23 @@ class Trial(Follower):
         """The program has come to its next env call."""
         if self.state == WARMING and (self.updates >= WARM_UPDATES or not self.learns):
             if not self.learns or self.burst_ended:
-                self.state, self._looked = LOOKING, (self.env_calls, self.updates, self.bursts, now)
-        elif self.state == LOOKING and self._has_looked(now):
+                self.state, self._look_began = LOOKING, (self.env_calls, self.updates, self.bursts, now)
+        elif self.state == LOOKING and self._has_look_began(now):
             self._end_looking(now)
         elif self.state == TRYING and self._in_stretch >= self._calls and (self.burst_ended or not self.learns):
             self._end_stretch(now)
 
-    def _has_looked(self, now: float) -> bool:
-        spent = now - self._looked[3]
-        self.has_seen_turns = self.bursts - self._looked[2] >= LOOK_BURSTS or not self.learns
+    def _has_look_began(self, now: float) -> bool:
+        spent = now - self._look_began[3]
+        self.has_seen_turns = self.bursts - self._look_began[2] >= LOOK_BURSTS or not self.learns
         enough = spent >= LOOK_SECONDS and self.has_seen_turns and (self.burst_ended or not self.learns)
         return enough or not self.switches or spent >= max(LOOK_SECONDS, MOST_LOOK * self._budget)
 
     def _end_looking(self, now: float) -> None:
-        calls = max(1, self.env_calls - self._looked[0])
-        self.updates_per_call = (self.updates - self._looked[1]) / calls
-        self._seconds_per_call = (now - self._looked[3]) / calls
-        self._calls_per_turn = calls / max(1, self.bursts - self._looked[2]) if self.learns else 1.0
+        calls = max(1, self.env_calls - self._look_began[0])
+        self.updates_per_call = (self.updates - self._look_began[1]) / calls
+        self._seconds_per_call = (now - self._look_began[3]) / calls
+        self._calls_per_turn = calls / max(1, self.bursts - self._look_began[2]) if self.learns else 1.0
         self._least_calls = max(1, int(SHORTEST / max(1e-9, self._seconds_per_call)))
         self.deadline = min(self.deadline, now + self._budget)
         self._began_at = Stretch(self.env_steps, now, self._process_time(), 0)

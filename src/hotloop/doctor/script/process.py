@@ -16,8 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,8 @@ class Where:
     """None is our own."""
     tell: Callable[[str], None] | None = None
     """Told what the child is about, where it says so."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it has besides ours."""
 
 
 class AskedToEnd(BaseException):
@@ -102,9 +104,10 @@ class _Run:
         out = subprocess.DEVNULL if self.where.quiet or not _is_open(STDERR) else STDERR
         errors = subprocess.DEVNULL if self.where.quiet else None
         command = [self.where.python, str(CHILD), str(note)]
+        environment = {**os.environ, **self.where.environment}
         with Keeper() as keeper:
             child = subprocess.Popen(
-                command, stdin=self.where.stdin, stdout=out, stderr=errors, cwd=self.where.folder, env=os.environ
+                command, stdin=self.where.stdin, stdout=out, stderr=errors, cwd=self.where.folder, env=environment
             )
             keeper.watch(child.pid, signal.SIGKILL)
             try:

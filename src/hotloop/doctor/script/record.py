@@ -128,16 +128,12 @@ class _Recorder:
         if self.plan.in_place:
             yield where
             return
-        with copies.copy_of(self.place.folder) as copy:
-            if copy is None:
+        with copies.script_in_copy(self.path) as found:
+            if found is None:
                 yield None
                 return
-            script = copy / self.place.script.relative_to(self.place.folder)
-            if self.place.is_current:
-                where = replace(where, folder=copy)
-            if self.path.is_absolute() or not self.place.is_current:
-                self.path = script
-            yield where
+            self.path, folder = found
+            yield replace(where, folder=folder)
 
     def _more(self, kind: str, trace: Trace) -> Trace:
         if kind == EXPERIMENTS:
