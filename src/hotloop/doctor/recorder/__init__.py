@@ -39,12 +39,18 @@ Files:
     sampling.py     Where the loop stands, looked at every few milliseconds; each look is charged the time since the
                     one before
     sources.py      Where the user's own source says what decides: where the optimiser was made, what it mentions
+    stacks.py       Where in the program something happens: the functions on the stack, and one of them replaced
+    switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn; fused
+                    optimisers; rows stored at once
     timeline.py     The loop over time: cut into equal numbers of env steps; where its steady state begins
     toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a stretch
                     each
     torch_hooks.py  Hooks on PyTorch: forwards, backwards, optimiser steps
     tracing.py      Follows a whole program for what it computes: fingerprints of env calls and parameters
+    trial.py        Tries changes on the running program: each by turns with the program as it is, a stretch of env
+                    steps each
     unseeded.py     Random numbers that no seed decides: who drew them first, and the seed to set
+    updates.py      Changes to how a program learns: updates left out; and acting without gradients
     watch.py        What the hooks report to: it knows whether something is being timed already, counts, asks the
                     passes, and ends the recording
     workshop.py     What the program works with, read from its objects when the loop has ended: env, network,

@@ -25,8 +25,11 @@ from .libraries import Arrivals, Libraries
 from .memory import Memory
 from .meters import Pauses, Queue, WorkerTime, process_facts
 from .order import (
+    CHANGES_LEARNING,
     COUNTING,
     EPISODES,
+    EXACT,
+    EXPERIMENTS,
     FINGERPRINTS,
     OPERATORS,
     PACE,
@@ -42,10 +45,13 @@ from .program import Ending, prepare, run_program
 from .repeats import Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
+from .switches import Callers, Evaluation, Fused, Logging, Rendering, Storing, SwitchedClasses, SwitchedLibraries
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .tracing import Pace, Tracer, Tracing
+from .trial import Control, Experiments, Switch, Trial
 from .unseeded import Unseeded
+from .updates import FewerUpdates, Forwards, NoGradients, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
 from .workshop import Workshop
 
@@ -133,7 +139,8 @@ class Recording:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
-        self.watch = self._follower() if order.kind in (EPISODES, FINGERPRINTS, PACE) else self._watch()
+        made = {EXPERIMENTS: self._trial, **dict.fromkeys((EPISODES, FINGERPRINTS, PACE), self._follower)}
+        self.watch = made.get(order.kind, self._watch)()
         self.guard = Guard(self)
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
@@ -172,6 +179,39 @@ class Recording:
         close = (Closeup(), Unseeded(places)) if order.look_at else ()
         tracing = Tracing(order, places, close[0] if close else None)
         return Tracer(tracing, OptimiserSteps(), self.classes, *close, at_limit=self.stop_script)
+
+    def _trial(self) -> Watch:
+        """Switches of one kind, the hooks that they need, and a control."""
+        order, places = self.order, Places(self.order.script)
+        log, render, store, evaluation = Logging(), Rendering(), Storing(), Evaluation(places)
+        self.classes = SwitchedClasses(order.env_classes, log, render, store)
+        updates, gradients = Updates(places, store, evaluation), NoGradients()
+        switches: dict[str, list[Switch]] = {
+            EXACT: [Control(), log, render, gradients, Fused(updates), store, evaluation],
+            CHANGES_LEARNING: [
+                Control("control (learning)"),
+                *(FewerUpdates(updates, every) for every in (0, 4, 16)),
+                OnePerEnvCall(updates),
+            ],
+        }
+        acting: list[Pass] = [Forwards(gradients)] if order.changes == EXACT else []
+        return Trial(
+            switches.get(order.changes, []),
+            [
+                *(self.classes, SwitchedLibraries(self.classes, log, evaluation), updates, *acting),
+                *(Callers(evaluation), Experiments(), SoFar(self.save_so_far, order.result + ".begun")),
+            ],
+            lead=order.lead_seconds,
+            seconds=order.seconds,
+            learns=order.learns,
+            at_limit=self.stop_script,
+            tell=self._tell,
+        )
+
+    def _tell(self, what: str) -> None:
+        """For the parent, which says it to whoever waits."""
+        with open(self.order.result + ".progress", "a") as file:
+            file.write(what + "\n")
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)
