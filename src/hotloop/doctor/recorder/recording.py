@@ -20,6 +20,7 @@ from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks
+from .keras_hooks import KerasHooks
 from .libraries import Libraries
 from .machine import process_facts
 from .made import Made
@@ -73,8 +74,9 @@ class Remarks(Pass):
         if not watch.begun:
             return
         notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}")
-        if "torch" not in sys.modules:
-            used = next((name for name in ("jax", "tensorflow", "keras") if name in sys.modules), "no PyTorch")
+        learners = [name for name in ("torch", "tensorflow", "keras") if name in sys.modules]
+        if not learners:
+            used = "jax" if "jax" in sys.modules else "no PyTorch"
             notes.append(
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
@@ -119,7 +121,7 @@ class Recording:
         order, places = self.order, Places(self.order.script)
         made = Made(places)
         torch_hooks = TorchHooks(made)
-        hooks: list[Pass] = [self.alarm, made, torch_hooks, self.classes, Libraries(self.classes)]
+        hooks: list[Pass] = [self.alarm, made, torch_hooks, KerasHooks(), self.classes, Libraries(self.classes)]
         return Watch(
             order.lead_seconds + order.seconds,
             None if order.kind == COUNTING else order.env_steps,
