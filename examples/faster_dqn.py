@@ -32,13 +32,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--env-steps", type=int, default=20_000)
+    parser.add_argument("--lr", type=float, default=5e-4)
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
     torch.set_num_threads(1)
 
     env = gymnasium.make("CartPole-v1")
     replay = hotloop.Replay(50_000, obs=(4,), seed=arguments.seed)
-    learner = hotloop.QLearner(QNetwork(4, 2), lr=5e-4, target_every=500, obs=(4,), seed=arguments.seed)
+    learner = hotloop.QLearner(QNetwork(4, 2), lr=arguments.lr, target_every=500, obs=(4,), seed=arguments.seed)
     obs, _ = env.reset(seed=arguments.seed)
     returns, total, started = [], 0.0, time.process_time()
     for step in range(arguments.env_steps):

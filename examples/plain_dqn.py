@@ -82,6 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--env-steps", type=int, default=20_000)
+    parser.add_argument("--lr", type=float, default=5e-4)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     torch.manual_seed(arguments.seed)
@@ -89,7 +90,7 @@ def main() -> None:
 
     env = gymnasium.make("CartPole-v1")
     replay = Replay(50_000)
-    learner = Learner(QNetwork(4, 2), QNetwork(4, 2), lr=5e-4, gamma=0.99, target_every=500)
+    learner = Learner(QNetwork(4, 2), QNetwork(4, 2), lr=arguments.lr, gamma=0.99, target_every=500)
     obs, _ = env.reset(seed=arguments.seed)
     returns, total, started = [], 0.0, time.process_time()
     for step in range(arguments.env_steps):

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import PPO, SAC, TD3
 from stable_baselines3.common.logger import Logger
 
 from hotloop.adapters.sb3 import accelerate, report
@@ -27,17 +27,23 @@ def pair(algorithm: Any, env: Any, **options: Any) -> tuple[Any, Any]:
     return plain, fast
 
 
-def fill_replay(plain: DQN, fast: DQN, rows: int = 600) -> None:
+def fill_replay(plain: Any, fast: Any, rows: int = 600) -> None:
     """Random transitions, time-outs among them, the same in both buffers."""
     generator, buffer = np.random.default_rng(0), plain.replay_buffer
     shape = (buffer.n_envs, *buffer.obs_shape)
     for _ in range(rows):
         obs, next_obs = generator.normal(size=(2, *shape))
-        action = generator.integers(plain.action_space.n, size=(buffer.n_envs,))
+        action = _random_action(generator, plain.action_space, buffer.n_envs)
         done = generator.random(buffer.n_envs) < 0.1
         infos = [{"TimeLimit.truncated": bool(one and generator.random() < 0.5)} for one in done]
         buffer.add(obs, next_obs, action, generator.normal(size=buffer.n_envs), done, infos)
     fast.replay_buffer = copy.deepcopy(buffer)
+
+
+def _random_action(generator: np.random.Generator, space: Any, num_envs: int) -> np.ndarray:
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return generator.integers(space.n, size=(num_envs,))
+    return np.tanh(generator.normal(size=(num_envs, *space.shape))).astype(np.float32)
 
 
 def fill_rollout(plain: PPO, fast: PPO, seed: int) -> None:
@@ -61,12 +67,13 @@ def fill_rollout(plain: PPO, fast: PPO, seed: int) -> None:
 
 
 def both(plain: Any, fast: Any, seed: int, call: Any) -> None:
-    """`call` on each, from the same state of numpy's generator; both draw the same numbers."""
+    """`call` on each, from the same state of both generators; both draw the same numbers."""
     after = []
     for model in (plain, fast):
         np.random.seed(seed)
+        torch.manual_seed(seed)
         call(model)
-        after.append(np.random.random())
+        after.append((np.random.random(), float(torch.rand(1))))
     assert after[0] == after[1]
 
 
@@ -87,6 +94,8 @@ class Comparison:
         if far > self.tolerance:
             self.partings += 1
             self.fast.set_parameters(copy.deepcopy(self.plain.get_parameters()))
+            if getattr(self.plain, "log_ent_coef", None) is not None:  # no parameter to Stable-Baselines3
+                self.fast.log_ent_coef.data.copy_(self.plain.log_ent_coef.data)
             far = distance(self.plain, self.fast)
             assert far == 0.0
         self.farthest = max(self.farthest, far)
@@ -100,11 +109,21 @@ def distance(plain: Any, fast: Any) -> float:
     return far
 
 
+def optimisers(model: Any) -> list[Any]:
+    if not isinstance(model, SAC | TD3):
+        return [model.policy.optimizer]
+    tuned = getattr(model, "ent_coef_optimizer", None)
+    return [model.actor.optimizer, model.critic.optimizer, *([] if tuned is None else [tuned])]
+
+
 def _vectors(model: Any) -> list[torch.Tensor]:
-    state = model.policy.optimizer.state_dict()["state"]
     vectors = [torch.cat([value.reshape(-1) for value in model.policy.state_dict().values()])]
-    for name in ("exp_avg", "exp_avg_sq", "step"):
-        vectors.append(torch.cat([state[key][name].reshape(-1) for key in sorted(state)]))
+    if getattr(model, "log_ent_coef", None) is not None:
+        vectors.append(model.log_ent_coef.detach())
+    for optimiser in optimisers(model):
+        state = optimiser.state_dict()["state"]
+        for name in ("exp_avg", "exp_avg_sq", "step"):
+            vectors.append(torch.cat([torch.zeros(0), *(state[key][name].reshape(-1) for key in sorted(state))]))
     return vectors
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from sb3_pairs import SMALL, Twisted, both, distance, fill_replay, fill_rollout, pair
-from stable_baselines3 import A2C, DQN, PPO, SAC
+from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.buffers import ReplayBuffer, RolloutBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -25,6 +25,9 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 from stable_baselines3.dqn.policies import DQNPolicy
+from stable_baselines3.her import HerReplayBuffer
+from stable_baselines3.sac.policies import Actor, SACPolicy
+from stable_baselines3.td3.policies import TD3Policy
 from torch import nn
 
 import hotloop
@@ -41,8 +44,13 @@ def make_ppo(env: Any = "CartPole-v1", **options: Any) -> PPO:
     return PPO("MlpPolicy", env, **(SMALL | {"n_steps": 64} | options))
 
 
-MAKERS = [make_dqn, make_ppo, lambda: make_ppo("Pendulum-v1")]
-NAMES = ["DQN", "PPO", "PPO of numbers"]
+def make_squashed(algorithm: Any = SAC, policy: Any = "MlpPolicy", **options: Any) -> Any:
+    small = {"learning_starts": 50, "buffer_size": 500, "batch_size": 16, "policy_kwargs": {"net_arch": [16, 16]}}
+    return algorithm(policy, "Pendulum-v1", **(SMALL | small | options))
+
+
+MAKERS = [make_dqn, make_ppo, lambda: make_ppo("Pendulum-v1"), make_squashed, lambda: make_squashed(TD3)]
+NAMES = ["DQN", "PPO", "PPO of numbers", "SAC", "TD3"]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=NAMES)
@@ -70,11 +78,12 @@ def test_a_saved_model_is_plain_and_goes_on_equally(make: Any, tmp_path: Path) -
     with zipfile.ZipFile(tmp_path / "model.zip") as archive:
         for name in archive.namelist():
             assert b"hotloop" not in archive.read(name), name
-    plain = (DQN if isinstance(model, DQN) else PPO).load(tmp_path / "model", device="cpu")
+    original = next(kind for kind in (DQN, PPO, SAC, TD3) if isinstance(model, kind))
+    plain = original.load(tmp_path / "model", device="cpu")
     plain.set_logger(Logger(None, []))
-    assert type(plain) in (DQN, PPO)
+    assert type(plain) is original
     assert distance(plain, model) == 0.0
-    if isinstance(model, DQN):
+    if not isinstance(model, PPO):
         fill_replay(plain, model, rows=100)
         both(plain, model, 1, lambda one: one.train(20, 16))
     else:
@@ -86,7 +95,7 @@ def test_a_saved_model_is_plain_and_goes_on_equally(make: Any, tmp_path: Path) -
 @pytest.mark.parametrize("make", MAKERS, ids=NAMES)
 def test_nothing_of_ours_is_in_a_pickle(make: Any) -> None:
     model = accelerate(make(), verbose=False).learn(64)
-    held = model.replay_buffer if isinstance(model, DQN) else model.rollout_buffer
+    held = model.rollout_buffer if isinstance(model, PPO) else model.replay_buffer
     for thing in (model.policy, held):
         assert b"hotloop" not in pickle.dumps(thing)
     assert type(copy.deepcopy(model.get_env())) is DummyVecEnv
@@ -126,7 +135,7 @@ def test_restore_gives_every_class_back(make: Any) -> None:
 def test_a_copy_of_an_accelerated_policy_is_a_plain_one(make: Any) -> None:
     model = accelerate(make(), verbose=False)
     twin = copy.deepcopy(model.policy)
-    assert type(twin) in (DQNPolicy, ActorCriticPolicy)
+    assert type(twin) in (DQNPolicy, ActorCriticPolicy, SACPolicy, TD3Policy)
     before = [parameter.clone() for parameter in twin.parameters()]
     model.learn(128)
     assert all(torch.equal(one, other) for one, other in zip(before, twin.parameters(), strict=True))
@@ -184,6 +193,27 @@ class OwnTrain(DQN):
     def train(self, gradient_steps: int, batch_size: int = 100) -> None: ...
 
 
+class OwnSAC(SAC):
+    def train(self, gradient_steps: int, batch_size: int = 64) -> None: ...
+
+
+class OwnSquashed(SACPolicy):
+    def _predict(self, observation: Any, deterministic: bool = False) -> Any:
+        return -super()._predict(observation, deterministic)
+
+
+class Doubtful(Actor):
+    def action_log_prob(self, obs: Any) -> Any:
+        action, log_prob = super().action_log_prob(obs)
+        return action, 2 * log_prob
+
+
+class OwnActor(SACPolicy):
+    def make_actor(self, features_extractor: Any = None) -> Any:
+        kwargs = self._update_features_extractor(self.actor_kwargs, features_extractor)
+        return Doubtful(**kwargs)
+
+
 class OwnPolicy(ActorCriticPolicy):
     def evaluate_actions(self, obs: Any, actions: Any) -> Any:
         return super().evaluate_actions(obs, actions)
@@ -202,6 +232,16 @@ class Named(gymnasium.Env):
     action_space = gymnasium.spaces.Discrete(2)
 
 
+class Goals(gymnasium.Env):
+    observation_space = gymnasium.spaces.Dict(
+        {name: gymnasium.spaces.Box(-1.0, 1.0, (2,)) for name in ("observation", "achieved_goal", "desired_goal")}
+    )
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,))
+
+    def compute_reward(self, achieved: Any, desired: Any, info: Any) -> Any:
+        return -np.abs(achieved - desired).sum(-1)
+
+
 class Switches(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
     action_space = gymnasium.spaces.MultiBinary(3)
@@ -209,8 +249,20 @@ class Switches(gymnasium.Env):
 
 SGD = {"optimizer_class": torch.optim.SGD}
 LEFT: list[tuple[Any, str]] = [
-    (lambda: A2C("MlpPolicy", "CartPole-v1", device="cpu"), "only DQN and PPO can be accelerated"),
-    (lambda: SAC("MlpPolicy", "Pendulum-v1", device="cpu", buffer_size=10), "only DQN and PPO can be accelerated"),
+    (lambda: A2C("MlpPolicy", "CartPole-v1", device="cpu"), "only DQN, PPO, SAC, TD3 and DDPG can be accelerated"),
+    (lambda: make_squashed(use_sde=True), "it explores by gSDE, whose noise depends on the state"),
+    (
+        lambda: make_squashed(policy_kwargs={"features_extractor_class": Layered}),
+        "its features extractor is a Layered",
+    ),
+    (lambda: make_squashed(policy_kwargs={"optimizer_kwargs": {"eps": 1e-5}}), "its optimisers have different const"),
+    (lambda: make_squashed(policy=OwnSquashed), "its policy OwnSquashed has a `_predict` of its own"),
+    (lambda: make_squashed(policy=OwnActor), "its Doubtful has a `action_log_prob` of its own"),
+    (lambda: make_squashed(OwnSAC), "its class OwnSAC has a `train` of its own"),
+    (
+        lambda: SAC("MultiInputPolicy", Goals(), device="cpu", buffer_size=10, replay_buffer_class=HerReplayBuffer),
+        "its observations are Dict, not Box",
+    ),
     (lambda: make_dqn(policy_kwargs={"features_extractor_class": Layered}), "the network has layer normalisation"),
     (lambda: make_dqn(policy_kwargs=SGD), "its optimiser is SGD, not Adam"),
     (lambda: make_dqn(policy_kwargs={"optimizer_kwargs": {"weight_decay": 0.1}}), "its optimiser has `weight_decay`"),

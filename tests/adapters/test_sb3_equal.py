@@ -9,10 +9,11 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from sb3_pairs import Comparison, both, distance, fill_replay, fill_rollout, logged, pair
-from stable_baselines3 import DQN, PPO
+from sb3_pairs import Comparison, both, distance, fill_replay, fill_rollout, logged, optimisers, pair
+from stable_baselines3 import DDPG, DQN, PPO, SAC, TD3
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import nn
@@ -63,12 +64,69 @@ def test_dqn_trains_equally(variant: str, updates: int) -> None:
     assert steps == {updates}
 
 
-def several_envs() -> Any:
-    return make_vec_env("CartPole-v1", n_envs=3, seed=0)
+SQUASHED: dict[str, tuple[Any, int, dict[str, Any]]] = {  # with the updates of one call of `train`
+    "SAC": (SAC, 1, {}),
+    "TD3": (TD3, 1, {}),
+    "SAC, fixed temperature": (SAC, 1, {"ent_coef": 0.2}),
+    "SAC, eight updates a call, targets after every third": (SAC, 8, {"target_update_interval": 3}),
+    "SAC, another entropy, learning rate falls": (
+        SAC, 2, {"ent_coef": "auto_0.1", "target_entropy": -0.5, "learning_rate": lambda left: 1e-3 * left},
+    ),
+    "SAC, three critics, other layers for actor and critics, tanh": (
+        SAC, 1, {"policy_kwargs": {"n_critics": 3, "net_arch": {"pi": [32], "qf": [48, 24]}, "activation_fn": nn.Tanh}},
+    ),
+    "TD3, five updates a call, the actor every third": (TD3, 5, {"policy_delay": 3, "tau": 0.05}),
+    "TD3, no smoothing": (TD3, 1, {"target_policy_noise": 0.0}),
+    "DDPG": (DDPG, 1, {}),
+}  # fmt: skip
 
 
-def normalised() -> Any:
-    return VecNormalize(make_vec_env("CartPole-v1", n_envs=2, seed=0))
+@pytest.mark.parametrize("variant", SQUASHED)
+def test_sac_and_td3_train_equally_for_200_updates(variant: str) -> None:
+    algorithm, at_once, options = SQUASHED[variant]
+    small = {"buffer_size": 2_000, "learning_rate": 1e-3, "policy_kwargs": {"net_arch": [64, 64]}}
+    plain, fast = pair(algorithm, lambda: TwoNumbers(), **(small | options))
+    fill_replay(plain, fast)
+    comparison = Comparison(plain, fast, TOLERANCE)
+    for call in range(200 // at_once):
+        for model in (plain, fast):
+            model._current_progress_remaining = 1.0 - call * at_once / 200
+        both(plain, fast, call, lambda model: model.train(at_once, 64))
+        if call % 5 == 4:
+            comparison.look()
+    assert logged(fast) == pytest.approx(logged(plain), rel=1e-3, abs=1e-5)
+    assert comparison.partings <= MOST_PARTINGS
+    assert fast._n_updates == plain._n_updates == 200
+    for one, other in zip(optimisers(plain), optimisers(fast), strict=True):
+        assert [float(s["step"]) for s in one.state.values()] == [float(s["step"]) for s in other.state.values()]
+
+
+class TwoNumbers(gymnasium.Env):
+    """Observations of two axes, actions of two numbers with bounds of their own."""
+
+    observation_space = gymnasium.spaces.Box(-9.0, 9.0, (2, 3), np.float64)
+    action_space = gymnasium.spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32))
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return self.np_random.normal(size=(2, 3)), {}
+
+    def step(self, action: Any) -> Any:
+        assert self.action_space.contains(action)
+        reward, ended = float(action[0] - action[1]), self.np_random.random(2) < 0.05
+        return self.np_random.normal(size=(2, 3)), reward, bool(ended[0]), bool(ended[1]), {}
+
+
+def env_of(algorithm: Any) -> str:
+    return "CartPole-v1" if algorithm is DQN else "Pendulum-v1"
+
+
+def several_envs(algorithm: Any) -> Any:
+    return lambda: make_vec_env(env_of(algorithm), n_envs=3, seed=0)
+
+
+def normalised(algorithm: Any) -> Any:
+    return lambda: VecNormalize(make_vec_env(env_of(algorithm), n_envs=2, seed=0))
 
 
 @pytest.mark.parametrize(
@@ -76,16 +134,19 @@ def normalised() -> Any:
     [
         (several_envs, {}),
         (normalised, {}),
-        ("CartPole-v1", {"n_steps": 3}),
+        (env_of, {"n_steps": 3}),
         (
-            "CartPole-v1",
+            env_of,
             {"optimize_memory_usage": True, "replay_buffer_kwargs": {"handle_timeout_termination": False}},
         ),
     ],
     ids=["three envs", "VecNormalize", "n-step", "one array of observations"],
 )
-def test_dqn_draws_the_same_samples_from_any_buffer(env: Any, options: dict[str, Any]) -> None:
-    plain, fast = pair(DQN, env, buffer_size=300, **options)
+@pytest.mark.parametrize("algorithm", [DQN, SAC])
+def test_any_buffer_gives_the_same_samples(algorithm: Any, env: Any, options: dict[str, Any]) -> None:
+    if algorithm is SAC:
+        options = options | {"policy_kwargs": {"net_arch": [16]}}
+    plain, fast = pair(algorithm, env(algorithm), buffer_size=300, **options)
     fill_replay(plain, fast, rows=400)  # the ring comes round
     for seed in range(10):
         both(plain, fast, seed, lambda model: model.train(gradient_steps=4, batch_size=17))
@@ -185,9 +246,13 @@ class Notes(BaseCallback):
         return True
 
 
+NARROW = {"net_arch": [32, 32], "activation_fn": nn.Tanh}
+NOISE = NormalActionNoise(np.zeros(1), np.full(1, 0.1))
 WHOLE_RUNS: list[tuple[Any, str, dict[str, Any]]] = [
     (DQN, "CartPole-v1", {"learning_starts": 50, "train_freq": 1, "policy_kwargs": {"activation_fn": nn.Tanh}}),
     (DQN, "CartPole-v1", {"learning_starts": 50, "train_freq": (1, "episode"), "gradient_steps": -1}),
+    (SAC, "Pendulum-v1", {"learning_starts": 50, "policy_kwargs": {**NARROW}}),
+    (TD3, "Pendulum-v1", {"learning_starts": 50, "policy_kwargs": {**NARROW}, "action_noise": NOISE}),
     (PPO, "CartPole-v1", {"n_steps": 64}),
     (PPO, "Pendulum-v1", {"n_steps": 64}),
 ]

@@ -48,22 +48,24 @@ def test_a_run_without_its_files_is_a_run_error(tmp_path: Path) -> None:
 
 def test_an_arm_in_numbers(tmp_path: Path) -> None:
     runs = read(tmp_path, [10.0, 60.0], [70.0, 20.0], [10.0, 20.0])
-    data = ArmSummary(make_arm(), runs, threshold=50.0).as_data()
+    arm = ArmSummary(make_arm(), runs, threshold=50.0)
+    data, clock = arm.as_data(), arm.circumstances()
     assert data["mean"] == 50.0
     assert data["mean_interval"][0] < 20.0 < 60.0 < data["mean_interval"][1]  # t(2) is wide
     assert data["iqm"] == pytest.approx((0.25 * 20 + 60 + 0.25 * 70) / 1.5)
     assert data["iqm_interval"] == [20.0, 70.0]
     assert data["area"] is None
     assert (data["reached"], data["final_reached"]) == (2, 2)
-    assert (data["env_steps_to_threshold"], data["seconds_to_threshold"]) == (200.0, 2.0)  # median of 100, 200, never
-    assert (data["seconds"], data["training_seconds"], data["env_steps_per_second"]) == (11.0, 2.0, 100.0)
+    assert (data["env_steps_to_threshold"], clock["seconds_to_threshold"]) == (200.0, 2.0)  # median of 100, 200, never
+    assert (clock["seconds"], clock["training_seconds"], clock["env_steps_per_second"]) == (11.0, 2.0, 100.0)
     assert [run["env_steps_to_threshold"] for run in data["runs"]] == [200, 100, None]
 
 
 def test_an_arm_without_runs_has_no_numbers() -> None:
-    data = ArmSummary(make_arm(), [], threshold=50.0).as_data()
+    arm = ArmSummary(make_arm(), [], threshold=50.0)
+    data = arm.as_data()
     assert (data["seeds"], data["mean"], data["mean_interval"], data["iqm"]) == (0, None, None, None)
-    assert data["seconds_to_threshold"] is None
+    assert arm.circumstances()["seconds_to_threshold"] is None
 
 
 def test_a_curve_is_the_mean_over_seeds_at_the_evaluations(tmp_path: Path) -> None:

@@ -51,12 +51,47 @@ def test_the_folder_holds_data_table_and_two_curves(jobs: list[Job], tmp_path: P
     write_table(collect(QUESTION, jobs), tmp_path)
     data = json.loads((tmp_path / "compare.json").read_text())
     assert data["schema"] == 1
-    assert (data["workers"], data["cores"], data["reused"], data["failed"]) == (2, 4, 4, [])
+    there = data["circumstances"]
+    assert (there["workers"], there["cores"], there["reused"], data["failed"]) == (2, 4, 4, [])
     assert [arm["mean"] for arm in data["arms"]] == [560.0, 560.0]
-    assert data["arms"][0]["runs"][1]["run"] == str(tmp_path / "a" / "seed-1")
+    assert there["arms"][0]["runs"][1]["run"] == str(tmp_path / "a" / "seed-1")
+    assert {"python", "hotloop", "torch", "numba"} <= there["versions"].keys()
     assert "env steps" in (tmp_path / "curve-env-steps.svg").read_text()
     assert "checkpoints not counted" in (tmp_path / "curve-seconds.svg").read_text()
     assert (tmp_path / "table.md").read_text().startswith("| arm | seeds | mean return [95 %] | over the run [95 %] |")
+
+
+def test_but_for_circumstances_the_data_does_not_depend_on_clock_command_or_folders(tmp_path: Path) -> None:
+    """The same scores and env steps, trained elsewhere and twice as slowly."""
+    texts = []
+    for place, cores, factor in (("here", 2, 1.0), ("elsewhere/deep", 64, 2.0)):
+        arms = [make_arm("a", total_env_steps=200), make_arm("b", total_env_steps=200, gamma=0.5)]
+        for arm in arms:
+            for seed in (0, 1):
+                path = write_run(tmp_path / place / arm.folder / f"seed-{seed}", arm, seed, [10.0, 60.0 + seed])
+                slower(path, factor)
+        question = replace(QUESTION, command=f"hotloop compare {place}", cores=cores, workers=cores)
+        data = collect(question, plan_jobs(arms, 2, tmp_path / place), tmp_path / place).as_data()
+        clock = data.pop("circumstances")
+        assert clock["arms"][1]["training_seconds"] == 2 * factor
+        texts.append(json.dumps(data))
+    assert texts[0] == texts[1]
+    assert "second" not in texts[0]
+    assert str(tmp_path) not in texts[0]
+
+
+def slower(path: Path, factor: float) -> None:
+    rows = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
+    result = json.loads((path / "result.json").read_text())
+    for row in [row for row in rows if "phases" in row]:
+        row["seconds"] *= factor
+        row["phases"] = {name: seconds * factor for name, seconds in row["phases"].items()}
+    result["seconds"] *= factor
+    result["env_steps_per_second"] /= factor
+    for phase in result["phases"].values():
+        phase["seconds"] *= factor
+    (path / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (path / "result.json").write_text(json.dumps(result))
 
 
 def test_the_page_has_one_row_per_arm_the_command_and_how_to_read_it(jobs: list[Job]) -> None:
@@ -79,7 +114,7 @@ def test_a_run_that_cannot_be_read_is_a_failed_one(jobs: list[Job]) -> None:
     (jobs[0].path / "result.json").write_text("{")
     comparison: Comparison = collect(QUESTION, jobs)
     assert [job.name for job in comparison.failed] == ["a, seed 0"]
-    assert "not valid JSON" in comparison.as_data()["failed"][0]["error"]
+    assert "not valid JSON" in comparison.circumstances()["failed"][0]["error"]
     assert [len(summary.runs) for summary in comparison.summaries] == [1, 2]
     assert "- failed: a, seed 0" in page(comparison)
 

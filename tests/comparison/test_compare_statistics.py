@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr, stdtrit
 
-from hotloop.comparison.statistics import bootstrap_interval, interquartile_mean, mean_height, median_time, t_interval
+from hotloop.comparison.statistics import (
+    bootstrap_interval,
+    interquartile_mean,
+    mean_height,
+    median_time,
+    normal_below,
+    student_quantile,
+    t_interval,
+)
 
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)
 
@@ -135,3 +144,14 @@ def test_the_median_of_eight_times_is_within_its_interval_in_at_least_nineteen_o
         interval = bootstrap_interval([times], np.median, repeats=1_000, seed=number)
         hits += interval is not None and interval.low <= 1.0 <= interval.high
     assert 0.95 <= hits / 400 <= 1.0
+
+
+def test_student_quantile_and_normal_tail_agree_with_the_tables_and_with_scipy():
+    assert student_quantile(1, 0.975) == pytest.approx(12.706, abs=5e-4)
+    assert student_quantile(4, 0.975) == pytest.approx(2.776, abs=5e-4)
+    assert normal_below(-1.96) == pytest.approx(0.0250, abs=5e-5)
+    for freedom in (1, 2, 3, 4, 5, 8, 19, 126):
+        for p in (0.75, 0.975, 0.995):
+            assert student_quantile(freedom, p) == pytest.approx(stdtrit(freedom, p), rel=1e-12)
+    for z in (-8.0, -2.0, 0.0, 3.0):
+        assert normal_below(z) == pytest.approx(float(ndtr(z)), rel=1e-12)

@@ -30,7 +30,7 @@ def test_two_arms_with_two_seeds_are_trained_and_the_same_command_trains_nothing
     assert [arm["seeds"] for arm in answer["arms"]] == [2, 2]
     assert all(run["env_steps"] == 400 for arm in answer["arms"] for run in arm["runs"])
     assert {arm["reached"] for arm in answer["arms"]} == {2}  # no episode of CartPole is shorter than 5
-    assert answer["command"].endswith(f"--out there -- {' '.join(TINY)}")
+    assert answer["circumstances"]["command"].endswith(f"--out there -- {' '.join(TINY)}")
     names = {path.name for path in (run_folder / "there").iterdir()}
     assert {"table.md", "compare.json", "curve-env-steps.svg", "curve-seconds.svg", "curve-seconds.png"} < names
 

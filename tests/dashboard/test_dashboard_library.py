@@ -203,10 +203,13 @@ def test_the_verdict_on_two_arms_is_the_sentence_of_compare(library, tmp_path):
     ids = [id for arm in arms_of(library.items()) for id in [item.id for item in arm.items]]
     said = judge(library, ids)
     found = compare(library.folder / "plain", library.folder / "slow", out=tmp_path / "out").as_data()
-    assert said["sentence"] == found["contrasts"][0]["verdict"]
+    assert said["sentence"] == found["circumstances"]["contrasts"][0]["verdict"]
     assert said["learning"] == "worse"
     assert said["command"].startswith("hotloop compare")
-    assert differences(library, ids) == [{"setting": "optimiser.lr", "values": [5e-4, 1e-5]}]
+    found = differences(library, ids)
+    assert found["rows"] == [{"setting": "optimiser.lr", "values": [5e-4, 1e-5]}]
+    assert found["partial"] == []
+    assert len(found["arms"]) == 2
 
 
 def test_there_is_no_verdict_before_both_arms_have_a_finished_run(library):

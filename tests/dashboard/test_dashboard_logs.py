@@ -1,9 +1,8 @@
-"""Logs of other programs: records with checksums against a slow oracle, tables, hostile files, the doctor's reports."""
+"""Logs of other programs as the dashboard holds them: tables, hostile files, the doctor's reports."""
 
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
 
 import pytest
@@ -13,34 +12,6 @@ from hypothesis import strategies as st
 from hotloop.dashboard.index import Index
 from hotloop.dashboard.library import Library
 from hotloop.dashboard.table import table
-from hotloop.dashboard.tensorboard import masked_checksums, read_records, scalars
-
-
-def slow_checksum(data: bytes) -> int:
-    """CRC-32C bit by bit, masked as TensorFlow masks it."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-    crc ^= 0xFFFFFFFF
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def record(data: bytes) -> bytes:
-    length = struct.pack("<Q", len(data))
-    return length + struct.pack("<I", slow_checksum(length)) + data + struct.pack("<I", slow_checksum(data))
-
-
-def test_the_checksum_of_the_standard_text():
-    # CRC-32C("123456789") = e3069283, as every table of such checksums says; masked by hand
-    crc = 0xE3069283
-    assert slow_checksum(b"123456789") == (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-@given(st.lists(st.binary(max_size=40), min_size=1, max_size=12))
-def test_checksums_side_by_side_are_those_one_after_another(records):
-    assert masked_checksums(records).tolist() == [slow_checksum(one) for one in records]
 
 
 def library_of(folder: Path) -> Library:
@@ -67,41 +38,6 @@ def test_what_tensorboardx_writes_is_read(tmp_path):
     assert column(library, "progress", "mean_return") == column(library, "progress", "rollout/ep_rew_mean")
     assert column(library, "progress", "env_steps") == [100.0 * step for step in range(50)]
     assert table(library)["runs"][0]["status"] == "log"
-
-
-def event(step: int, tag: bytes, value: float) -> bytes:
-    inner = b"\x0a" + bytes([len(tag)]) + tag + b"\x15" + struct.pack("<f", value)
-    summary = b"\x0a" + bytes([len(inner)]) + inner
-    return b"\x09" + struct.pack("<d", 1.0) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
-
-
-def test_an_event_by_eye():
-    assert scalars(event(5, b"loss", 0.5)) == [("loss", 5, 1.0, 0.5)]
-
-
-def test_a_record_with_a_wrong_checksum_ends_the_file_and_costs_none_before_it():
-    good = [event(step, b"loss", float(step)) for step in range(4)]
-    data = b"".join(map(record, good))
-    flipped = bytearray(data)
-    flipped[len(record(good[0])) * 2 + 20] ^= 1  # within the third
-    assert [one for batch in read_records(data) for one in batch] == good
-    assert [one for batch in read_records(bytes(flipped)) for one in batch] == good[:2]
-
-
-@given(st.binary(max_size=200) | st.binary(max_size=60).map(record))
-def test_hostile_event_files_end_without_a_traceback(data):
-    for batch in read_records(data):
-        for one in batch:
-            try:
-                scalars(one)
-            except (ValueError, struct.error):
-                continue
-
-
-@pytest.mark.parametrize("length", [2**63, 2**40, 2**28 + 1, 100])
-def test_a_length_beyond_the_file_is_not_believed(length):
-    head = struct.pack("<Q", length)
-    assert list(read_records(head + struct.pack("<I", slow_checksum(head)) + b"abc")) == []
 
 
 def test_a_monitor_of_stable_baselines(tmp_path):

@@ -19,7 +19,8 @@ from tests.dashboard.asking import HERE, Browser
 from tests.dashboard.synthetic import write_run
 
 from hotloop.dashboard.guard import Keys
-from hotloop.dashboard.server import STATIC, Dashboard, page_file
+from hotloop.dashboard.routes import STATIC, page_file
+from hotloop.dashboard.server import Dashboard
 
 PAGE = Path(__file__).parents[2] / "src" / "hotloop" / "dashboard" / "page"
 

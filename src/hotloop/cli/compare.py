@@ -69,7 +69,7 @@ def run(words: list[str]) -> int:
         say(str(stop))
         return 130
     if arguments.json:
-        print_json(found.as_data() | {"folder": str(found.folder)})
+        print_json(found.as_data())
     else:
         for rows in tables(found):
             print_table(as_rich(rows))

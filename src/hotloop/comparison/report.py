@@ -19,7 +19,7 @@ from hotloop.comparison.training_returns import WINDOW, read_script_run, read_tr
 from hotloop.comparison.verdict import Contrast, contrasts
 from hotloop.comparison.verdict_text import arm_rows, details, pair_rows, sentence
 from hotloop.core.errors import RunError, SettingsError
-from hotloop.core.program import hotloop_version
+from hotloop.core.program import versions
 from hotloop.core.settings import flatten
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
@@ -83,11 +83,10 @@ class Comparison:
         return {name: values for name, values in rows.items() if any(value != values[0] for value in values)}
 
     def as_data(self) -> dict[str, Any]:
-        """What `compare.json` holds; numbers that are not finite are null."""
+        """What `compare.json` holds; numbers that are not finite are null. But for `circumstances` it is the same, byte
+        by byte, wherever the runs were trained."""
         question = self.question
         data = {
-            "command": question.command,
-            "hotloop": hotloop_version(),
             "measure": question.measure,
             "threshold": self.threshold,
             "threshold_given": question.threshold is not None,
@@ -96,18 +95,31 @@ class Comparison:
             "area_env_steps": self.summaries[0].span,
             "seeds": question.seeds,
             "looks": question.looks,
-            "workers": question.workers,
-            "cores": question.cores,
-            "reused": sum(job.reused for job in self.jobs),
             "arms": [summary.as_data() for summary in self.summaries],
-            "contrasts": [
-                contrast.as_data() | {"verdict": sentence(contrast), "details": details(contrast, self.threshold)}
-                for contrast in self.contrasts
-            ],
+            "contrasts": [contrast.as_data() for contrast in self.contrasts],
             "differing_settings": self.differing_settings,
-            "failed": [{"arm": job.arm.label, "seed": job.seed, "error": job.error} for job in self.failed],
+            "failed": [{"arm": job.arm.label, "seed": job.seed} for job in self.failed],
+            "circumstances": self.circumstances(),
         }
         return dict(finite_or_null(data))
+
+    def circumstances(self) -> dict[str, Any]:
+        """Command, clock, machine, folders and versions, and what follows from the clock: speed, and the verdicts in
+        words, which tell of it."""
+        return {
+            "command": self.question.command,
+            "folder": str(self.folder),
+            "workers": self.question.workers,
+            "cores": self.question.cores,
+            "reused": sum(job.reused for job in self.jobs),
+            "versions": versions(),
+            "arms": [summary.circumstances() for summary in self.summaries],
+            "contrasts": [
+                contrast.circumstances() | {"verdict": sentence(contrast), "details": details(contrast, self.threshold)}
+                for contrast in self.contrasts
+            ],
+            "failed": [{"arm": job.arm.label, "seed": job.seed, "error": job.error} for job in self.failed],
+        }
 
 
 def collect(question: Question, jobs: Sequence[Job], folder: Path = Path()) -> Comparison:

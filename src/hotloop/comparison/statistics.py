@@ -9,10 +9,10 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtrit
 
 from hotloop.core.types import Array
 from hotloop.maths.two_sample import holm as holm
@@ -35,6 +35,33 @@ class Estimate(NamedTuple):
 
     value: float | None
     interval: Interval | None = None
+
+
+def normal_below(z: float) -> float:
+    """P(Z <= z) of a standard normal, exact in its lower tail."""
+    return math.erfc(-z / math.sqrt(2)) / 2
+
+
+@functools.lru_cache
+def student_quantile(freedom: int, p: float) -> float:
+    """The t with P(T <= t) = p >= 1/2, for whole degrees of freedom.
+
+    P(|T| <= sqrt(freedom) tan a) is a finite sum of cosines (Abramowitz and Stegun 26.7.3 and 26.7.4), here inverted by
+    bisection: the dashboard starts without SciPy, whose import takes longer than all else that it does.
+    """
+    low, high = 0.0, math.pi / 2
+    for _ in range(64):
+        angle = (low + high) / 2
+        odd = freedom % 2
+        term, total = math.cos(angle) ** odd, 0.0
+        for k in range(odd, freedom - 1, 2):  # the power of the cosine
+            total += term
+            term *= math.cos(angle) ** 2 * (k + 1) / (k + 2)
+        inside = math.sin(angle) * total
+        if odd:
+            inside = 2 / math.pi * (angle + inside)
+        low, high = (angle, high) if inside < 2 * p - 1 else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
 
 
 def interquartile_mean(values: Array, axis: int = -1) -> Any:
@@ -63,7 +90,7 @@ def t_interval(values: Array, level: float = LEVEL) -> Interval | None:
     n = len(values)
     if n < 2:
         return None
-    centre, reach = np.mean(values), stdtrit(n - 1, (1 + level) / 2) * np.std(values, ddof=1) / np.sqrt(n)
+    centre, reach = np.mean(values), student_quantile(n - 1, (1 + level) / 2) * np.std(values, ddof=1) / np.sqrt(n)
     return Interval(float(centre - reach), float(centre + reach))
 
 
@@ -96,7 +123,7 @@ def bootstrap_interval(
 def expanded(drawn: Array, sizes: Sequence[int], freedom: int, level: float = LEVEL) -> Interval:
     """The percentiles of `drawn` [repeats, ...] for samples of these sizes; infinite values may be among them."""
     widening = np.sqrt(max(n / (n - 1) for n in sizes if n > 1))
-    tail = float(ndtr(-widening * stdtrit(freedom, (1 + level) / 2)))
+    tail = normal_below(-widening * student_quantile(freedom, (1 + level) / 2))
     if np.isfinite(drawn).all():
         return Interval(*np.quantile(drawn, [tail, 1 - tail], axis=0))
     low = np.quantile(drawn, tail, axis=0, method="lower")
@@ -142,7 +169,7 @@ def chance_of_splits(first: Array, second: Array) -> float:
     if math.comb(n + m, n) <= MOST_SPLITS:
         return float(np.mean(np.abs(ranks[_splits(n, m)].sum(axis=1) - centre) >= away - 1e-9))
     spread = math.sqrt(n * m / (n + m - 1) * max(0.0, float(np.mean(ranks**2)) - ((n + m + 1) / 2) ** 2))
-    return 1.0 if spread == 0 else min(1.0, 2 * float(ndtr(-max(0.0, away - 0.5) / spread)))
+    return 1.0 if spread == 0 else min(1.0, 2 * normal_below(-max(0.0, away - 0.5) / spread))
 
 
 @functools.lru_cache(maxsize=8)
@@ -252,5 +279,5 @@ def difference_for(seeds: float, spread: float, tests: int) -> float:
 
 def _reach(tests: int) -> tuple[float, float]:
     """Standard errors that a difference must measure, and the seeds that an unknown spread costs (Guenther 1981)."""
-    rare = float(ndtri(1 - (1 - LEVEL) / 2 / tests))
-    return rare + float(ndtri(POWER)), rare**2 / 4
+    rare = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2 / tests)
+    return rare + NormalDist().inv_cdf(POWER), rare**2 / 4

@@ -117,39 +117,50 @@ class ArmSummary:
             **estimate_as_data("area", self.area),
             "last_mean": self.mean("last_score"),
         }
-        for field in ("env_steps", "updates", "seconds", "training_seconds"):
+        for field in ("env_steps", "updates"):
             data[field] = self.mean(field)
-        data |= estimate_as_data("env_steps_per_second", self.rate)
         if self.threshold is not None:
             data["reached"] = self.arrived
             data["final_reached"] = int((self.scores >= self.threshold).sum())
             data |= estimate_as_data("env_steps_to_threshold", self.env_steps_to)
-            data |= estimate_as_data("seconds_to_threshold", self.seconds_to)
         data["runs"] = [self._run_as_data(number, run) for number, run in enumerate(self.runs)]
         return data
 
     def _run_as_data(self, number: int, run: RunMeasures) -> dict[str, Any]:
         data = {
-            "run": str(run.path),
             "seed": run.seed,
             "score": run.score,
             "last_score": run.last_score,
             "area": float(self.areas[number]) if len(self.areas) else None,
             "env_steps": run.env_steps,
             "updates": run.updates,
+        }
+        if self.threshold is not None:
+            data["env_steps_to_threshold"] = (self.reached[number] or (None,))[0]
+        return data | {"curve": {"env_steps": run.curve_env_steps.tolist(), "score": run.curve_score.tolist()}}
+
+    def circumstances(self) -> dict[str, Any]:
+        """What depends on the clock and on where the runs lie; in the order of `as_data`."""
+        data: dict[str, Any] = {"label": self.label}
+        for field in ("seconds", "training_seconds"):
+            data[field] = self.mean(field)
+        data |= estimate_as_data("env_steps_per_second", self.rate)
+        if self.threshold is not None:
+            data |= estimate_as_data("seconds_to_threshold", self.seconds_to)
+        data["runs"] = [self._run_circumstances(number, run) for number, run in enumerate(self.runs)]
+        return data
+
+    def _run_circumstances(self, number: int, run: RunMeasures) -> dict[str, Any]:
+        data = {
+            "run": str(run.path),
+            "seed": run.seed,
             "seconds": run.seconds,
             "training_seconds": run.training_seconds,
             "env_steps_per_second": run.env_steps_per_second,
         }
         if self.threshold is not None:
-            data["env_steps_to_threshold"], data["seconds_to_threshold"] = self.reached[number] or (None, None)
-        return data | {
-            "curve": {
-                "env_steps": run.curve_env_steps.tolist(),
-                "training_seconds": run.curve_seconds.round(6).tolist(),
-                "score": run.curve_score.tolist(),
-            }
-        }
+            data["seconds_to_threshold"] = (self.reached[number] or (None, None))[1]
+        return data | {"curve": {"training_seconds": run.curve_seconds.round(6).tolist()}}
 
 
 def _iqm(values: Array) -> Estimate:

@@ -121,10 +121,16 @@ class Contrast:
             "against": self.reference,
             "paired": self.paired,
             "learning": self.learning,
-            "speed": self.speed,
             "measures": [_measure_as_data(measure) for measure in self.measures],
-            **estimate_as_data("seconds_to_threshold_ratio", self.seconds_ratio),
             **estimate_as_data("env_steps_to_threshold_ratio", self.env_steps_ratio),
+        }
+
+    def circumstances(self) -> dict[str, Any]:
+        """What depends on the clock."""
+        return {
+            "arm": self.arm,
+            "speed": self.speed,
+            **estimate_as_data("seconds_to_threshold_ratio", self.seconds_ratio),
             **estimate_as_data("env_steps_per_second_ratio", self.rate_ratio),
         }
 

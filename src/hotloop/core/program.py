@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import sys
 import threading
 import warnings
@@ -130,3 +131,16 @@ def hotloop_version() -> str:
         return version("hotloop")
     except PackageNotFoundError:  # run from a source tree that was never installed
         return "unknown"
+
+
+RECKONING = ("numpy", "numba", "llvmlite", "torch", "scipy")
+"""Packages that decide how a run rounds."""
+
+
+def versions() -> dict[str, str]:
+    """Of Python, hotloop and what it reckons with; nothing of it is imported."""
+    found = {"python": platform.python_version(), "hotloop": hotloop_version()}
+    for name in RECKONING:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

@@ -7,21 +7,22 @@ Files:
     arms.py     Runs that differ by their seed alone are one arm
     columns.py  Points as columns of numbers, and what a screen can show of very many
     curves.py   The curves of chosen runs, for a screen of so many pixels; and the same as SVG and CSV files
-    detail.py   One run by itself: where its time went, what the doctor's rules say of it, who is identical to it
+    detail.py   One run by itself: what it says of itself, its checkpoints, who is identical to it
     events.py   A run's `events.jsonl` as columns, read on from where the last look ended
     guard.py    Who may ask: every request passes here first
     index.py    What was read of every run and log, kept between two openings
     jobs.py     What the page lets `hotloop` do: play an agent, and with `--control` change runs
     library.py  All that is shown of one folder, kept in step with its files by one thread
-    logs.py     Logs of other programs that are tables, and saved reports of the doctor
+    logs.py     Logs of other programs, and saved reports of the doctor, as the dashboard holds them
     machine.py  What the machine has and what a run takes of it: memory, cores, load
+    phases.py   Where the time of a run went, over its length; and the same as SVG and CSV files
     reading.py  A run as the dashboard holds it: its columns, and one small table about it
+    routes.py   Every address and the function that answers it
     serve.py    From a folder to a page in the browser: keys, socket, link, server
-    server.py   The routes, and the app behind the guard
+    server.py   The app behind the guard, and the socket it listens on
     sources.py  What lies below a folder that can be shown
     stream.py   What changed, told to every open page: Server-Sent Events
     table.py    The table of runs as data
-    tensorboard.py  Scalars of TensorBoard's event files, read without TensorBoard
     verdict.py  Two chosen arms, judged as `hotloop compare` judges them
 
 `page/` has the page itself: HTML, CSS and JavaScript without a build step, and uPlot with its licence.

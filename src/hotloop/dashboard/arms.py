@@ -22,8 +22,9 @@ from hotloop.render.numbers import shown
 _NUMBERED = re.compile(r"^(.*?)[-_ .]*(?:seed[-_ ]*)?\d+$", re.DOTALL)
 _SEED_FOLDER = re.compile(r"seed[-_]?\d+")
 _MOST_WORDS, _LONGEST = 3, 60
-MOST_VARIED = 40
+MOST_VARIED = 60
 _NOT_SHOWN = ("run_dir", "trust", "seed")
+_UPKEEP = ("checkpoint.", "evaluation.", "log")
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,27 @@ def _labels(groups: Mapping[str, Sequence[Item]]) -> dict[str, str]:
     names = {key: _name(item) for key, item in first.items()}
     for name in {name for name in names.values() if list(names.values()).count(name) > 1}:
         alike = [key for key in names if names[key] == name]
-        varied = varied_settings([first[key] for key in alike])
+        telling = _telling([first[key] for key in alike])
         for number, key in enumerate(alike):
-            words = [f"{setting} {shown(first[key].about['settings'].get(setting))}" for setting in varied]
-            told = ", ".join(words[:_MOST_WORDS]) or f"number {number + 1}"
+            words = [f"{setting} {shown(first[key].about['settings'].get(setting))}" for setting in telling]
+            told = ", ".join(words) or f"number {number + 1}"
             names[key] = f"{name} ({told})"
     return {key: name if len(name) <= 2 * _LONGEST else name[: 2 * _LONGEST - 1] + "…" for key, name in names.items()}
+
+
+def _telling(items: Sequence[Item]) -> list[str]:
+    """The settings that tell these arms apart, no more than are needed."""
+    chosen: list[str] = []
+    apart: set[tuple[str, str]] = {("", "")}
+    for name in varied_settings(items):
+        values = [repr(item.about.get("settings", {}).get(name)) for item in items]
+        kept = [repr([item.about.get("settings", {}).get(one) for one in chosen]) for item in items]
+        finer = set(zip(kept, values, strict=True))
+        if len(finer) > len(apart):
+            chosen, apart = [*chosen, name], finer
+        if len(chosen) == _MOST_WORDS or len(apart) == len(items):
+            break
+    return chosen
 
 
 def _name(item: Item) -> str:
@@ -90,7 +106,8 @@ def _name(item: Item) -> str:
 
 
 def varied_settings(items: Iterable[Item], most: int = MOST_VARIED) -> list[str]:
-    """Names of settings in which runs differ, those with the fewest values first: by what people group."""
+    """Names of settings in which runs differ, those with the fewest values first: by what people group. Then those that
+    only some runs have (another algorithm's), and last what changes how a run is kept, not what it learns."""
     values: dict[str, set[str]] = {}
     count: dict[str, int] = {}
     trees = {
@@ -102,7 +119,17 @@ def varied_settings(items: Iterable[Item], most: int = MOST_VARIED) -> list[str]
                 values.setdefault(name, set()).add(repr(value))
                 count[name] = count.get(name, 0) + 1
     varied = [name for name, found in values.items() if len(found) > 1 or count[name] < len(trees)]
-    return sorted(varied, key=lambda name: len(values[name]))[:most]
+    return sorted(varied, key=lambda name: (name.startswith(_UPKEEP), len(values[name]) == 1, len(values[name])))[:most]
+
+
+def shared_settings(items: Iterable[Item]) -> dict[str, Any]:
+    """Settings with one value in all runs: a row does not repeat them."""
+    trees = [item.about.get("settings", {}) for item in items if item.kind == "run"]
+    shared = dict(trees[0]) if trees else {}
+    for tree in trees[1:]:
+        for name in [name for name, value in shared.items() if tree.get(name, _NOT_SHOWN) != value]:
+            del shared[name]
+    return {name: value for name, value in shared.items() if name not in _NOT_SHOWN}
 
 
 def score_of(item: Item) -> tuple[float | None, str]:

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hotloop.core.types import Array
+from hotloop.runs.logs import MOST_COLUMNS
 
-MOST_COLUMNS = 200
-"""Of one kind of row; what a file names beyond them is left out."""
 _MISSING = float("nan")
 
 

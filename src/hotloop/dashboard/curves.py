@@ -11,7 +11,7 @@ import csv
 import io
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -24,6 +24,7 @@ from hotloop.dashboard.arms import Arm, arms_of
 from hotloop.dashboard.columns import Points, cell_means, decimate, finite
 from hotloop.dashboard.events import TRAINING_SECONDS
 from hotloop.dashboard.library import Item, Library
+from hotloop.dashboard.phases import phase_curves, phase_rows
 from hotloop.render.chart import Curve, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
 
@@ -35,6 +36,8 @@ AXES = {
 SCORE = "score"
 """The return in evaluations, or, where a run has none, in training."""
 RETURN = "mean_return"
+PHASES = "phases"
+"""Not a number of the rows: the shares of the phases over a run."""
 MOST_RUNS, MOST_WIDTH = 400, 4_000
 
 
@@ -181,14 +184,17 @@ def command(library: Library, request: Request) -> str:
 
 
 def title_of(request: Request) -> str:
-    name = "return" if request.y == SCORE else request.y.partition(":")[2] or request.y
+    name = {SCORE: "return", PHASES: "shares of time"}.get(request.y) or request.y.partition(":")[2] or request.y
     return f"{name.replace('_', ' ').capitalize()[:80]} against {AXES[request.x].partition(',')[0]}"
 
 
 def as_svg_file(library: Library, request: Request) -> str:
     """As `render.chart` draws it: arms as means with bands, single runs by their lowest and highest values."""
-    drawn = []
+    drawn: list[Curve | None] = []
     for arm in arms_of(chosen(library, request.ids)):
+        if request.y == PHASES:
+            drawn += phase_curves(library, arm.items[0], request.x)
+            continue
         points = [points_of(library, item, request) for item in arm.items]
         if len(points) > 1 and not request.single:
             drawn.append(arm_curve(arm.label, points, request))
@@ -202,17 +208,23 @@ def as_svg_file(library: Library, request: Request) -> str:
     if request.x != "env_steps":
         unit, scale = time_unit(max((float(curve.x[-1]) for curve in curves), default=0.0))
     label = AXES[request.x].replace("seconds", unit) if unit else AXES[request.x]
-    frame = Frame(title_of(request), "arms: mean and 95 % band; runs: lowest and highest", label, x_scale=scale)
+    about = "% of each stretch" if request.y == PHASES else "arms: mean and 95 % band; runs: lowest and highest"
+    frame = Frame(title_of(request), about, label, x_scale=scale)
     made = command(library, request).replace("--", "&#45;&#45;")  # a comment of XML may not hold two dashes
     return as_svg(lay_out(curves, frame)).replace("</svg>", f"<!-- {made} --></svg>")
 
 
 def as_csv_file(library: Library, request: Request) -> Iterator[str]:
     """Every point, none averaged and none left out; the command in front."""
-    yield f"# {command(library, replace(request))}\n".replace("chart.svg", "chart.csv")
-    yield _csv_row(["arm", "run", AXES[request.x], request.y])
+    yield f"# {command(library, request)}\n".replace("chart.svg", "chart.csv")
+    what = ["phase", AXES[request.x], "share"] if request.y == PHASES else [AXES[request.x], request.y]
+    yield _csv_row(["arm", "run", *what])
     for arm in arms_of(chosen(library, request.ids)):
         for item in arm.items:
+            if request.y == PHASES:
+                for phase, end, share in phase_rows(library, item, request.x):
+                    yield _csv_row([arm.label, item.place, phase, f"{end:.12g}", repr(share)])
+                continue
             x, y = points_of(library, item, request)
             inside = np.ones(len(x), dtype=bool)
             inside &= x >= request.low if request.low is not None else True

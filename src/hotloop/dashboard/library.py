@@ -17,20 +17,19 @@ from typing import Any
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array
 from hotloop.dashboard.index import Entry, Index, open_index
-from hotloop.dashboard.logs import look_at_csv, look_at_monitor, look_at_report
+from hotloop.dashboard.logs import look_at_log, look_at_report
 from hotloop.dashboard.reading import Look, look_at_run
 from hotloop.dashboard.sources import Found, Source, find_sources
-from hotloop.dashboard.tensorboard import look_at_tensorboard
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK
 
 Looker = Callable[[Path, Entry | None], Look | None]
 LOOKERS: dict[str, Looker] = {
     "run": look_at_run,
-    "tensorboard": look_at_tensorboard,
-    "monitor": look_at_monitor,
-    "progress": look_at_csv,
-    "csv": look_at_csv,
+    "tensorboard": look_at_log,
+    "monitor": look_at_log,
+    "progress": look_at_log,
+    "csv": look_at_log,
     "doctor": look_at_report,
 }
 """Who reads what; the first argument is where it lies."""

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hotloop.runs.directory import SETTINGS
+from hotloop.runs.logs import kind_by_name
+from hotloop.runs.tensorboard import PREFIX
 
 Kind = Literal["run", "tensorboard", "monitor", "progress", "csv", "doctor"]
 DEEPEST = 6
 MOST_ENTRIES = 200_000
 """Of all folders together: somebody may open `/`."""
 MOST_SOURCES = 20_000
-_TENSORBOARD = re.compile(r"events\.out\.tfevents\.")
 _NOT_OURS = frozenset({"node_modules", "__pycache__", "site-packages", "checkpoints"})
 
 
@@ -60,7 +60,7 @@ class _Walk:
         if SETTINGS in files:
             yield Source(place or ".", "run")
             return
-        if any(map(_TENSORBOARD.match, files)):
+        if any(name.startswith(PREFIX) for name in files):
             yield Source(place or ".", "tensorboard")
         for name in files:
             kind = _kind_of(name)
@@ -93,13 +93,8 @@ def _is_hidden(name: str) -> bool:
 
 
 def _kind_of(name: str) -> Kind | None:
-    """By its name alone."""
-    if name == "monitor.csv" or name.endswith(".monitor.csv"):
-        return "monitor"
-    if name == "progress.csv":
-        return "progress"
-    if name.endswith(".csv") and not name.startswith("."):
-        return "csv"
+    """By its name alone. JSON lines are left out: too many programs leave such files that are no logs of training."""
     if name.endswith(".json") and ("doctor" in name or "diagnosis" in name):
         return "doctor"
-    return None
+    kind = kind_by_name(name)
+    return None if kind == "tensorboard" or kind == "jsonl" else kind

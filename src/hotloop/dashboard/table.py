@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hotloop.dashboard.arms import Arm, arm_score, arms_of, key_of, score_of, varied_settings
+from hotloop.dashboard.arms import Arm, arm_score, arms_of, key_of, score_of, shared_settings, varied_settings
 from hotloop.dashboard.library import Item, Library
 
 _COUNTS = ("env_steps", "updates", "episodes", "seconds")
@@ -29,6 +29,7 @@ def table(library: Library, control: bool = False) -> dict[str, Any]:
         "scan": None if library.ready else {"done": done, "of": of},
         "notes": _notes(library),
         "settings": varied,
+        "shared": shared_settings(shown),
         "measures": measures_of(shown),
         "runs": [run_row(item, varied) for item in shown],
         "arms": [arm_row(library, arm) for arm in arms],

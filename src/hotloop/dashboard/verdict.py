@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hotloop.comparison.arms import Arm as ComparedArm
-from hotloop.comparison.jobs import Job
-from hotloop.comparison.report import Comparison, Question, collect
-from hotloop.comparison.verdict_text import details, sentence
 from hotloop.core.errors import HotloopError
 from hotloop.dashboard.arms import Arm, arms_of
 from hotloop.dashboard.curves import chosen
 from hotloop.dashboard.library import Item, Library
+
+if TYPE_CHECKING:
+    from hotloop.comparison.report import Comparison
 
 MOST_SEEDS = 64
 """Of an arm: what `hotloop compare` computes for so many is a second's work."""
@@ -42,6 +41,10 @@ def _finished(arm: Arm) -> list[Item]:
 
 
 def _compare(library: Library, arms: Sequence[Arm], finished: Sequence[Sequence[Item]], measure: str) -> Comparison:
+    from hotloop.comparison.arms import Arm as ComparedArm  # here, since most pages are opened without a verdict
+    from hotloop.comparison.jobs import Job
+    from hotloop.comparison.report import Question, collect
+
     jobs = []
     for arm, items in zip(arms, finished, strict=True):
         paths = tuple(library.path_of(item) for item in items)
@@ -57,6 +60,8 @@ def _compare(library: Library, arms: Sequence[Arm], finished: Sequence[Sequence[
 def _as_data(
     library: Library, arms: Sequence[Arm], finished: Sequence[Sequence[Item]], comparison: Comparison, measure: str
 ) -> dict[str, Any]:
+    from hotloop.comparison.verdict_text import details, sentence
+
     found = comparison.contrasts
     if not found:
         return {"missing": "The runs cannot be compared: one arm has nothing that could be read."}
@@ -83,14 +88,15 @@ def _command(library: Library, arms: Sequence[Arm], finished: Sequence[Sequence[
     return shlex.join(["hotloop", "compare", *words, *more])
 
 
-def differences(library: Library, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """For each setting in which chosen runs differ, its value in each of their arms."""
+def differences(library: Library, ids: Sequence[str]) -> dict[str, Any]:
+    """The chosen arms that say their settings, and for each setting in which they differ its value in each; settings
+    that not all of them have (another algorithm's) are apart."""
     arms = [arm for arm in arms_of(chosen(library, ids)) if arm.items[0].kind == "run"]
     trees = [arm.items[0].about.get("settings", {}) for arm in arms]
-    names = list(dict.fromkeys(name for tree in trees for name in tree if name not in ("seed", "run_dir", "trust")))
-    rows = [(name, [tree.get(name) for tree in trees]) for name in names]
-    return [
-        {"setting": name, "values": values}
-        for name, values in rows
-        if any(value != values[0] or type(value) is not type(values[0]) for value in values)
-    ]
+    names = dict.fromkeys(name for tree in trees for name in tree if name not in ("seed", "run_dir", "trust"))
+    rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for name in names:
+        values = [tree.get(name) for tree in trees]
+        if any(value != values[0] or type(value) is not type(values[0]) for value in values):
+            rows[all(name in tree for tree in trees)].append({"setting": name, "values": values})
+    return {"arms": [arm.label for arm in arms], "rows": rows[True], "partial": rows[False]}

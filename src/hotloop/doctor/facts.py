@@ -8,8 +8,8 @@ from typing import Any
 
 import psutil
 
-from hotloop.doctor.recorder.machine import process_facts
-from hotloop.doctor.recorder.machine import usable_cores as usable_cores
+from hotloop.doctor.recorder.meters import process_facts
+from hotloop.doctor.recorder.meters import usable_cores as usable_cores
 
 
 def machine_facts() -> dict[str, Any]:

@@ -11,23 +11,23 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hotloop.doctor.recorder.phases import ACT as ACT
-from hotloop.doctor.recorder.phases import CHECKPOINT as CHECKPOINT
-from hotloop.doctor.recorder.phases import ENV as ENV
-from hotloop.doctor.recorder.phases import EVALUATE as EVALUATE
-from hotloop.doctor.recorder.phases import LOG as LOG
-from hotloop.doctor.recorder.phases import OTHER as OTHER
-from hotloop.doctor.recorder.phases import OUTSIDE as OUTSIDE
-from hotloop.doctor.recorder.phases import PHASES as PHASES
-from hotloop.doctor.recorder.phases import QUEUED as QUEUED
-from hotloop.doctor.recorder.phases import RECORDING as RECORDING
-from hotloop.doctor.recorder.phases import SAMPLE as SAMPLE
-from hotloop.doctor.recorder.phases import START_UP as START_UP
-from hotloop.doctor.recorder.phases import STORE as STORE
-from hotloop.doctor.recorder.phases import STORE_AND_SAMPLE as STORE_AND_SAMPLE
-from hotloop.doctor.recorder.phases import UPDATE as UPDATE
-from hotloop.doctor.recorder.phases import UPDATE_PARTS as UPDATE_PARTS
-from hotloop.doctor.recorder.phases import WAIT as WAIT
+from hotloop.doctor.recorder.order import ACT as ACT
+from hotloop.doctor.recorder.order import CHECKPOINT as CHECKPOINT
+from hotloop.doctor.recorder.order import ENV as ENV
+from hotloop.doctor.recorder.order import EVALUATE as EVALUATE
+from hotloop.doctor.recorder.order import LOG as LOG
+from hotloop.doctor.recorder.order import OTHER as OTHER
+from hotloop.doctor.recorder.order import OUTSIDE as OUTSIDE
+from hotloop.doctor.recorder.order import PHASES as PHASES
+from hotloop.doctor.recorder.order import QUEUED as QUEUED
+from hotloop.doctor.recorder.order import RECORDING as RECORDING
+from hotloop.doctor.recorder.order import SAMPLE as SAMPLE
+from hotloop.doctor.recorder.order import START_UP as START_UP
+from hotloop.doctor.recorder.order import STORE as STORE
+from hotloop.doctor.recorder.order import STORE_AND_SAMPLE as STORE_AND_SAMPLE
+from hotloop.doctor.recorder.order import UPDATE as UPDATE
+from hotloop.doctor.recorder.order import UPDATE_PARTS as UPDATE_PARTS
+from hotloop.doctor.recorder.order import WAIT as WAIT
 
 SCHEMA = 1
 LEAST_ENV_STEPS, LEAST_UPDATES = 200, 50

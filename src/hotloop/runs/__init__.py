@@ -12,8 +12,11 @@ Files:
                          their tail
     lock.py              One trainer per run directory: an flock, which the kernel drops when its holder dies,
                          however it dies
+    logs.py              Logs of other programs as rows of numbers: CSV, JSON lines, Stable-Baselines3's files,
+                         TensorBoard's
     manifest.py          What a checkpoint consists of: sizes and hashes of its files, and a hash of the manifest
                          itself
     tensors.py           Named arrays as a safetensors file: an 8-byte length, a JSON header, then the bytes of each
                          array
+    tensorboard.py       Scalars of TensorBoard's event files, read without TensorBoard
 """

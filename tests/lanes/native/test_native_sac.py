@@ -261,10 +261,10 @@ def test_no_memory_is_taken_by_an_update_but_its_answers() -> None:
     objective = objective_of("sac")
     lane, batches = native(objective), make_batches(objective.spec, K)
     lane.update(batches, rates(), 0)
-    plans = {rows: [part.ctypes.data for part in kept] for rows, kept in lane._plans.items()}
+    before = [part.ctypes.data for part in lane._updater.plan(ROWS)]
     for call in range(1, 4):
         lane.update(batches, rates(), call * K)
-    assert {rows: [part.ctypes.data for part in kept] for rows, kept in lane._plans.items()} == plans
+    assert [part.ctypes.data for part in lane._updater.plan(ROWS)] == before
     assert lane.groups.all.size % plan.VECTORS == 0
 
 

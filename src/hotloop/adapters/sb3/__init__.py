@@ -1,4 +1,4 @@
-"""Stable-Baselines3 in place: `accelerate(model)` makes a DQN or PPO fast that stays what it is.
+"""Stable-Baselines3 in place: `accelerate(model)` makes a DQN, PPO, SAC, TD3 or DDPG fast that stays what it is.
 
 Files:
     acceleration.py  Which models it is for, what it changes, what it says, how it is undone
@@ -8,6 +8,9 @@ Files:
     memory.py        Parameters and Adam's moments in flat vectors that torch's objects are views of
     ppo.py           `PPO` on the native lane
     ppo_kernels.py   The minibatches of one epoch of PPO, and advantages, in machine code
+    replay.py        Batches as a replay buffer draws them, rows stored without copies
+    sac.py           `SAC`, `TD3` and `DDPG` on the native lane
+    squashed.py      Their policy: networks, draws
     vector_env.py    `DummyVecEnv` without copies that nobody can tell from the original
 """
 

@@ -7,16 +7,21 @@ from typing import Any, TypeVar
 
 import torch
 from gymnasium import spaces
-from stable_baselines3 import DQN, PPO
+from stable_baselines3 import DQN, PPO, SAC, TD3
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv
+from torch import nn
 
 from hotloop.adapters.sb3.actor_critic import QuickActorCritic
-from hotloop.adapters.sb3.dqn import QEngine, QuickDQN, QuickQPolicy, is_plain_buffer, read_dqn
-from hotloop.adapters.sb3.in_place import STATE, is_quick, plain_class, quicken, slow_down
+from hotloop.adapters.sb3.dqn import QEngine, QuickDQN, QuickQPolicy, read_dqn
+from hotloop.adapters.sb3.in_place import STATE, is_quick, overridden, plain_class, quicken, slow_down
 from hotloop.adapters.sb3.memory import steps_problem
 from hotloop.adapters.sb3.ppo import PolicyEngine, QuickPPO, QuickRolloutBuffer, read_ppo
+from hotloop.adapters.sb3.replay import is_plain_buffer
+from hotloop.adapters.sb3.sac import QuickSAC, QuickTD3, SACEngine, updates_problem
+from hotloop.adapters.sb3.squashed import QuickSquashedPolicy, Stacks, read_stacks
 from hotloop.adapters.sb3.vector_env import QuickDummyVecEnv, innermost
 from hotloop.core.errors import ArgumentError
 from hotloop.core.terminal import say
@@ -40,13 +45,13 @@ class Report:
 class Acceleration:
     """What an accelerated model holds on to."""
 
-    def __init__(self, engine: QEngine | PolicyEngine, report: Report, things: list[Any]) -> None:
+    def __init__(self, engine: QEngine | PolicyEngine | SACEngine, report: Report, things: list[Any]) -> None:
         self.engine, self.report, self.things = engine, report, things
 
     def is_ready(self, model: BaseAlgorithm) -> bool:
         """Whether machine code can train the model as it is now. Where `set_parameters` or somebody else has given it
         other memory, it is accelerated anew; if it became another model, Stable-Baselines3 goes on with it."""
-        if self.engine.memory.is_shared(model.policy.optimizer) and not settings_problem(model):
+        if self.engine.is_shared(model) and not settings_problem(model):
             return True
         accelerate(model, verbose=False)
         if not is_quick(model):
@@ -55,7 +60,8 @@ class Acceleration:
 
 
 def accelerate(model: Model, verbose: bool = True) -> Model:
-    """Make a `DQN` or `PPO` of Stable-Baselines3 with a multilayer policy fast in place; returns the same model.
+    """Make a `DQN`, `PPO`, `SAC`, `TD3` or `DDPG` of Stable-Baselines3 with a multilayer policy fast in place; returns
+    the same model.
 
     >>> from stable_baselines3 import DQN
     >>> from hotloop.adapters.sb3 import accelerate, report
@@ -78,14 +84,18 @@ def accelerate(model: Model, verbose: bool = True) -> Model:
         if verbose:
             say(f"hotloop: {type(model).__name__} is left as it is: {problem}")
         return model
-    made = _accelerate_dqn(model, reading) if isinstance(model, DQN) else _accelerate_ppo(model, reading)
+    if isinstance(model, PPO):
+        assert isinstance(reading, Reading)
+        made = _accelerate_ppo(model, reading)
+    else:
+        made = _accelerate_off_policy(model, reading)
     if verbose:
         say(f"hotloop: {type(model).__name__}: {made.report}")
     return model
 
 
-def _accelerate_dqn(model: DQN, reading: Reading) -> Acceleration:
-    engine = QEngine(model, reading)
+def _accelerate_off_policy(model: DQN | SAC | TD3, reading: Reading | Stacks) -> Acceleration:
+    engine = SACEngine(model, reading) if isinstance(reading, Stacks) else QEngine(model, reading)
     fast, left, things = ["train", "act"], list[str](), [model, model.policy]
     if is_plain_buffer(model):
         fast.append("replay")
@@ -93,9 +103,13 @@ def _accelerate_dqn(model: DQN, reading: Reading) -> Acceleration:
         left.append(f"replay ({_replay_reason(model)})")
     _quicken_env(model, fast, left, things)
     made = Acceleration(engine, Report(tuple(fast), tuple(left)), things)
-    quicken(model.policy, QuickQPolicy, engine)
-    quicken(model, QuickDQN, made)
+    quicken(model.policy, QuickQPolicy if isinstance(model, DQN) else QuickSquashedPolicy, engine)
+    quicken(model, _methods(model), made)
     return made
+
+
+def _methods(model: DQN | SAC | TD3) -> type:
+    return QuickDQN if isinstance(model, DQN) else QuickSAC if isinstance(model, SAC) else QuickTD3
 
 
 def _accelerate_ppo(model: PPO, reading: Reading) -> Acceleration:
@@ -121,7 +135,7 @@ def _quicken_env(model: BaseAlgorithm, fast: list[str], left: list[str], things:
         left.append(f"vector env (a {type(env).__name__})")
 
 
-def _replay_reason(model: DQN) -> str:
+def _replay_reason(model: OffPolicyAlgorithm) -> str:
     if model._vec_normalize_env is not None:
         return "VecNormalize scales samples"
     if model.replay_buffer.optimize_memory_usage:
@@ -143,17 +157,23 @@ def report(model: BaseAlgorithm) -> Report:
     return held.report if held is not None else Report(left=(_read(model)[1] or "it was not accelerated",))
 
 
+def _optimised(model: BaseAlgorithm) -> list[tuple[torch.optim.Optimizer, nn.Module]]:
+    """The model's optimisers, and what each of them moves."""
+    if isinstance(model, SAC | TD3):
+        return [(part.optimizer, part) for part in (model.actor, model.critic)]
+    return [(model.policy.optimizer, model.policy.q_net if isinstance(model, DQN) else model.policy)]
+
+
 def settings_problem(model: BaseAlgorithm) -> str:
     """What may change from one `train` to the next, and native updates do not know."""
-    optimiser = model.policy.optimizer
-    if type(optimiser) is not torch.optim.Adam:
-        return f"its optimiser is {type(optimiser).__name__}, not Adam"
-    group = optimiser.param_groups[0]
-    for name in ("weight_decay", "amsgrad", "maximize", "decoupled_weight_decay"):
-        if group.get(name):
-            return f"its optimiser has `{name}`"
-    if len(optimiser.param_groups) > 1:
-        return "its optimiser has several groups of parameters"
+    optimisers = [optimiser for optimiser, _ in _optimised(model)]
+    if isinstance(model, SAC) and model.ent_coef_optimizer is not None:
+        optimisers.append(model.ent_coef_optimizer)
+    if problem := next(filter(None, map(_optimiser_problem, optimisers)), ""):
+        return problem
+    if isinstance(model, SAC | TD3):
+        constants = {(*one.param_groups[0]["betas"], one.param_groups[0]["eps"]) for one in optimisers}
+        return updates_problem(model) if len(constants) == 1 else "its optimisers have different constants"
     if not model.max_grad_norm > 0.0:
         return f"its `max_grad_norm` is {model.max_grad_norm}"
     if isinstance(model, PPO) and plain_class(model.rollout_buffer) is not RolloutBuffer:
@@ -161,29 +181,45 @@ def settings_problem(model: BaseAlgorithm) -> str:
     return ""
 
 
-def _read(model: BaseAlgorithm) -> tuple[Reading | None, str]:
+def _optimiser_problem(optimiser: torch.optim.Optimizer) -> str:
+    if type(optimiser) is not torch.optim.Adam:
+        return f"its optimiser is {type(optimiser).__name__}, not Adam"
+    group = optimiser.param_groups[0]
+    for name in ("weight_decay", "amsgrad", "maximize", "decoupled_weight_decay"):
+        if group.get(name):
+            return f"its optimiser has `{name}`"
+    return "its optimiser has several groups of parameters" if len(optimiser.param_groups) > 1 else ""
+
+
+def _read(model: BaseAlgorithm) -> tuple[Reading | Stacks | None, str]:
     """The model's networks as the native lane takes them, and why not."""
-    if not isinstance(model, DQN | PPO):
-        return None, "only DQN and PPO can be accelerated"
+    if not isinstance(model, DQN | PPO | SAC | TD3):
+        return None, "only DQN, PPO, SAC, TD3 and DDPG can be accelerated"
     if model.device.type != "cpu":
         return None, f'it is on `{model.device}`; the native lane runs on a CPU (`device="cpu"`)'
     space = model.observation_space
     if not isinstance(space, spaces.Box):
         return None, f"its observations are {type(space).__name__}, not Box"
-    if problem := settings_problem(model) or steps_problem(model.policy.optimizer) or _frozen(model):
+    if problem := settings_problem(model) or _frozen(model):
         return None, problem
+    if isinstance(model, SAC | TD3):
+        if name := overridden(_methods(model), model, SAC if isinstance(model, SAC) else TD3):
+            return None, f"its class {type(model).__name__} has a `{name}` of its own"
+        return read_stacks(model)
     return read_dqn(model) if isinstance(model, DQN) else read_ppo(model)
 
 
 def _frozen(model: BaseAlgorithm) -> str:
     """Why not every parameter would move as Adam moves it."""
-    held = {id(parameter) for parameter in model.policy.optimizer.param_groups[0]["params"]}
-    network = model.policy.q_net if isinstance(model, DQN) else model.policy
-    for name, parameter in network.named_parameters():
-        if not parameter.requires_grad:
-            return f"its parameter `{name}` is frozen"
-        if id(parameter) not in held:
-            return f"its parameter `{name}` is not in its optimiser"
-        if parameter.dtype != torch.float32:
-            return f"its parameter `{name}` is {parameter.dtype}"
+    for optimiser, network in _optimised(model):
+        held = {id(parameter) for parameter in optimiser.param_groups[0]["params"]}
+        for name, parameter in network.named_parameters():
+            if not parameter.requires_grad:
+                return f"its parameter `{name}` is frozen"
+            if id(parameter) not in held:
+                return f"its parameter `{name}` is not in its optimiser"
+            if parameter.dtype != torch.float32:
+                return f"its parameter `{name}` is {parameter.dtype}"
+        if problem := steps_problem(optimiser):
+            return problem
     return ""

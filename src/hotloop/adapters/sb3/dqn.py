@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 from stable_baselines3 import DQN
-from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
-from hotloop.adapters.sb3.in_place import STATE, InPlace, overridden
+from hotloop.adapters.sb3.in_place import InPlace, overridden
 from hotloop.adapters.sb3.memory import ACTED_TOGETHER, SharedMemory, as_float_rows
+from hotloop.adapters.sb3.replay import QuickStorage, draw_batches
 from hotloop.core.errors import NonFiniteError
 from hotloop.core.types import Array
 from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater, prepare
@@ -75,41 +75,12 @@ class QEngine:
     def _draw(self, model: DQN, k: int, rows: int) -> NativeBatch:
         if self._ones.shape != (k, rows):
             self._ones = np.ones((k, rows), np.float32)
-        if is_plain_buffer(model):
-            return self._gather(model.replay_buffer, k, rows, model.gamma)
-        drawn = [model.replay_buffer.sample(rows, env=model._vec_normalize_env) for _ in range(k)]
-        fields = [np.stack([getattr(one, name).numpy() for one in drawn]) for name in drawn[0]._fields[:5]]
-        obs, action, next_obs, done, reward = fields
-        discounts = [model.gamma if one.discounts is None else one.discounts.numpy() for one in drawn]
-        discount = np.stack([(1 - one) * gamma for one, gamma in zip(done, discounts, strict=True)])
-        return self._batch(obs, action, reward, discount, next_obs)
+        drawn = draw_batches(model, k, rows)
+        action = drawn.action.reshape(k, rows).astype(np.int64, copy=False)
+        return NativeBatch(*drawn._replace(action=action), self._ones, None)
 
-    def _gather(self, buffer: ReplayBuffer, k: int, rows: int, gamma: float) -> NativeBatch:
-        """What `sample` draws, without a tensor and a copy of it for every field."""
-        upper, index = buffer.buffer_size if buffer.full else buffer.pos, np.empty((k, rows), np.int64)
-        for j in range(k):  # one after the other, as the generator would be asked by `sample`
-            index[j] = np.random.randint(0, upper, size=rows)
-            if buffer.n_envs > 1:  # of one env, the draw would not advance the generator
-                index[j] = index[j] * buffer.n_envs + np.random.randint(0, high=buffer.n_envs, size=(rows,))
-        size = buffer.buffer_size * buffer.n_envs
-        obs = buffer.observations.reshape(size, -1).take(index, axis=0)
-        next_obs = buffer.next_observations.reshape(size, -1).take(index, axis=0)
-        done, timeout = buffer.dones.reshape(size).take(index), buffer.timeouts.reshape(size).take(index)
-        discount = (1 - done * (1 - timeout)) * gamma
-        action, reward = buffer.actions.reshape(size).take(index), buffer.rewards.reshape(size).take(index)
-        return self._batch(obs, action, reward, discount, next_obs)
-
-    def _batch(self, obs: Array, action: Array, reward: Array, discount: Array, next_obs: Array) -> NativeBatch:
-        shape, floats = self._ones.shape, np.float32
-        return NativeBatch(
-            as_float_rows(obs, 2),
-            action.reshape(shape).astype(np.int64, copy=False),
-            reward.reshape(shape).astype(floats, copy=False),
-            discount.reshape(shape).astype(floats, copy=False),
-            as_float_rows(next_obs, 2),
-            self._ones,
-            None,
-        )
+    def is_shared(self, model: DQN) -> bool:
+        return self.memory.is_shared(model.policy.optimizer)
 
     def greedy(self, rows: Array) -> Array:
         """The best action [N] of observations [N, F]."""
@@ -120,16 +91,8 @@ class QEngine:
         return actor.greedy(self.memory.online, rows)
 
 
-def is_plain_buffer(model: DQN) -> bool:
-    """Whether rows can be written and read in the buffer's arrays themselves."""
-    buffer = model.replay_buffer
-    return type(buffer) is ReplayBuffer and not buffer.optimize_memory_usage and model._vec_normalize_env is None
-
-
-class QuickDQN(DQN, InPlace):
+class QuickDQN(QuickStorage, DQN):
     """Methods of an accelerated `DQN`."""
-
-    _last_obs: Any
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         if not self._hotloop.is_ready(self):
@@ -152,30 +115,6 @@ class QuickDQN(DQN, InPlace):
                 memory.target_tensor.mul_(1 - self.tau).add_(memory.online_tensor, alpha=self.tau)
         self.exploration_rate = self.exploration_schedule(self._current_progress_remaining)
         self.logger.record("rollout/exploration_rate", self.exploration_rate)
-
-    def _store_transition(
-        self, replay_buffer: Any, buffer_action: Array, new_obs: Any, reward: Array, dones: Array, infos: Any
-    ) -> None:
-        """Rows go straight into the buffer's arrays; `DQN` copies each of them twice before."""
-        if replay_buffer is not self.replay_buffer or not is_plain_buffer(self):
-            return super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
-        pos, self._last_original_obs = replay_buffer.pos, self._last_obs
-        following = replay_buffer.next_observations[pos]
-        replay_buffer.observations[pos], following[:] = self._last_obs, new_obs
-        for i, done in enumerate(dones):
-            if done and infos[i].get("terminal_observation") is not None:
-                following[i] = infos[i]["terminal_observation"]
-        replay_buffer.actions[pos] = buffer_action.reshape(replay_buffer.n_envs, replay_buffer.action_dim)
-        replay_buffer.rewards[pos], replay_buffer.dones[pos] = reward, dones
-        if replay_buffer.handle_timeout_termination:
-            replay_buffer.timeouts[pos] = [info.get("TimeLimit.truncated", False) for info in infos]
-        replay_buffer.pos += 1
-        if replay_buffer.pos == replay_buffer.buffer_size:
-            replay_buffer.full, replay_buffer.pos = True, 0
-        self._last_obs = new_obs
-
-    def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), STATE]
 
 
 class QuickQPolicy(DQNPolicy, InPlace):

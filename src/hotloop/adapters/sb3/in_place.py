@@ -35,7 +35,9 @@ def plain_class(thing: Any) -> type:
 
 def overridden(methods: type, thing: Any, original: type, *others: str) -> str:
     """The first of `methods`, or of other names, that the object's class has not from `original`; empty: none."""
-    names = [name for name, held in vars(methods).items() if isfunction(held) and hasattr(original, name)]
+    ours = [cls for cls in methods.__mro__ if issubclass(cls, InPlace) and cls is not InPlace]
+    held = [item for cls in ours for item in vars(cls).items()]
+    names = [name for name, value in held if isfunction(value) and hasattr(original, name)]
     cls = plain_class(thing)
     return next((name for name in (*names, *others) if getattr(cls, name) is not getattr(original, name)), "")
 

@@ -6,6 +6,8 @@ and `policy.optimizer.state_dict()` are true at any time.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from torch import nn
@@ -20,14 +22,29 @@ ACTED_TOGETHER = 256
 """Observations that are acted on in machine code at once; of more, torch's own threads make better use."""
 
 
+class Home(NamedTuple):
+    """Vectors [P] that the memory is to be, where kernels want several networks side by side."""
+
+    online: Array
+    mean: Array
+    square: Array
+    target: Array
+
+
 class SharedMemory:
     """`online` [P] is the network's, `target` [P] its slowly moving copy's (or empty), `moments` are Adam's two."""
 
-    def __init__(self, network: SharedNetwork, optimiser: torch.optim.Optimizer, target: SharedNetwork | None) -> None:
+    def __init__(
+        self,
+        network: SharedNetwork,
+        optimiser: torch.optim.Optimizer,
+        target: SharedNetwork | None,
+        home: Home | None = None,
+    ) -> None:
         self.optimiser, self._state = optimiser, optimiser.state
-        self._parameters = list(network.parameters())
-        self.online_tensor = _flattened(network)
-        self.target_tensor = torch.zeros(0) if target is None else _flattened(target)
+        self._parameters, self._home = list(network.parameters()), home
+        self.online_tensor = _flattened(network, home.online if home else None)
+        self.target_tensor = torch.zeros(0) if target is None else _flattened(target, home.target if home else None)
         self._sharing = Sharing("policy", network.network)
         every = self._parameters + ([] if target is None else list(target.parameters()))
         self._every, self._addresses = every, [parameter.data_ptr() for parameter in every]
@@ -40,7 +57,8 @@ class SharedMemory:
 
     def _adopt_moments(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Adam's state as views: flat moments, and a step count for each parameter, as torch keeps it."""
-        mean, square = torch.zeros_like(self.online_tensor), torch.zeros_like(self.online_tensor)
+        home, zeros = self._home, self.online_tensor.numpy() * np.float32(0)
+        mean, square = map(torch.from_numpy, (home.mean, home.square) if home else (zeros, zeros.copy()))
         steps, start = torch.zeros(len(self._parameters)), 0
         for place, parameter in enumerate(self._parameters):
             kept = {"step": steps[place]}
@@ -77,11 +95,21 @@ class SharedMemory:
         return [parameter.data_ptr() for parameter in self._every] == self._addresses
 
 
-def _flattened(network: nn.Module) -> torch.Tensor:
+def _flattened(network: nn.Module, home: Array | None) -> torch.Tensor:
     flat = FlatParameters(network)
+    if home is not None:
+        home[:] = flat.values.numpy()
+        flat.values = torch.from_numpy(home)
+        flat.attach()
     for parameter in network.parameters():
         parameter.grad = None  # machine code has no use for it, and a later `backward` begins afresh
     return flat.values
+
+
+def steps_made(optimiser: torch.optim.Optimizer) -> int:
+    """Of its first parameter, and of all where there is no `steps_problem`."""
+    state = next(iter(optimiser.state.values()), None)
+    return 0 if state is None else int(state["step"])
 
 
 def steps_problem(optimiser: torch.optim.Optimizer) -> str:

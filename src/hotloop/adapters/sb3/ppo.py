@@ -77,6 +77,9 @@ class PolicyEngine:
         network = SharedActorCritic(Heads(policy), self._order, log_std, LOG_STD)
         return SharedMemory(network, policy.optimizer, None)
 
+    def is_shared(self, model: PPO) -> bool:
+        return self.memory.is_shared(model.policy.optimizer)
+
     def _spec(self, rows: int, normalise: bool, constants: tuple[float, ...]) -> PolicySpec:
         max_norm, beta1, beta2, epsilon = constants
         return PolicySpec(

@@ -1,5 +1,5 @@
 // State, routes within the page, and the stream of changes.
-import { command, el, get, bytes, number, one, Refused, seldom, words } from "./elements.js";
+import { command, downloads, el, get, bytes, number, one, Refused, seldom, words } from "./elements.js";
 import { CurveChart, shade } from "./charts.js";
 import { RunTable } from "./table.js";
 import { RunView } from "./run.js";
@@ -28,7 +28,7 @@ const smallCharts = new Map();
 async function loadTable() {
   const data = await get("/api/table");
   const first = state.runs.length === 0;
-  Object.assign(state, { runs: data.runs, version: data.version, control: data.control, measures: data.measures });
+  Object.assign(state, { runs: data.runs, version: data.version, control: data.control, measures: data.measures, shared: data.shared });
   takeArms(data.arms);
   state.byId = new Map(data.runs.map((run) => [run.id, run]));
   one("folder").textContent = data.folder;
@@ -59,7 +59,10 @@ function banner(text) {
 function chooseFirst() {
   const kept = JSON.parse(sessionStorage.getItem("chosen") ?? "null");
   const there = (kept ?? []).filter((id) => state.byId.has(id));
-  const first = state.arms.slice(0, FIRST_ARMS).flatMap((arm) => arm.runs);
+  // of the newest that has a score, and those of its env: returns of other envs would not fit the axis
+  const env = (arm) => state.byId.get(arm.runs[0])?.env ?? null;
+  const newest = state.arms.find((arm) => arm.value !== null) ?? state.arms[0];
+  const first = state.arms.filter((arm) => newest && env(arm) === env(newest)).slice(0, FIRST_ARMS).flatMap((arm) => arm.runs);
   state.chosen = new Set(kept && there.length ? there : first);
 }
 
@@ -98,7 +101,7 @@ async function drawCurves() {
   chart.show(lines(data), data.x_label, state.window);
   if (!performance.getEntriesByName("drawn").length) performance.mark("drawn");
   drawKeys(data);
-  drawFiles(data);
+  one("curve-files").replaceChildren(...downloads(query(), data.command));
   await Promise.all([drawVerdict(), one("more").open ? drawSmalls() : null]);
 }
 
@@ -115,14 +118,6 @@ function drawKeys(data) {
   one("about-curve").textContent = parts.join(" ");
 }
 
-function drawFiles(data) {
-  const address = (kind) => `/api/curves.${kind}?${query()}`;
-  one("curve-files").replaceChildren(
-    el("a", { class: "button", href: address("svg"), download: "" }, "SVG"),
-    el("a", { class: "button", href: address("csv"), download: "" }, "CSV"),
-    el("details", {}, el("summary", {}, "the command that makes it again"), command(data.command)));
-}
-
 async function drawVerdict() {
   const arms = new Set([...state.chosen].map((id) => state.byId.get(id)?.arm));
   const host = one("verdict");
@@ -137,15 +132,16 @@ async function drawVerdict() {
         el("details", {}, el("summary", {}, "the command that says the same"), command(found.command))));
   }
   if (arms.size < 2 || arms.size > 12) one("differences").replaceChildren();
-  else drawDifferences(await get(`/api/settings?${runs}`), arms);
+  else drawDifferences(await get(`/api/settings?${runs}`));
 }
 
-function drawDifferences(rows, arms) {
-  const labels = [...arms].map((key) => state.armOf.get(key)?.label ?? "");
-  const cells = (row) => row.values.map((value) => el("td", {}, shown(value)));
-  const body = rows.slice(0, 60).map((row) => el("tr", {}, el("th", { scope: "row" }, row.setting), ...cells(row)));
-  one("differences").replaceChildren(...(rows.length ? [el("h2", {}, "Settings that differ"), el("div", { class: "wide" },
-    el("table", { class: "plain-table" }, el("thead", {}, el("tr", {}, el("th"), ...labels.map((label) => el("th", { scope: "col" }, label)))), el("tbody", {}, ...body)))] : []));
+function drawDifferences({ arms, rows, partial }) {
+  const table = (list) => el("div", { class: "wide" }, el("table", { class: "plain-table" },
+    el("thead", {}, el("tr", {}, el("th"), ...arms.map((label) => el("th", { scope: "col" }, label)))),
+    el("tbody", {}, ...list.map((row) => el("tr", {}, el("th", { scope: "row" }, row.setting), ...row.values.map((value) => el("td", {}, shown(value))))))));
+  one("differences").replaceChildren(
+    ...(rows.length ? [el("h2", {}, "Settings that differ"), table(rows)] : []),
+    ...(partial.length ? [el("details", {}, el("summary", {}, `${number(partial.length)} settings that only some of them have`), table(partial))] : []));
 }
 
 export const shown = (value) => (value === null || value === undefined ? "–" : Array.isArray(value) ? value.map(shown).join(", ") : String(value));
@@ -155,12 +151,14 @@ async function drawSmalls() {
   const host = one("smalls");
   for (const name of names) {
     if (!smallCharts.has(name)) {
-      const place = el("div", { class: "chart" });
-      host.append(el("figure", {}, el("figcaption", {}, `${words(name)} (${name.split(":")[0]})`), place));
+      const [place, files] = [el("div", { class: "chart" }), el("div", { class: "files" })];
+      host.append(el("figure", {}, el("figcaption", {}, `${words(name)} (${name.split(":")[0]})`), place, files));
       smallCharts.set(name, new CurveChart(place, { height: 150, small: true, sync: "smalls" }));
+      smallCharts.get(name).files = files;
     }
     const data = await get(`/api/curves?${query({ y: name, width: "300" })}`);
     smallCharts.get(name).show(lines(data), data.x_label, state.window);
+    smallCharts.get(name).files.replaceChildren(...downloads(query({ y: name }), data.command));
   }
 }
 

@@ -86,6 +86,11 @@ export function command(text) {
   return el("div", { class: "command" }, el("code", {}, text), button);
 }
 
+// The files of a chart, and the line that makes them again without a server.
+export const downloads = (query, line, ...more) => [
+  ...["svg", "csv"].map((kind) => el("a", { class: "button", href: `/api/curves.${kind}?${query}`, download: "" }, kind.toUpperCase())),
+  el("details", {}, el("summary", { title: "the command that makes it again" }, "command"), command(line), ...more)];
+
 // Not more often than every `pause` milliseconds, and once more at the end.
 export function seldom(deed, pause) {
   let timer = null;

@@ -1,5 +1,5 @@
 // One run: its curve, where its time goes on the same axis, what the doctor says, its agent, its settings.
-import { bytes, command, duration, el, get, number, one, percent, post, seldom, short, words } from "./elements.js";
+import { bytes, command, downloads, duration, el, get, number, one, percent, post, seldom, short, words } from "./elements.js";
 import { CurveChart, PhaseChart, phaseShade, shade } from "./charts.js";
 
 const NOT_MEASURES = /(env_steps|updates|episodes|seconds|env_steps_per_second|mean_return|training_seconds)$/;
@@ -62,6 +62,7 @@ export class RunView {
     this.strip = el("div", { class: "findings" });
     this.phaseKeys = el("div", { class: "keys still" });
     this.files = el("div", { class: "files" });
+    this.phaseFiles = el("div", { class: "files" });
     this.small = el("div", { class: "smalls" });
     this.player = el("div");
     this.more = el("div");
@@ -70,7 +71,7 @@ export class RunView {
     const keys = el("div", { class: "keys still" }, ...[[0, "evaluation (greedy episodes)"], [4, "training (mean of the last 100 episodes)"]].map(([place, label]) => el("span", { class: "key", colour: shade(place) }, el("i"), label)));
     this.axis = el("div", { class: "segments", role: "group", "aria-label": "x axis" });
     const left = el("div", { class: "wide-part" }, el("div", { class: "tools" }, el("h2", {}, "Return"), this.axis), curve, keys,
-      el("h2", {}, "Where the time goes"), phases, this.phaseKeys, this.strip, this.files,
+      this.files, el("h2", {}, "Where the time goes"), phases, this.phaseKeys, this.strip, this.phaseFiles,
       el("h2", {}, "Losses and other measures"), this.small);
     const right = el("div", { class: "narrow-part" }, this.player, this.machine, this.likeness, this.more);
     this.host.replaceChildren(this.back(), this.head, el("div", { class: "split run-split" }, left, right));
@@ -159,9 +160,10 @@ export class RunView {
     const phases = await get(`/api/runs/${this.id}/phases?x=${this.state.x}`);
     if (this.gone) return;
     this.phases.show(phases, window && window[1] > window[0] ? window : null);
-    const scored = this.query({ y: "score" });
-    this.files.replaceChildren(el("a", { class: "button", href: `/api/curves.svg?${scored}`, download: "" }, "SVG"), el("a", { class: "button", href: `/api/curves.csv?${scored}`, download: "" }, "CSV"),
-      el("details", {}, el("summary", {}, "commands"), command(judged.data.command.replace("evaluation%3Amean_return", "score")), ...(this.data.kind === "run" ? [command(`hotloop report ${this.data.path}`)] : [])));
+    const made = (y) => judged.data.command.replace("evaluation%3Amean_return", y);
+    const report = this.data.kind === "run" ? [command(`hotloop report ${this.data.path}`)] : [];
+    this.files.replaceChildren(...downloads(this.query({ y: "score" }), made("score"), ...report));
+    this.phaseFiles.replaceChildren(...(phases.x.length ? downloads(this.query({ y: "phases" }), made("phases")) : []));
     await this.drawSmalls();
   }
 
@@ -169,15 +171,15 @@ export class RunView {
     const names = Object.entries(this.data.last).flatMap(([event, last]) => Object.keys(last).filter((name) => !NOT_MEASURES.test(name) && !name.startsWith("phase/")).map((name) => `${event}:${name}`)).slice(0, 24);
     if (!names.length) this.small.replaceChildren(el("p", { class: "missing" }, "No row has any yet."));
     for (const name of names) {
-      const { lines } = await this.lines(name, "320", 0, words(name));
+      const { data, lines } = await this.lines(name, "320", 0, words(name));
       if (this.gone) return;
       if (!this.smalls.has(name)) {
-        const place = el("div", { class: "chart" });
-        const address = (kind) => `/api/curves.${kind}?${this.query({ y: name })}`;
-        const caption = el("figcaption", {}, words(name), el("small", {}, ` ${name.split(":")[0]} `), el("a", { href: address("svg"), download: "" }, "SVG"), " ", el("a", { href: address("csv"), download: "" }, "CSV"));
-        this.small.append(el("figure", {}, caption, place));
+        const [place, files] = [el("div", { class: "chart" }), el("div", { class: "files" })];
+        this.small.append(el("figure", {}, el("figcaption", {}, words(name), el("small", {}, ` ${name.split(":")[0]}`)), place, files));
         this.smalls.set(name, new CurveChart(place, { height: 140, small: true, sync: "run" }));
+        this.smalls.get(name).files = files;
       }
+      this.smalls.get(name).files.replaceChildren(...downloads(this.query({ y: name }), data.command));
       this.smalls.get(name).show(lines, "", this.window);
     }
   }
@@ -274,10 +276,12 @@ export class RunView {
 
   drawSettings() {
     const { data } = this;
-    const varied = new Set(Object.keys(this.state.byId.get(this.id)?.settings ?? {}));
+    const runs = this.state.runs.filter((run) => run.kind === "run");
+    const differs = (name) => new Set(runs.filter((run) => name in run.settings).map((run) => JSON.stringify(run.settings[name]))).size > 1;
+    const varied = new Set(Object.keys(data.settings).filter(differs));
     const row = ([name, value]) => el("tr", { class: varied.has(name) ? "varied" : "" }, el("th", { scope: "row" }, name), el("td", {}, value === null ? "–" : Array.isArray(value) ? value.join(", ") : String(value)));
     const entries = Object.entries(data.settings);
-    const first = entries.filter(([name]) => varied.has(name) || name === "seed");
+    const first = entries.filter(([name]) => name === "seed" || varied.has(name));
     const table = (rows) => el("table", { class: "plain-table" }, el("tbody", {}, ...rows.map(row)));
     const machine = Object.entries(data.machine ?? {}).map(([name, value]) => [name, String(value)]);
     const facts = [["lane", data.lane ? `${data.lane}${data.lane_reason ? `: ${data.lane_reason}` : ""}` : null], ["digest", data.digest], ["hotloop", data.hotloop], ...machine].filter(([, value]) => value);

@@ -11,8 +11,8 @@ const COLUMNS = [
   ["began", "began", "wide-only"],
 ];
 
-// `seed=1`, `optimiser.lr<0.001`, `status=running`; any other word is part of a name.
-export function matcher(text) {
+// `seed=1`, `optimiser.lr<0.001`, `status=running`; any other word is part of a name. `shared`: what all runs have alike.
+export function matcher(text, shared = {}) {
   const tests = text.split(/\s+/).filter(Boolean).map((word) => {
     const found = /^([\w.-]+)(<=|>=|!=|=|<|>)(.*)$/.exec(word);
     if (!found) {
@@ -20,15 +20,17 @@ export function matcher(text) {
       return (run) => `${run.label} ${run.name} ${run.env ?? ""} ${run.algorithm ?? ""}`.toLowerCase().includes(part);
     }
     const [, name, sign, wanted] = found;
-    return (run) => compare(value(run, name), sign, wanted);
+    return (run) => compare(value(run, name, shared), sign, wanted);
   });
   return (run) => tests.every((test) => test(run));
 }
 
-function value(run, name) {
-  if (name in run.settings) return run.settings[name];
-  const long = Object.keys(run.settings).filter((setting) => setting.endsWith(`.${name}`));
-  if (long.length) return run.settings[long[0]];
+function value(run, name, shared) {
+  for (const settings of run.kind === "run" ? [run.settings, shared] : []) {
+    if (name in settings) return settings[name];
+    const long = Object.keys(settings).find((setting) => setting.endsWith(`.${name}`));
+    if (long) return settings[long];
+  }
   return ["seed", "status", "env", "algorithm", "score", "env_steps", "rate", "kind", "node"].includes(name) ? run[name] : undefined;
 }
 
@@ -56,7 +58,7 @@ export class RunTable {
   }
 
   visible() {
-    const matches = matcher(one("filter").value);
+    const matches = matcher(one("filter").value, this.state.shared);
     return this.state.runs.filter((run) => matches(run));
   }
 

@@ -3,51 +3,41 @@ only, imports nothing else of hotloop, and leaves plain JSON behind; `doctor/scr
 
 Files:
     alarm.py        The one signal that the recorder uses, SIGALRM
-    arrivals.py     Tells when a module of interest has just been imported, before the importer gets it
     attribution.py  Which phase each stretch of loop time belongs to, worked out from the order of what was seen
     child.py        The process in which the script runs: `python child.py ORDER.json`
-    compilations.py How often `torch.compile` compiled while the loop ran
     costs.py        From sampled stacks to costs of the user's own lines, of a library's lines beneath them, and of
                     waiting
     counting.py     Counts calls with Python's profile hook: every call that the user's own code makes, by line and
                     phase
-    diagonals.py    Multivariate normals whose covariance is diagonal, seen where they are made
     episodes.py     The episodes of a training as they end: what each returned, after how many env steps and seconds
-    faults.py       The doctor's own errors inside somebody's program: swallowed, noted, and what made them switched
-                    off
     follow.py       Follows a whole training at next to no cost: no clock on every event, no phases, no limit
-    guard.py        Sees to it that the script ends when the doctor has seen enough, and that nothing is lost where
-                    it leaves early
+    guard.py        Sees to it that the script ends when the doctor has seen enough, and that nothing is lost where it
+                    leaves early
     hooks.py        Hooks on classes as they are made: envs by their `step`, replay by what it stores and samples,
                     loggers by name
-    libraries.py    Hooks on modules, set the moment the script has imported them
+    learning.py     Passes that ask PyTorch: networks and optimisers, operators, compilations, covariances
+    libraries.py    Hooks on modules, set the moment the script has imported them, before the importer gets them
     lines.py        What the syntax of a source file shows of its lines: formatting, loops around them, host reads,
                     shifting lists
-    machine.py      What machine this is, as far as this process can tell
-    made.py         Where the user's own code made what decides: the optimiser, a library's algorithm, its vector
-                    env, its evaluation
     memory.py       What the loop keeps in memory: pages read from disk, graphs that nobody drops, frames held larger
                     than need be
-    meters.py       Passes that measure beside time: learning, operators, pauses and workers
-    order.py        What one child has to do: the note that the parent hands to it, as JSON
-    passes.py       What a pass is: what it hooks, what it notes, what it adds to the trace
-    phases.py       The names of phases
+    meters.py       Passes that measure beside time: pauses, workers, the queue for a core; what machine this is
+    order.py        What parent and child agree on: what one child has to do, and the names of phases
+    passes.py       What a pass is: what it hooks, what it notes, what it adds to the trace; our own errors, swallowed
+                    and noted
     places.py       Whose code a file is, and how a report names its files, functions and lines
-    program.py      Runs a script as Python itself would: as `__main__`, with its own arguments and its folder first
-                    on the path
+    program.py      Runs a script as Python itself would: as `__main__`, with its own arguments and its folder first on
+                    the path
     recording.py    One run of the script in this process, and the trace that is left of it however it ends
-    repeats.py      The same thing computed again with the same weights: forwards on the inputs of before, backwards
-                    of the same loss
+    repeats.py      The same thing computed again with the same weights: forwards on the inputs of before, backwards of
+                    the same loss
     results.py      What an env's `step` returned: how many env steps that was, and how many episodes it ended
     sampling.py     Where the loop stands, looked at every few milliseconds; each look is charged the time since the
                     one before
-    sources.py      Where the user's own source says something that decides how fast the loop is, though no loop runs
-                    there
-    steady.py       Where the steady state begins: everything is counted from the start, and what came before the
-                    mark is taken off
-    timeline.py     The loop cut into equal numbers of env steps
-    toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a
-                    stretch each
+    sources.py      Where the user's own source says what decides: where the optimiser was made, what it mentions
+    timeline.py     The loop over time: cut into equal numbers of env steps; where its steady state begins
+    toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a stretch
+                    each
     torch_hooks.py  Hooks on PyTorch: forwards, backwards, optimiser steps
     watch.py        What the hooks report to: it knows whether something is being timed already, counts, asks the
                     passes, and ends the recording

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import phases as trace
+from . import order as trace
 
 # Letters, since the order of events is looked up as one word: the same few words come again in every turn of a loop.
 ENV, RESET, FORWARD, BACKWARD, OPTIMISER, LEARN = "E", "r", "f", "B", "O", "L"

@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from .lines import read_syntax
-from .phases import OUTSIDE, WAIT
+from .order import OUTSIDE, WAIT
 from .places import DOCTOR, USER, Places, line_of, qualified_name
 
 if TYPE_CHECKING:

@@ -1,128 +1,26 @@
-"""Passes that measure beside time: learning, operators, pauses and workers."""
+"""Passes that measure beside time: pauses, workers, the queue for a core; and what machine this is, as far as the
+script's process can tell with the standard library: the parent adds the rest."""
 
 from __future__ import annotations
 
 import gc
 import os
+import platform
+import re
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .passes import Pass
-
-if TYPE_CHECKING:
-    from .torch_hooks import TorchHooks
 
 try:
     from resource import RUSAGE_CHILDREN, getrusage
 except ImportError:  # not on Windows: workers that have ended are not counted there
     getrusage = None  # type: ignore[assignment]
 
-MOST_VALUES = 50_000_000
-
-
-class Learning(Pass):
-    """What can be told of networks and optimisers when the loop has ended."""
-
-    def __init__(self, hooks: TorchHooks) -> None:
-        self.hooks = hooks
-
-    def add_to(self, trace: dict[str, Any]) -> None:
-        trace["counts"].update(learning_counts(self.hooks, self.watch.told().modules))
-
-
-def learning_counts(hooks: TorchHooks, learning_modules: dict[int, int]) -> dict[str, Any]:
-    """Fields of Counts."""
-    torch = sys.modules.get("torch")
-    if torch is None or not hooks.optimisers:
-        return {}
-    parameters = {id(one): one for optimiser in hooks.optimisers for one in _parameters(optimiser)}
-    return {
-        "parameter_tensors": len(parameters),
-        "parameters": sum(one.numel() for one in parameters.values()),
-        "double_parameters": sum(one.numel() for one in parameters.values() if one.dtype == torch.float64),
-        "optimiser": _name(hooks.optimisers[0]),
-        "denormal_values": _denormals(torch, hooks.optimisers),
-        "unneeded_grad_forwards": _unneeded(hooks.modules, learning_modules, set(parameters)),
-    }
-
-
-def _parameters(optimiser: Any) -> Iterator[Any]:
-    for group in optimiser.param_groups:
-        yield from group["params"]
-
-
-def _name(optimiser: Any) -> str:
-    group = optimiser.param_groups[0] if optimiser.param_groups else {}
-    how = next((word for word in ("fused", "foreach") if group.get(word)), "")
-    return f"{type(optimiser).__name__} {how}".strip()
-
-
-def _denormals(torch: Any, optimisers: list[Any]) -> int:
-    found = seen = 0
-    with torch.no_grad():
-        for optimiser in optimisers:
-            for values in (value for state in optimiser.state.values() for value in state.values()):
-                if not torch.is_tensor(values) or not values.is_floating_point() or seen > MOST_VALUES:
-                    continue
-                seen += values.numel()
-                tiny = torch.finfo(values.dtype).tiny
-                found += int(((values != 0) & (values.abs() < tiny)).sum())
-    return found
-
-
-def _unneeded(modules: dict[int, Any], forwards: dict[int, int], optimised: set[int]) -> int:
-    """Forwards that recorded gradients nobody uses: no optimiser holds any parameter of the module."""
-    total = 0
-    for identity, count in forwards.items():
-        module = modules.get(identity)
-        own = [one for one in module.parameters() if one.requires_grad] if module is not None else []
-        if own and not any(id(one) in optimised for one in own):
-            total += count
-    return total
-
-
-MOST = 20
-SECONDS = 3.0
-
-
-class Operators(Pass):
-    """The most expensive PyTorch operators, by PyTorch's own profiler over a short stretch from the first update on."""
-
-    def __init__(self) -> None:
-        self._profiler: Any = None
-        self._running = False
-
-    def on_env(self, now: float) -> None:
-        if self._profiler is None and self.watch.attribution.bursts:
-            profiler = sys.modules["torch"].profiler
-            self._profiler = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
-            self._profiler.__enter__()
-            self._running = True
-            self.watch.bound(min(self.watch.deadline - now, SECONDS))
-
-    def stop(self) -> None:
-        if self._running:
-            self._running = False
-            self._profiler.__exit__(None, None, None)
-
-    def add_to(self, trace: dict[str, Any]) -> None:
-        if self._profiler is None:
-            return
-        rows = [row for row in self._profiler.key_averages() if row.self_cpu_time_total > 0]
-        total = sum(row.self_cpu_time_total for row in rows)
-        rows.sort(key=lambda row: -row.self_cpu_time_total)
-        trace["operators"] = [
-            dict(
-                name=row.key,
-                calls=int(row.count),
-                seconds=row.self_cpu_time_total / 1e6,
-                share=row.self_cpu_time_total / total,
-            )
-            for row in rows[:MOST]
-        ]
+LIBRARIES = ("numpy", "gymnasium", "gym", "torch", "stable_baselines3", "jax", "tensorflow", "keras")
 
 
 class Pauses(Pass):
@@ -246,3 +144,39 @@ def _seconds_of_the_ended() -> float:
         return 0.0
     usage = getrusage(RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+def process_facts() -> dict[str, Any]:
+    """Python, cores and the versions of what is loaded already; PyTorch's build and threads."""
+    facts: dict[str, Any] = {"python": platform.python_version(), "cores": usable_cores()}
+    if platform.python_implementation() != "CPython":
+        facts["implementation"] = platform.python_implementation()
+    for name in LIBRARIES:
+        if name in sys.modules:
+            facts[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    if "torch" in sys.modules:
+        facts.update(torch_facts(sys.modules["torch"]))
+    return facts
+
+
+def usable_cores() -> int:
+    """Cores this process may use, which a container can make fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def torch_facts(torch: Any) -> dict[str, Any]:
+    tiny = torch.full((1,), 1e-40)
+    capability = getattr(torch.backends.cpu, "get_cpu_capability", None) if hasattr(torch.backends, "cpu") else None
+    return {
+        "torch_threads": torch.get_num_threads(),
+        "blas": _blas(torch.__config__.show()),
+        "vector_instructions": capability() if capability is not None else "unknown",
+        "denormals_flushed": bool((tiny * 1.0).item() == 0.0),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+    }
+
+
+def _blas(configuration: str) -> str:
+    """Which matrix library PyTorch was built with: its configuration says `BLAS_INFO=mkl` somewhere."""
+    found = re.search(r"BLAS_INFO=(\w+)", configuration)
+    return found[1] if found else "unknown"

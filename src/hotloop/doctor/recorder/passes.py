@@ -1,17 +1,56 @@
 """What a pass is: what it hooks, what it notes, what it adds to the trace. A run of the script carries one or several.
 
 The watch asks each pass in turn and knows none of them by name. Whatever a pass does not override is never called, so
-that a pass costs only what it asks for.
+that a pass costs only what it asks for. An error of ours inside somebody's program is swallowed, noted, and what made
+it switched off; only `Exception` is ours: an interrupt, an exit or the doctor's own bound that arrives while our code
+runs must go on.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sized
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .watch import Watch
+
+MOST = 20
+
+
+class Faults:
+    """What went wrong in us: `where: Type: message (file:line)`, each once."""
+
+    def __init__(self) -> None:
+        self.noted: list[str] = []
+
+    def note(self, where: str, error: BaseException) -> None:
+        try:
+            frames = traceback.extract_tb(error.__traceback__)
+            last = frames[-1] if frames else None
+            place = f" ({last.filename.rpartition('/')[2]}:{last.lineno})" if last else ""
+            text = f"{where}: {type(error).__name__}: {error}{place}"
+        except Exception:  # an error whose own words fail
+            text = where
+        if len(self.noted) < MOST and text not in self.noted:
+            self.noted.append(text)
+
+    def guarded(self, where: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function; after its first error it does nothing."""
+        working = [True]
+
+        def guarded(*args: Any, **keywords: Any) -> Any:
+            if not working[0]:
+                return None
+            try:
+                return function(*args, **keywords)
+            except Exception as error:
+                working[0] = False
+                self.note(where, error)
+                return None
+
+        return guarded
 
 
 class Pass:

@@ -12,28 +12,23 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from .alarm import Alarm
-from .arrivals import Arrivals
-from .compilations import Compilations
 from .counting import CallCounter
-from .diagonals import Diagonals
 from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks
 from .keras_hooks import KerasHooks
-from .libraries import Libraries
-from .machine import process_facts
-from .made import Made
+from .learning import Compilations, Diagonals, Learning, Operators
+from .libraries import Arrivals, Libraries
 from .memory import Memory
-from .meters import Learning, Operators, Pauses, Queue, WorkerTime
-from .order import COUNTING, EPISODES, OPERATORS, THREADS, TIMING, Order, read_order
+from .meters import Pauses, Queue, WorkerTime, process_facts
+from .order import COUNTING, EPISODES, OPERATORS, START_UP, THREADS, TIMING, Order, read_order
 from .passes import Pass
-from .phases import START_UP
 from .places import Places
 from .program import Ending, prepare, run_program
 from .repeats import Repeats
 from .sampling import Sampler
-from .sources import Mentions
+from .sources import Made, Mentions
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .watch import LimitReached, Watch

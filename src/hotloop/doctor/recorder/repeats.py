@@ -8,8 +8,8 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
+from .order import ACT, UPDATE
 from .passes import Pass
-from .phases import ACT, UPDATE
 from .places import USER, Places
 
 MOST_NUMBERS = 1_000_000

@@ -1,11 +1,19 @@
-"""The loop cut into equal numbers of env steps: shows what grows."""
+"""The loop over time: cut into equal numbers of env steps, which shows what grows; and where its steady state begins.
+
+Everything is counted from the start, and what came before the mark is taken off: the first updates are slow (PyTorch
+sets itself up, caches are cold), and a warm-up without updates is another loop. A program that ends too soon after the
+mark is told whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .phases import OUTSIDE
+from .order import OUTSIDE
+
+if TYPE_CHECKING:
+    from .attribution import Attribution
 
 MOST = 200
 
@@ -96,3 +104,59 @@ def join(first: Slice, second: Slice) -> Slice:
 
 def _added(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
     return {name: first.get(name, 0.0) + second.get(name, 0.0) for name in sorted({*first, *second})}
+
+
+LEAST_ENV_STEPS, LEAST_UPDATES = 200, 50
+"""After the mark: with fewer, the whole is told."""
+NOT_SUMS = ("batch_size", "optimisers", "envs")
+
+
+class Mark(NamedTuple):
+    """All totals at the moment when the steady state began."""
+
+    at: float
+    totals: dict[str, Any]
+    phases: dict[str, float]
+    parts: dict[str, float]
+    processor: dict[str, float]
+    recording: float
+    modules: dict[int, int]
+    slices: list[Slice]
+    """Of the loop before."""
+
+    def leaves_enough(self, totals: Mapping[str, Any]) -> bool:
+        """Whether enough came after it to be told without what came before."""
+        since = after(totals, self.totals)
+        learned = since["updates"] >= LEAST_UPDATES or not self.totals["updates"]
+        return bool(since["env_steps"] >= LEAST_ENV_STEPS and learned)
+
+
+class Told(NamedTuple):
+    """What is told of a recording: all of it, or what came after the mark."""
+
+    began: float
+    totals: dict[str, Any]
+    phases: dict[str, float]
+    parts: dict[str, float]
+    processor: dict[str, float]
+    modules: dict[int, int]
+    slices: list[Slice]
+    before: list[Slice]
+
+
+def mark_of(at: float, totals: Mapping[str, Any], seen: Attribution, slices: list[Slice]) -> Mark:
+    return Mark(
+        at,
+        dict(totals),
+        dict(seen.phases),
+        dict(seen.parts),
+        dict(seen.processor),
+        seen.recording,
+        dict(seen.learning_modules),
+        slices,
+    )
+
+
+def after(totals: Mapping[Any, Any], before: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What came since; what is no sum stays as it is."""
+    return {name: value if name in NOT_SUMS else max(0, value - before.get(name, 0)) for name, value in totals.items()}

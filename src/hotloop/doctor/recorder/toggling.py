@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .machine import usable_cores
+from .meters import usable_cores
 from .passes import Pass
 
 if TYPE_CHECKING:

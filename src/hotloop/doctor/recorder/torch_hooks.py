@@ -14,9 +14,9 @@ from typing import Any
 from . import attribution
 from .attribution import FORWARD, OPTIMISER
 from .hooks import time_all, timed
-from .made import Made
 from .passes import Pass
 from .places import unseen
+from .sources import Made
 from .watch import Watch
 
 MOST_KEPT = 256

@@ -15,13 +15,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from .attribution import ENV, OPTIMISER, RESET, Attribution
-from .faults import Faults
-from .passes import Pass, Passes
-from .phases import RECORDING
+from .order import RECORDING
+from .passes import Faults, Pass, Passes
 from .places import unseen
 from .results import looks_like_a_step, read_step
-from .steady import Mark, Told, after, mark_of
-from .timeline import Timeline
+from .timeline import Mark, Timeline, Told, after, mark_of
 
 SURE, UNSURE, NOT_AN_ENV = "sure", "unsure", "not an env"
 MOST_ENVS = 4_096

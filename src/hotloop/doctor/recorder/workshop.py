@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .made import Made
 from .passes import Pass
+from .sources import Made
 
 if TYPE_CHECKING:
     from .torch_hooks import TorchHooks

@@ -17,8 +17,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.doctor.clocks import with_clock
 from hotloop.doctor.facts import hardware_facts
 from hotloop.doctor.growth import with_growth
-from hotloop.doctor.recorder.order import COUNTING, OPERATORS, THREADS, TIMING, Order
-from hotloop.doctor.recorder.phases import UPDATE
+from hotloop.doctor.recorder.order import COUNTING, OPERATORS, THREADS, TIMING, UPDATE, Order
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE
 from hotloop.doctor.script import copies
 from hotloop.doctor.script.plan import ScriptPlan

@@ -76,6 +76,13 @@ class GroupVectors:
         start, step, size = self.places[name]
         return self.all[start + which * step : start + which * step + size]
 
+    def move_target(self, name: str, tau: float) -> None:
+        values, target = self.part(name, sac.VALUES), self.part(name, sac.SLOW)
+        if tau == 1.0:
+            target[:] = values
+        else:
+            target += np.float32(tau) * (values - target)
+
     def _share(self, flat: FlatParameters, values: Array, gradient: Array) -> None:
         values[:] = flat.values.numpy()
         flat.values, flat.gradient = torch.from_numpy(values), torch.from_numpy(gradient)
@@ -83,24 +90,20 @@ class GroupVectors:
         self._flat.append(flat)
 
 
-class NativeSACLane:
-    name = "native"
+class NativeSACUpdater:
+    """Updates the vectors of `groups` in place, and says what the actor in them says; for one thread at a time."""
 
-    def __init__(self, objective: SACObjective, network: nn.Module, layout: SACLayout, rows: int) -> None:
-        prepare(objective.spec.stochastic)
-        self.objective, self.network, self.spec = objective, network, objective.spec
-        self.groups = GroupVectors(objective.groups(network), objective.targets)
-        self._actor, self._critics = stack_layouts(layout)
-        self._reals = real_numbers(self.spec)
-        self._plans: dict[int, tuple[Array, Array]] = {rows: self._plan(rows)}
+    def __init__(self, spec: SACSpec, stacks: tuple[StackLayout, StackLayout], groups: GroupVectors) -> None:
+        self.spec, self.groups, (self._actor, self._critics) = spec, groups, stacks
+        self._reals = real_numbers(spec)
+        self._plans: dict[int, tuple[Array, Array]] = {}
         self._acting: dict[int, tuple[Array, Array]] = {}
-        self._rows_of_statistics = [_STATISTICS[name] for name in objective.measures]
 
-    def prepare(self, example: Any, most_updates: int) -> None:
-        pass  # the kernels do not depend on shapes and are in place since the constructor
+    def plan(self, rows: int) -> tuple[Array, Array]:
+        """What an update on batches of so many rows is, and the workspace for it."""
+        return kept(self._plans, rows, self._plan)
 
     def _plan(self, rows: int) -> tuple[Array, Array]:
-        """What an update on batches of so many rows is, and the workspace for it."""
         spec, size = self.spec, self._actor.num_in
         beside = -(-rows // LANES) * LANES  # the column where next_obs begins, behind obs
         actor = StackPlan(self._actor, rows, beside + rows if spec.stochastic else rows)
@@ -123,14 +126,44 @@ class NativeSACLane:
         actor = StackPlan(self._actor, rows)
         return actor.numbers, aligned_zeros(actor.end)
 
-    def update(self, data: SACBatch, lr: Array, first_update: int) -> UpdateStats:
+    def update(self, data: SACBatch, lr: Array, first_update: int) -> tuple[int, Array, Array]:
+        """How many of len(lr) updates were made, the TD errors [k, B] and the statistics [7, k] (`sac_plan_kernels`).
+
+        Fewer than asked: a stage of that one was not finite; neither its parameters nor later stages have seen it.
+        """
         k, rows = data.reward.shape
         td_error, stats = np.empty((k, rows), np.float32), np.empty((sac.STATISTICS, k), np.float32)
         fields = (*data[:6], *(_NOTHING if noise is None else noise for noise in data[6:8]), td_error)
-        numbers, workspace = kept(self._plans, rows, self._plan)
+        numbers, workspace = self.plan(rows)
         flat = (field.reshape(-1) for field in fields)
         made = run_sac_updates(numbers, self._reals, workspace, self.groups.all, *flat, lr, first_update, stats)
-        if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
+        return made, td_error, stats
+
+    def act(self, rows: Array) -> Array:
+        """What the actor says [N, O] of observations [N, F], before bounds and tanh."""
+        count = len(rows)
+        out = np.empty((count, self._actor.num_out), np.float32)
+        run_sac_actor(*kept(self._acting, count, self._acting_plan), self.groups.part(ONLINE, sac.VALUES), rows, out)
+        return out
+
+
+class NativeSACLane:
+    name = "native"
+
+    def __init__(self, objective: SACObjective, network: nn.Module, layout: SACLayout, rows: int) -> None:
+        prepare(objective.spec.stochastic)
+        self.objective, self.network = objective, network
+        self.groups = GroupVectors(objective.groups(network), objective.targets)
+        self._updater = NativeSACUpdater(objective.spec, stack_layouts(layout), self.groups)
+        self._updater.plan(rows)
+        self._rows_of_statistics = [_STATISTICS[name] for name in objective.measures]
+
+    def prepare(self, example: Any, most_updates: int) -> None:
+        pass  # the kernels do not depend on shapes and are in place since the constructor
+
+    def update(self, data: SACBatch, lr: Array, first_update: int) -> UpdateStats:
+        made, td_error, stats = self._updater.update(data, lr, first_update)
+        if made < len(lr):  # the kernel stops before an optimiser step that would spoil the parameters
             batch = self.objective.kept(data, made)
             failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), batch)
             raise explained(failed, self.objective.in_order(self.network, "float32", failed))
@@ -138,19 +171,11 @@ class NativeSACLane:
 
     def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array]:
         assert isinstance(obs, np.ndarray)
-        count = len(obs)
-        out = np.empty((count, self._actor.num_out), np.float32)
-        rows = obs if obs.ndim == 2 else obs.reshape(count, -1)
-        run_sac_actor(*kept(self._acting, count, self._acting_plan), self.groups.part(ONLINE, sac.VALUES), rows, out)
-        return (out,)
+        return (self._updater.act(obs if obs.ndim == 2 else obs.reshape(len(obs), -1)),)
 
     def move_target(self, tau: float) -> None:
         for name in self.objective.targets:
-            values, target = self.groups.part(name, sac.VALUES), self.groups.part(name, sac.SLOW)
-            if tau == 1.0:
-                target[:] = values
-            else:
-                target += np.float32(tau) * (values - target)
+            self.groups.move_target(name, tau)
 
     def parameters(self) -> Array:
         return np.concatenate([self.groups.part(name, sac.VALUES) for name in self.groups.places])
@@ -177,13 +202,14 @@ class NativeSACLane:
             values[:] = state[name]
 
 
-def kept(plans: dict[int, Any], rows: int, make: Any) -> Any:
-    """The plan for so many rows, made where there is none yet; a workspace each, so not for ever more sizes."""
-    plan = plans.get(rows)
+def kept(plans: dict[Any, Any], key: Any, make: Any) -> Any:
+    """The plan for so many rows (or other key), made where there is none yet; a workspace each, so not for ever
+    more of them."""
+    plan = plans.get(key)
     if plan is None:
         if len(plans) == KEPT_PLANS:
             plans.clear()
-        plan = plans[rows] = make(rows)
+        plan = plans[key] = make(key)
     return plan
 
 

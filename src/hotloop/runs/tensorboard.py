@@ -19,24 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hotloop.core.types import Array
-from hotloop.dashboard.columns import MOST_COLUMNS, Columns
-from hotloop.dashboard.index import Entry
-from hotloop.dashboard.reading import Look, note_latest, stat_of
 from hotloop.runs.files import opened
 
 PREFIX = "events.out.tfevents."
 LONGEST_SCALAR, LONGEST_RECORD = 16_384, 2**28
 MOST_BYTES, MOST_FILES = 512 * 2**20, 64
 _POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), reflected
-RETURNS = {
-    "rollout/ep_rew_mean": "mean_return",
-    "charts/episodic_return": "mean_return",
-    "train/mean_return": "mean_return",
-    "progress/mean_return": "mean_return",
-    "r": "mean_return",
-}
-JUDGED = {"eval/mean_reward": "mean_return", "evaluation/mean_return": "mean_return"}
-"""What other programs call the return, in training and in evaluations."""
 
 
 class Scalar(NamedTuple):
@@ -177,22 +165,13 @@ def _tensor(message: bytes) -> float | None:
     return struct.unpack(layout, content)[0] if layout and len(content) == struct.calcsize(layout) else None
 
 
-def look_at_tensorboard(path: Path, entry: Entry | None) -> Look | None:
-    """All event files of a folder, as one log."""
-    names = sorted(name for name in os.listdir(path) if name.startswith(PREFIX))[:MOST_FILES]
-    stats = {name: stat_of(path / name) for name in names}
-    if entry is not None and entry.stamp.get("stats") == stats:
-        return None
-    found = [one for name in names for one in _scalars_of(path / name)]
-    about: dict[str, Any] = {"label": path.name, "last": {}, "best": None}
-    began = min((one.time for one in found if one.time > 0), default=None)
-    about["time"] = began
-    columns = as_columns(found, began or 0.0)
-    note_latest(about, columns)
-    return Look({"stats": stats}, about, True, columns)
+def event_files(folder: Path) -> list[Path]:
+    """Of one log, in the order in which they were begun: their names hold the time."""
+    return [folder / name for name in sorted(os.listdir(folder)) if name.startswith(PREFIX)][:MOST_FILES]
 
 
-def _scalars_of(path: Path) -> Iterator[Scalar]:
+def read_scalars(path: Path) -> Iterator[Scalar]:
+    """Of one event file, as far as it is whole."""
     with opened(path) as (descriptor, size):
         data = os.pread(descriptor, min(size, MOST_BYTES), 0)
     for batch in read_records(data):
@@ -201,22 +180,3 @@ def _scalars_of(path: Path) -> Iterator[Scalar]:
                 yield from scalars(event)
             except (ValueError, struct.error):
                 return
-
-
-def as_columns(found: Sequence[Scalar], began: float) -> dict[str, Columns]:
-    """A row for each step of each kind, with the numbers that were written for it."""
-    rows: dict[str, dict[int, dict[str, float]]] = {"progress": {}, "evaluation": {}}
-    for one in found:
-        event = "evaluation" if one.tag.startswith(("eval/", "evaluation/")) else "progress"
-        row = rows[event].setdefault(one.step, {"env_steps": float(one.step), "seconds": max(0.0, one.time - began)})
-        if not np.isfinite(one.value) or len(row) >= MOST_COLUMNS:
-            continue
-        row[one.tag] = one.value
-        alias = (JUDGED if event == "evaluation" else RETURNS).get(one.tag)
-        if alias:
-            row[alias] = one.value
-    columns = {event: Columns() for event in rows}
-    for event, by_step in rows.items():
-        for step in sorted(by_step):
-            columns[event].add(by_step[step].items())
-    return columns
