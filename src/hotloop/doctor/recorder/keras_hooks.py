@@ -19,8 +19,10 @@ from .places import unseen
 if TYPE_CHECKING:
     Arrival = Callable[[ModuleType], None]
 
-LAYERS = ("keras.src.layers.layer", "keras.src.engine.base_layer", "keras.engine.base_layer")
-LAYERS += ("tf_keras.src.engine.base_layer",)
+LAYERS = (
+    *("keras.src.layers.layer", "keras.src.engine.base_layer"),
+    *("keras.engine.base_layer", "tf_keras.src.engine.base_layer"),
+)
 OPTIMISERS = {
     "keras.src.optimizers.base_optimizer": "BaseOptimizer",
     "keras.src.optimizers.optimizer": "Optimizer",

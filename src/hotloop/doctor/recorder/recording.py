@@ -26,7 +26,7 @@ from .order import COUNTING, EPISODES, OPERATORS, START_UP, THREADS, TIMING, Ord
 from .passes import Pass
 from .places import Places
 from .program import Ending, prepare, run_program
-from .repeats import Repeats
+from .repeats import Copies, Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
 from .toggling import Toggler
@@ -54,7 +54,7 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
             *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
             *(Memory(places), Mentions(places, order.script), Compilations()),
         ],
-        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals()],
+        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Copies(places), Diagonals()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
     }

@@ -44,8 +44,8 @@ ON_BATCH = Remedy(
     "model.train_on_batch(obs, target)",
 )
 COMPILED = Remedy(
-    "Compile the step with `tf.function`: it is traced once, and then runs as one call. Keep Python objects and numbers "
-    "that change out of its arguments: every new value is traced again; tensors and arrays of one shape are not.",
+    "Compile the step with `tf.function`: it is traced once, and then runs as one call. Keep Python numbers that "
+    "change out of its arguments: every new value is traced again; tensors of one shape are not.",
     "def step(obs, target):\n"
     "    error = tf.matmul(obs, weights) - target\n"
     "    weights.assign_sub(0.01 * tf.matmul(tf.transpose(obs), error))\n"

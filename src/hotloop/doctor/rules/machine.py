@@ -42,8 +42,9 @@ LEAST_WAITING = 0.15
 MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 200e-6, 250e-6
 """What a worker spends on receiving, answering and waking up with cold caches, beside stepping its env (Gymnasium's
 took 240 microseconds for a CartPole that costs 18 here); and how long a message and its answer take at most."""
-WORTH_A_WORKER_SECONDS = 250e-6
-"""A step that computes for longer gains from a second core, however long it stood in the queue for one."""
+WORTH_A_WORKER_SECONDS = 100e-6
+"""A step that computes for longer gains from a second core, however long it stood in the queue for one: from there on
+`ENV010` asks for workers."""
 MOST_WORKER_SPEEDUP = 16.0
 WAITING_RELIEF = 0.8
 """A loop that sleeps wakes with cold caches: acting took 1.8 times as long between two waits as without them."""
