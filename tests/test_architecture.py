@@ -1,4 +1,4 @@
-"""Holds the import drawing: cli > pages > tools > loop > algos > lanes > parts > maths, render > core."""
+"""Holds the import drawing: cli > pages > tools > scale > loop > algos > lanes > parts > maths, render > core."""
 
 import ast
 import json
@@ -22,6 +22,7 @@ LAYERS = [
     {"lanes"},
     {"algos"},
     {"loop"},
+    {"scale"},
     {"parts", "proof", "comparison", "viewing", "export"},
     {"reporting", "tuning", "diagnosis", "dashboard"},
 ]
@@ -42,7 +43,7 @@ SIX_FILES = [
     "lanes/eager.py",
     "lanes/q_objective.py",
 ]
-"""What README and docs/architecture.md name: one DQN update on the eager lane, from the env's step to Adam's."""
+"""What docs/architecture.md names: one DQN update on the eager lane, from the env's step to Adam's."""
 FORMULAS = ["maths/td.py", "maths/adam.py"]
 
 
@@ -226,12 +227,13 @@ def test_six_files_show_one_update_from_the_env_to_adam(tmp_path, monkeypatch, c
     ]
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/architecture.md"])
-def test_documents_name_these_files_in_this_order(document):
-    text = (PACKAGE.parents[1] / document).read_text()
+def test_the_reading_order_names_these_files_and_the_readme_leads_to_it():
+    root = PACKAGE.parents[1]
+    text = (root / "docs" / "architecture.md").read_text()
     order = text[text.index("## Reading order") :]
     places = [order.index(f"{name}`") for name in (*SIX_FILES, *FORMULAS)]
     assert places == sorted(places)
+    assert "docs/architecture.md#reading-order" in (root / "README.md").read_text()
 
 
 def test_one_dqn_update_can_be_read_in_one_sitting():

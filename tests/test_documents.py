@@ -27,7 +27,9 @@ def test_the_example_in_the_readme_runs(run_folder: Path) -> None:
     assert action in "01"
 
 
-@pytest.mark.parametrize("page", ["parts", "learners", "own-loop", "recipes", "sb3"])
+@pytest.mark.parametrize(
+    "page", ["parts", "learners", "own-loop", "recipes", "sb3", "coming-from-sb3", "coming-from-cleanrl"]
+)
 def test_the_blocks_of_a_page_run_in_their_order(page: str, run_folder: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), flags=re.DOTALL)
     assert len(blocks) >= 3
@@ -79,5 +81,26 @@ def test_links_lead_somewhere_and_verbs_exist(document: Path) -> None:
 
 
 def test_files_named_in_the_reading_order_exist() -> None:
-    for name in re.findall(r"`(src/hotloop/[a-z_/]+\.py)`", (ROOT / "README.md").read_text()):
-        assert (ROOT / name).is_file(), name
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    section = text[text.index("## Reading order") :].partition("\n## ")[0]
+    names = [name for name in re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", section) if not name.startswith("tests/")]
+    assert len(names) > 20
+    for name in names:
+        assert (ROOT / "src" / "hotloop" / name).is_file(), name
+
+
+def test_the_index_leads_to_every_page_and_every_page_back() -> None:
+    index = ROOT / "docs" / "README.md"
+    pages = sorted(path for path in (ROOT / "docs").rglob("*.md") if path != index)
+    linked = {
+        (index.parent / target).resolve() for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", index.read_text())
+    }
+    assert not set(pages) - linked, "docs/README.md does not lead there"
+    for page in pages:
+        assert f"]({os.path.relpath(index, page.parent)})" in page.read_text(), page.name
+
+
+def test_the_readme_is_little_more_than_one_screen() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 100
+    assert len(re.findall(r"\[[^]]+\]\(docs/", text.partition("## Where next")[2])) == 6

@@ -13,6 +13,7 @@ from tests.comparison.synthetic_runs import make_arm
 
 from hotloop.comparison.jobs import Job, run_jobs
 from hotloop.core.program import ONE_THREAD
+from hotloop.scale.local import LocalPlace
 
 
 def job(folder: Path, seed: int, program: str) -> Job:
@@ -26,7 +27,7 @@ def running(jobs: Sequence[Job]) -> int:
 def test_never_more_at_once_than_workers_and_all_end(tmp_path: Path) -> None:
     jobs = [job(tmp_path, seed, "import time; time.sleep(0.2)") for seed in range(4)]
     most = []
-    run_jobs(jobs, 2, lambda: most.append(running(jobs)))
+    run_jobs(jobs, LocalPlace(2), lambda: most.append(running(jobs)))
     assert max(most) <= 2
     assert [job.status for job in jobs] == ["finished"] * 4
     assert list(tmp_path.iterdir()) == [], "a run without complaints leaves no log"
@@ -43,24 +44,24 @@ def test_a_failed_run_is_told_in_its_own_words_and_stops_nobody(tmp_path: Path) 
         job(tmp_path, 2, "import os; os.kill(os.getpid(), 9)"),
         job(tmp_path, 3, ""),
     ]
-    run_jobs(jobs, 1, lambda: None)
+    run_jobs(jobs, LocalPlace(1), lambda: None)
     assert [job.status for job in jobs] == ["failed", "failed", "failed", "finished"]
     assert jobs[0].error == "no such env\n\nhint: look"
-    assert jobs[1].error == f"ValueError: deep inside (all of it in {jobs[1].log})"
+    assert jobs[1].error == f"ValueError: deep inside (all of it in {tmp_path / 'seed-1.log'})"
     assert jobs[2].error == "ended by signal SIGKILL without a word"
-    assert "Traceback" in jobs[1].log.read_text()
+    assert "Traceback" in (tmp_path / "seed-1.log").read_text()
 
 
 def test_finished_jobs_are_left_alone(tmp_path: Path) -> None:
     done = Job(make_arm("a"), 0, tmp_path / "seed-0", (), status="finished", reused=True)
-    run_jobs([done], 2, lambda: None)
+    run_jobs([done], LocalPlace(2), lambda: None)
     assert done.status == "finished"
 
 
 def test_children_compute_on_one_thread_each(tmp_path: Path) -> None:
     program = f"import os, sys; sys.exit(any(os.environ[name] != '1' for name in {ONE_THREAD!r}))"
     (one,) = jobs = [job(tmp_path, 0, program)]
-    run_jobs(jobs, 1, lambda: None)
+    run_jobs(jobs, LocalPlace(1), lambda: None)
     assert one.status == "finished"
 
 
@@ -81,7 +82,7 @@ def test_an_interrupt_ends_the_children_politely(number: signal.Signals, tmp_pat
 
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt):
-        run_jobs(jobs, 1, watch)
+        run_jobs(jobs, LocalPlace(1), watch)
     assert saved.exists()
     assert jobs[1].status == "waiting"
     assert signal.getsignal(signal.SIGTERM) == before

@@ -11,6 +11,7 @@ import pytest
 from hotloop.cli import compare as verb
 from hotloop.comparison import jobs
 from hotloop.core.errors import HotloopError, SettingsError
+from hotloop.scale import local
 
 TINY = [
     *("--total-env-steps", "400", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"),
@@ -34,7 +35,7 @@ def test_two_arms_with_two_seeds_are_trained_and_the_same_command_trains_nothing
     names = {path.name for path in (run_folder / "there").iterdir()}
     assert {"table.md", "compare.json", "curve-env-steps.svg", "curve-seconds.svg", "curve-seconds.png"} < names
 
-    monkeypatch.setattr(jobs, "_start", _must_not_start)
+    monkeypatch.setattr(local, "_start", _must_not_start)
     assert verb.run([*WORDS, "--", *TINY]) == 0
     captured = capsys.readouterr()
     assert "4 are finished already" in captured.err

@@ -1,6 +1,7 @@
-"""What open pages cost a training: its processor time with a dashboard and its clients, and without, by turns.
+"""What open pages cost a training: its processor time per env step in blocks with a dashboard and its clients, and
+without, by turns within one training.
 
-python -m tests.dashboard.clients --clients 50 --pairs 4 --env-steps 100k
+python -m tests.dashboard.clients --clients 50 --pairs 10 --seconds 60     # twenty minutes, ten of them with clients
 """
 
 from __future__ import annotations
@@ -13,21 +14,46 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 from tests.dashboard.test_dashboard_browser import Server
 
 
-def train(run: Path, env_steps: str) -> float:
-    """Processor seconds of training alone, as the run's process spent them."""
-    program = (
-        "import resource, sys\nfrom hotloop.cli.main import main\nmain(sys.argv[1:])\n"
-        "used = resource.getrusage(resource.RUSAGE_SELF)\nprint(used.ru_utime + used.ru_stime, file=sys.stderr)\n"
-    )
-    words = ["train", "cartpole-dqn", "--total-env-steps", env_steps, "--run-dir", str(run), "--quiet"]
-    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
-    return float(done.stderr.strip().splitlines()[-1])
+def env_steps_of(run: Path) -> int:
+    """Of the last whole row; the training writes one every few hundredths of a second."""
+    with open(run / "events.jsonl", "rb") as stream:
+        stream.seek(max(0, stream.seek(0, 2) - 4_096))
+        whole = [line for line in stream.read().split(b"\n")[1:-1] if b'"progress"' in line]
+    return int(json.loads(whole[-1])["env_steps"])
+
+
+class Training:
+    """One long training in a process of its own; no evaluation or checkpoint falls into any block."""
+
+    def __init__(self, run: Path) -> None:
+        words = (
+            "train cartpole-dqn --total-env-steps 1e9 --evaluation.every 1e9 --checkpoint.every 1e9 --log-every 1000"
+        )
+        words += f" --run-dir {run} --quiet"
+        self.run = run
+        self.process = psutil.Popen([sys.executable, "-m", "hotloop", *words.split()], stderr=subprocess.DEVNULL)
+        while not (run / "events.jsonl").exists() or (run / "events.jsonl").stat().st_size < 20_000:
+            time.sleep(0.5)
+            assert self.process.poll() is None
+
+    def cost(self, seconds: float) -> float:
+        """Microseconds of processor time per env step, over so many seconds from now."""
+        begun = self._now()
+        time.sleep(seconds)
+        ended = self._now()
+        return 1e6 * (ended[0] - begun[0]) / (ended[1] - begun[1])
+
+    def _now(self) -> tuple[float, int]:
+        times = self.process.cpu_times()
+        return times.user + times.system, env_steps_of(self.run)
 
 
 def cookie_of(link: str) -> str:
@@ -56,34 +82,48 @@ class Client(threading.Thread):
         self._socket.close()
 
 
+def watched_cost(training: Training, clients: int, seconds: float) -> float:
+    server = Server(training.run.parent)
+    listening = [Client(server.port, cookie_of(server.link)) for _ in range(clients)]
+    try:
+        for client in listening:
+            client.start()
+        time.sleep(min(5.0, seconds / 4))  # the server's own start is not what is asked for
+        cost = training.cost(seconds)
+        heard = [client.heard for client in listening]
+        print(f"  {len(heard)} clients heard {min(heard)} to {max(heard)} times of new rows", flush=True)
+        return cost
+    finally:
+        for client in listening:
+            client.close()
+        server.end()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for name, default in (("clients", 50), ("pairs", 4)):
+    for name, default in (("clients", 50), ("pairs", 10), ("seconds", 60)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--env-steps", default="60k")
     given = parser.parse_args()
     ratios = []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        train(folder / "warm", "4k")
-        for pair in range(given.pairs):
-            spent = {}
-            for watched in (True, False) if pair % 2 else (False, True):
-                server = Server(folder) if watched else None
-                clients = [Client(server.port, cookie_of(server.link)) for _ in range(given.clients)] if server else []
-                for client in clients:
-                    client.start()
-                spent[watched] = train(folder / f"run-{pair}-{watched}", given.env_steps)
-                heard = [client.heard for client in clients]
-                for client in clients:
-                    client.close()
-                if server is not None:
-                    server.end()
-                    told = {"clients": len(heard), "least": min(heard), "most": max(heard)}
-                    print(json.dumps(told), file=sys.stderr, flush=True)
-            ratios.append(spent[True] / spent[False])
-            print(f"watched {spent[True]:.2f} s, alone {spent[False]:.2f} s: {ratios[-1]:.4f}", flush=True)
-    print(f"median ratio {statistics.median(ratios):.4f} of {len(ratios)} pairs")
+        training = Training(Path(name) / "run")
+        try:
+            for pair in range(given.pairs):
+                costs = {}
+                for watched in (True, False) if pair % 2 else (False, True):
+                    costs[watched] = (
+                        watched_cost(training, given.clients, given.seconds)
+                        if watched
+                        else training.cost(given.seconds)
+                    )
+                ratios.append(costs[True] / costs[False])
+                print(f"watched {costs[True]:.3f} us, alone {costs[False]:.3f} us: {ratios[-1]:.4f}", flush=True)
+        finally:
+            training.process.kill()
+            training.process.wait()
+    print(
+        f"median ratio {statistics.median(ratios):.4f} of {len(ratios)} pairs, {min(ratios):.4f} to {max(ratios):.4f}"
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ size, sum and norm of every parameter tensor.
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 import json
 import shutil
@@ -16,17 +15,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import torch
 from llvmlite import binding as llvm
 
 import hotloop
+from hotloop.core.arithmetic import computed
 from hotloop.core.settings import merge
 from hotloop.runs import checkpoint
 from hotloop.runs.events import read_events
 
 FILE = Path(__file__).with_name("runs.json")
+FOLLOWING = ("target", "mean", "square")
+"""What a learner keeps beside its parameters, a vector of each for every network."""
 VERSIONS = ("torch", "numpy", "numba", "llvmlite", "scipy", "gymnasium")
 
 
@@ -55,6 +56,8 @@ FEW_NODES = merge(
         "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
     },
 )
+FEW_PENDULUMS = {"env": {"num_envs": 2}, "batch_size": 32, "network": {"hidden": [32, 32]}}
+SEEN_EVENLY = merge(FEW_PENDULUMS, {"normalise": {"obs": True}, "replay": {"prioritised": True}, "n_step": 2})
 ALL_LANES, NO_NATIVE, NOT_COMPILED = ("eager", "native", "compiled"), ("eager", "compiled"), ("eager", "native")
 KINDS = {
     "dqn": Kind("cartpole-dqn", ALL_LANES, 3_000, {}, 400),
@@ -66,6 +69,8 @@ KINDS = {
     "branches": Kind("sfc-dqn", NOT_COMPILED, 1_500, {"warmup_env_steps": 700}, 160, FEW_SERVICES),
     "topology": Kind("topology-dqn", ("eager",), 1_500, {}, 400),
     "grid": Kind("snake-dqn-grid", ("eager",), 3_000, {}, 400, FEW_SNAKES),
+    "sac": Kind("pendulum-sac", ALL_LANES, 2_000, SEEN_EVENLY, 400),
+    "td3": Kind("pendulum-td3", ALL_LANES, 2_000, FEW_PENDULUMS, 400),
     "ppo": Kind("cartpole-ppo", ALL_LANES, 8_192, {}, 512),
     "a2c": Kind("cartpole-a2c", NOT_COMPILED, 8_192, {}, 512),
     "continuous": Kind("pendulum-ppo", ALL_LANES, 8_192, NORMALISED, 512, {"rollout_steps": 32}),
@@ -140,8 +145,9 @@ def _summary(result: dict[str, Any], run_dir: Path) -> dict[str, Any]:
     learner = found[1]["learner"]
     agent: Any = hotloop.load(run_dir)
     parameters = {f"online/{name}": value.numel() for name, value in agent.network.named_parameters()}
-    pieces = np.split(learner["online"], np.cumsum(list(parameters.values()))[:-1])
-    vectors = {name: value for name, value in learner.items() if name in ("target", "mean", "square")}
+    online = learner.get("weights", learner["online"])  # of several networks, `online` is the one that acts
+    pieces = np.split(online, np.cumsum(list(parameters.values())))[:-1]  # what is left over normalises observations
+    vectors = {name: value for name, value in learner.items() if name.rpartition("_")[2] in FOLLOWING}
     tensors = dict(zip(parameters, pieces, strict=True)) | vectors
     events = Counter(row["event"] for row in read_events(run_dir / "events.jsonl"))
     return {
@@ -167,7 +173,7 @@ def arithmetic() -> dict[str, Any]:
         "versions": {name: importlib.metadata.version(name) for name in VERSIONS},
         "vector unit": torch.backends.cpu.get_cpu_capability(),
         "processor": llvm.get_host_cpu_name(),
-        "computed": _computed(),
+        "computed": computed(),
         "compiler": _compiler(),
     }
 
@@ -175,25 +181,6 @@ def arithmetic() -> dict[str, Any]:
 def same_arithmetic(one: dict[str, Any], other: dict[str, Any], lane: str) -> bool:
     """The C++ compiler counts for the compiled lane only."""
     return all(one[key] == other[key] for key in one if key != "compiler" or lane == "compiled")
-
-
-@numba.njit
-def _softplus(values):
-    total = 0.0
-    for value in values.flat:
-        total += np.log1p(np.exp(value))
-    return total
-
-
-def _computed() -> str:
-    """Digest of a product, an exponential, an update by Adam and a kernel, on fixed numbers."""
-    numbers = np.linspace(-2.0, 2.0, 64 * 48, dtype=np.float32)
-    left, right = numbers.reshape(64, 48), numbers[::-1].reshape(48, 64).copy()
-    weight = torch.nn.Parameter(torch.from_numpy(right.copy()))
-    (torch.from_numpy(left) @ weight).exp().mean().backward()
-    torch.optim.Adam([weight], foreach=False).step()
-    pieces = [left @ right, np.exp(numbers), np.tanh(numbers), weight.detach().numpy(), _softplus(numbers)]
-    return hashlib.sha256(b"".join(np.asarray(piece).tobytes() for piece in pieces)).hexdigest()
 
 
 def _compiler() -> str:

@@ -1,4 +1,4 @@
-"""Sixteen envs of a fraction of a millisecond live in a worker each. Remedy: a worker for each core, eight envs each."""
+"""Sixteen envs of a fraction of a millisecond live in a worker each. Remedy: as many workers as cores."""
 
 import multiprocessing
 

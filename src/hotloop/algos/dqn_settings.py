@@ -8,7 +8,7 @@ from typing import Literal
 from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings, ObsNormaliseSettings, OffPolicyRun
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
-from hotloop.core.values import Count, Ratio, require_at_least, require_finite, require_settings
+from hotloop.core.values import Count, require_at_least, require_finite, require_settings
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import Precision
 from hotloop.nets.settings import NetworkSettings
@@ -86,50 +86,10 @@ class DQNSettings(OffPolicyRun):
 
     algorithm: Literal["dqn"] = "dqn"
     """Which family: `dqn`."""
-    seed: int = 0
-    """Everything random in a run follows from it."""
-    total_env_steps: Count = 100_000
-    """The run ends after so many transitions over all envs."""
-    extended_from: Count = 0
-    """What `total_env_steps` was before the run was extended; intervals that follow from it keep to this. Only
-    `hotloop resume --total-env-steps` sets it."""
-    total_episodes: Count = 0
-    """The run also ends after so many finished episodes; 0: no such limit."""
-    updates_per_env_step: Ratio = 1.0
-    """Optimiser updates per transition, kept as an exact fraction (`0.25`, `1/32`), whatever the number of envs."""
-    train_every: Count = 1
-    """Updates come in bursts every so many env steps, at least 1; their number stays the same."""
-    updates_per_batch: int = 1
-    """How many updates in a row are made on each sampled batch, at least 1."""
-    warmup_env_steps: Count = 1_000
-    """Updates owed up to here are skipped, not caught up."""
-    batch_size: int = 64
-    """Transitions per batch, at least 1."""
-    gamma: float = 0.99
-    """Discount per env step, 0 to 1."""
-    n_step: int = 1
-    """Rewards summed before bootstrapping, at least 1."""
     double: bool = False
     """The online network chooses the next action, the target network values it (van Hasselt et al. 2015)."""
     loss: Literal["huber", "mse"] = "huber"
     """Row loss of scalar Q-values: `huber` or `mse`."""
-    timeouts_are_terminal: bool = False
-    """Store time-outs as terminal. Wrong, and only there to reproduce programs that do it."""
-    log_every: Count = 1_000
-    """Env steps between two rows of events.jsonl, at least 1."""
-    on_nan: Literal["stop", "rollback"] = "stop"
-    """What happens when a loss, gradient, observation or reward is NaN or infinite: `stop`, or `rollback` to the last
-    checkpoint (to the start where there is none) and go on with other random draws, once; a second time it stops."""
-    threads: int = 1
-    """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
-    device: str = "cpu"
-    """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
-    start_from: str = ""
-    """A run whose best weights the network begins with, of the same sizes; empty: weights drawn by the seed."""
-    run_dir: str = ""
-    """The run's directory; empty: a new one under `runs/`."""
-    trust: bool = False
-    """Allow an env from a file or module to be imported when a run is loaded."""
     env: EnvSettings = field(default_factory=EnvSettings)
     network: NetworkSettings = field(default_factory=NetworkSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)

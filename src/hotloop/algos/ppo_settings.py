@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
+from hotloop.algos.run_settings import AnyRun, CheckpointSettings, EvaluationSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule
 from hotloop.core.values import Count, Switch, require_at_least, require_finite, require_settings
@@ -103,28 +103,19 @@ class RewardPartSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PPOSettings:
+class PPOSettings(AnyRun):
     """All settings of a PPO run; `hotloop settings ppo` explains each, `hotloop.preset` makes them."""
 
     algorithm: Literal["ppo"] = "ppo"
     """Which family: `ppo`."""
-    seed: int = 0
-    """Everything random in a run follows from it."""
     total_env_steps: Count = 100_000
     """The run ends with the rollout that reaches so many transitions over all envs."""
-    extended_from: Count = 0
-    """What `total_env_steps` was before the run was extended; intervals that follow from it keep to this. Only
-    `hotloop resume --total-env-steps` sets it."""
-    total_episodes: Count = 0
-    """The run also ends after so many finished episodes; 0: no such limit."""
     rollout_steps: Count = 128
     """Steps of every env between two bouts of learning, at least 1."""
     epochs: int = 4
     """How often each rollout is gone through, at least 1."""
     batch_size: Count = 256
     """Transitions per minibatch; `rollout_steps` x `env.num_envs` must be a multiple of it."""
-    gamma: float = 0.99
-    """Discount per env step, 0 to 1."""
     gae_lambda: float = 0.95
     """How far advantages look beyond one step, 0 (one step) to 1 (the whole episode)."""
     policy_loss: Literal["clipped", "plain"] = "clipped"
@@ -146,21 +137,6 @@ class PPOSettings:
     kl_target: float = 0.0
     """Adapt the learning rate: divided by 1.5 after a rollout whose last epoch's KL is above twice this, multiplied
     where below half of it; 0: do not."""
-    log_every: Count = 1_000
-    """Env steps between two rows of events.jsonl, at least 1."""
-    on_nan: Literal["stop", "rollback"] = "stop"
-    """What happens when a loss, gradient, observation or reward is NaN or infinite: `stop`, or `rollback` to the last
-    checkpoint (to the start where there is none) and go on with other random draws, once; a second time it stops."""
-    threads: int = 1
-    """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
-    device: str = "cpu"
-    """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
-    start_from: str = ""
-    """A run whose best weights the network begins with, of the same sizes; empty: weights drawn by the seed."""
-    run_dir: str = ""
-    """The run's directory; empty: a new one under `runs/`."""
-    trust: bool = False
-    """Allow an env from a file or module to be imported when a run is loaded."""
     env: EnvSettings = field(default_factory=lambda: EnvSettings(num_envs=8))
     network: ActorCriticSettings = field(default_factory=ActorCriticSettings)
     normalise: NormaliseSettings = field(default_factory=NormaliseSettings)
@@ -173,13 +149,11 @@ class PPOSettings:
     def __post_init__(self) -> None:
         require_settings(self)
         require_finite(self, "")
-        at_least_one = ("rollout_steps", "epochs", "batch_size", "log_every", "threads")
-        require_at_least(1, self, "", "total_env_steps", *at_least_one)
-        not_negative = ("value_clip", "value_weight", "entropy_weight", "kl_stop", "kl_target")
-        require_at_least(0, self, "", "extended_from", "total_episodes", "seed", *not_negative)
-        for name in ("gamma", "gae_lambda"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise SettingsError(f"`{name}` is {getattr(self, name)}, expected 0 to 1")
+        self.check_run()
+        require_at_least(1, self, "", "rollout_steps", "epochs", "batch_size")
+        require_at_least(0, self, "", "value_clip", "value_weight", "entropy_weight", "kl_stop", "kl_target")
+        if not 0 <= self.gae_lambda <= 1:
+            raise SettingsError(f"`gae_lambda` is {self.gae_lambda}, expected 0 to 1")
         if self.clip <= 0:
             raise SettingsError(f"`clip` is {self.clip}, expected above 0", "0.2 is usual")
         self._check_combinations()
@@ -204,16 +178,3 @@ class PPOSettings:
     @property
     def updates_per_rollout(self) -> int:
         return self.epochs * (self.rollout_rows // self.batch_size)
-
-    @property
-    def planned_env_steps(self) -> int:
-        """What the run was begun for."""
-        return self.extended_from or self.total_env_steps
-
-    @property
-    def evaluation_every(self) -> int:
-        return self.evaluation.every or max(1, self.planned_env_steps // 20)
-
-    @property
-    def checkpoint_every(self) -> int:
-        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)

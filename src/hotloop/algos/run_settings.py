@@ -1,12 +1,12 @@
-"""What every algorithm's runs have: evaluations and checkpoints; and what those share that learn from replay."""
+"""What runs of every family have, evaluations and checkpoints among it; and what those share that learn from replay."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import Count, Switch, exact_fraction, require_at_least, require_finite
+from hotloop.core.values import Count, Ratio, Switch, exact_fraction, require_at_least, require_finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +58,82 @@ class ObsNormaliseSettings:
             raise SettingsError(f"`normalise.limit` is {self.limit}, expected above 0")
 
 
-class OffPolicyRun:
-    """What settings of runs that learn from replay have in common: which of them fit together, and what follows."""
+@dataclass(frozen=True, kw_only=True)
+class AnyRun:
+    """What runs of every family have."""
 
-    def check_run(self: Any) -> None:
-        at_least_one = ("train_every", "updates_per_batch", "batch_size", "n_step", "log_every", "threads")
-        require_at_least(1, self, "", "total_env_steps", *at_least_one)
-        require_at_least(0, self, "", "extended_from", "total_episodes", "warmup_env_steps", "seed")
+    algorithm: str = ""
+    """Which family."""
+    seed: int = 0
+    """Everything random in a run follows from it."""
+    total_env_steps: Count = 100_000
+    """The run ends after so many transitions over all envs."""
+    extended_from: Count = 0
+    """What `total_env_steps` was before the run was extended; intervals that follow from it keep to this. Only
+    `hotloop resume --total-env-steps` sets it."""
+    total_episodes: Count = 0
+    """The run also ends after so many finished episodes; 0: no such limit."""
+    gamma: float = 0.99
+    """Discount per env step, 0 to 1."""
+    log_every: Count = 1_000
+    """Env steps between two rows of events.jsonl, at least 1."""
+    on_nan: Literal["stop", "rollback"] = "stop"
+    """What happens when a loss, gradient, observation or reward is NaN or infinite: `stop`, or `rollback` to the last
+    checkpoint (to the start where there is none) and go on with other random draws, once; a second time it stops."""
+    threads: int = 1
+    """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
+    device: str = "cpu"
+    """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
+    start_from: str = ""
+    """A run whose best weights the networks begin with, of the same sizes; empty: weights drawn by the seed."""
+    run_dir: str = ""
+    """The run's directory; empty: a new one under `runs/`."""
+    trust: bool = False
+    """Allow an env from a file or module to be imported when a run is loaded."""
+
+    def check_run(self) -> None:
+        require_at_least(1, self, "", "total_env_steps", "log_every", "threads")
+        require_at_least(0, self, "", "extended_from", "total_episodes", "seed")
         if not 0 <= self.gamma <= 1:
             raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
+
+    @property
+    def planned_env_steps(self) -> int:
+        """What the run was begun for."""
+        return self.extended_from or self.total_env_steps
+
+    @property
+    def evaluation_every(self: Any) -> int:
+        return self.evaluation.every or max(1, self.planned_env_steps // 20)
+
+    @property
+    def checkpoint_every(self: Any) -> int:
+        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffPolicyRun(AnyRun):
+    """What runs that learn from replay have in common: which of their settings fit together, and what follows."""
+
+    updates_per_env_step: Ratio = 1.0
+    """Optimiser updates per transition, kept as an exact fraction (`0.25`, `1/32`), whatever the number of envs."""
+    train_every: Count = 1
+    """Updates come in bursts every so many env steps, at least 1; their number stays the same."""
+    updates_per_batch: int = 1
+    """How many updates in a row are made on each sampled batch, at least 1."""
+    warmup_env_steps: Count = 1_000
+    """Updates owed up to here are skipped, not caught up."""
+    batch_size: int = 64
+    """Transitions per batch, at least 1."""
+    n_step: int = 1
+    """Rewards summed before bootstrapping, at least 1."""
+    timeouts_are_terminal: bool = False
+    """Store time-outs as terminal. Wrong, and only there to reproduce programs that do it."""
+
+    def check_run(self: Any) -> None:
+        super().check_run()
+        require_at_least(1, self, "", "train_every", "updates_per_batch", "batch_size", "n_step")
+        require_at_least(0, self, "", "warmup_env_steps")
         if exact_fraction(self.updates_per_env_step) < 0:
             raise SettingsError(f"`updates_per_env_step` is {self.updates_per_env_step}, expected 0 or more")
         self._check_bursts()
@@ -90,19 +157,6 @@ class OffPolicyRun:
             raise SettingsError(
                 f"`learner.updates_per_call` must be at least `updates_per_batch` ({self.updates_per_batch})"
             )
-
-    @property
-    def planned_env_steps(self: Any) -> int:
-        """What the run was begun for."""
-        return self.extended_from or self.total_env_steps
-
-    @property
-    def evaluation_every(self: Any) -> int:
-        return self.evaluation.every or max(1, self.planned_env_steps // 20)
-
-    @property
-    def checkpoint_every(self: Any) -> int:
-        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)
 
 
 def learns_from_replay(settings: Any) -> bool:

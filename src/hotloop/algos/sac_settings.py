@@ -15,7 +15,7 @@ from hotloop.algos.run_settings import (
 )
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule
-from hotloop.core.values import Count, Ratio, require_at_least, require_finite, require_settings
+from hotloop.core.values import Count, require_at_least, require_finite, require_settings
 from hotloop.envs.settings import EnvSettings
 from hotloop.nets.sac_settings import SACNetworkSettings
 from hotloop.replay.settings import ReplaySettings
@@ -80,52 +80,18 @@ class SACSettings(OffPolicyRun):
 
     algorithm: Literal["sac"] = "sac"
     """Which family: `sac`."""
-    seed: int = 0
-    """Everything random in a run follows from it."""
-    total_env_steps: Count = 100_000
-    """The run ends after so many transitions over all envs."""
-    extended_from: Count = 0
-    """What `total_env_steps` was before the run was extended; intervals that follow from it keep to this. Only
-    `hotloop resume --total-env-steps` sets it."""
-    total_episodes: Count = 0
-    """The run also ends after so many finished episodes; 0: no such limit."""
     policy: Literal["stochastic", "deterministic"] = "stochastic"
     """`stochastic`: actions are drawn from a squashed normal (SAC). `deterministic`: one action for each state, with
     noise added while it learns (TD3, DDPG)."""
     policy_delay: int = 1
     """Policy and temperature are updated in every so many updates of the critics, at least 1; TD3 has 2."""
-    updates_per_env_step: Ratio = 1.0
-    """Optimiser updates per transition, kept as an exact fraction (`0.25`, `1/32`), whatever the number of envs."""
-    train_every: Count = 1
-    """Updates come in bursts every so many env steps, at least 1; their number stays the same."""
-    updates_per_batch: int = 1
-    """How many updates in a row are made on each sampled batch, at least 1."""
     warmup_env_steps: Count = 1_000
     """Up to here actions are drawn evenly over their range, and updates owed are skipped, not caught up."""
     batch_size: int = 256
     """Transitions per batch, at least 1."""
-    gamma: float = 0.99
-    """Discount per env step, 0 to 1."""
     n_step: int = 1
     """Rewards summed before bootstrapping, at least 1. Above 1 entropy between the first and the last of them is not
     counted."""
-    timeouts_are_terminal: bool = False
-    """Store time-outs as terminal. Wrong, and only there to reproduce programs that do it."""
-    log_every: Count = 1_000
-    """Env steps between two rows of events.jsonl, at least 1."""
-    on_nan: Literal["stop", "rollback"] = "stop"
-    """What happens when a loss, gradient, observation or reward is NaN or infinite: `stop`, or `rollback` to the last
-    checkpoint (to the start where there is none) and go on with other random draws, once; a second time it stops."""
-    threads: int = 1
-    """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
-    device: str = "cpu"
-    """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
-    start_from: str = ""
-    """A run whose best weights the networks begin with, of the same sizes; empty: weights drawn by the seed."""
-    run_dir: str = ""
-    """The run's directory; empty: a new one under `runs/`."""
-    trust: bool = False
-    """Allow an env from a file or module to be imported when a run is loaded."""
     env: EnvSettings = field(default_factory=EnvSettings)
     network: SACNetworkSettings = field(default_factory=SACNetworkSettings)
     replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(capacity=0))

@@ -4,6 +4,7 @@ Files:
     arguments.py      How every verb reads its words and prints its answer
     bench.py          `hotloop bench lanes`, `hotloop bench peers [NAME ...]`, `hotloop bench workers`
     compare.py        `hotloop compare ARM [overrides] ARM [overrides] ... --seeds N [-- --any.setting VALUE]`
+    compare_options.py  What `hotloop compare` can be told beside its arms and their settings
     console.py        Rich's console as all verbs use it: text is literal, whoever wrote it, and a display may be
                       lost
     dashboard.py      `hotloop dashboard [FOLDER]`
@@ -15,6 +16,7 @@ Files:
     envs.py           `hotloop envs`, `hotloop envs check ID`
     evaluate.py       `hotloop evaluate RUN`, or `hotloop evaluate PRESET --policy NAME`
     export.py         `hotloop export RUN --onnx FILE`
+    job.py        `hotloop job run LIST --index N` and `hotloop job list LIST`
     log.py            `hotloop log RUN --tensorboard FOLDER | --wandb PROJECT`
     main.py           `hotloop VERB ...`: one verb per file; heavy imports wait until a verb runs, so that --help
                       answers at once

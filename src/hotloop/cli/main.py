@@ -38,6 +38,7 @@ VERBS = {
     "tune": "search for better settings, with pruning",
     "export": "write a run's best agent as ONNX or safetensors",
     "log": "show a run's event rows in TensorBoard or Weights & Biases",
+    "job": "do one run of a list that compare planned, on any machine",
     "runs": "list the runs in a folder",
     "envs": "list environments, or check one against the contract",
     "settings": "show every setting of an algorithm, or the text of a preset",

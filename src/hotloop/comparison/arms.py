@@ -12,15 +12,16 @@ from typing import Any
 
 from hotloop.algos.registry import tree_from_words
 from hotloop.comparison.finished import FoundRuns, find_runs, folder_name, holds_runs
-from hotloop.comparison.scripts import Script, find_script
+from hotloop.comparison.scores import Scores, find_files, is_file_arm, parse_scores
+from hotloop.comparison.scripts import SEED, Script, find_script
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import flag_of
 from hotloop.core.values import nearest
 from hotloop.presets import preset_names
 
 HINT = (
-    'an arm is a preset, a TOML file, a folder of runs or a script, or "[LABEL=]preset --setting value" or '
-    '"[LABEL=]script.py --seed {seed}", its inner quotes closed'
+    "an arm is a preset, a TOML file, a folder of runs, a script, or scores (`FILE:COLUMN` with {seed} in the path): "
+    '"[LABEL=]preset --setting value" or "[LABEL=]script.py --seed {seed}", its inner quotes closed'
 )
 OURS = {"--seed": "`--seeds N` trains seeds 0 to N - 1", "--run-dir": "`--out FOLDER` holds the runs"}
 _LONGEST_LABEL = 44
@@ -37,6 +38,8 @@ class Arm:
     runs: tuple[Path, ...] = ()
     named: bool = False  # its label was given
     script: Script | None = None  # a command, instead of settings of ours
+    scores: Scores | None = None  # where its scores are written, instead of what the recorder sees
+    seeds: tuple[int, ...] = ()  # of `runs` that are files
 
     @property
     def folder(self) -> str:
@@ -44,9 +47,10 @@ class Arm:
         return folder_name(self.label)
 
 
-def parse_arms(texts: Sequence[str], common: Sequence[str]) -> list[Arm]:
-    """`[LABEL=]PRESET|FILE.toml [--any.setting VALUE ...]` or `[LABEL=]FOLDER ...`; `common` overrides come first, so
-    that an arm's own win."""
+def parse_arms(texts: Sequence[str], common: Sequence[str], scores: str | None = None) -> list[Arm]:
+    """`[LABEL=]PRESET|FILE.toml [--any.setting VALUE ...]`, `[LABEL=]FOLDER ...`, a command, or `[LABEL=]FILE:COLUMN`
+    with `{seed}` in the path; `common` overrides come first, so that an arm's own win. `scores` is where commands
+    write their scores, `{arm}` in it for the label."""
     if not texts:
         raise SettingsError("no ARM is given", "`hotloop compare --help` explains")
     arms = [arm for text in texts for arm in _parse(text, common)]
@@ -55,7 +59,21 @@ def parse_arms(texts: Sequence[str], common: Sequence[str]) -> list[Arm]:
             "all arms are finished runs, so that no setting can be changed", "leave out what follows `--`"
         )
     _reject_duplicate_arms(arms)
-    return _unique_labels(arms)
+    return _with_scores(_unique_labels(arms), scores)
+
+
+def _with_scores(arms: list[Arm], text: str | None) -> list[Arm]:
+    if text is None:
+        return arms
+    scores, commands = parse_scores(text), [arm for arm in arms if arm.script is not None]
+    if not commands:
+        raise SettingsError("`--scores` says where commands write their scores, and no arm is a command")
+    if len(commands) > 1 and len({scores.of_arm(arm.label).path for arm in commands}) == 1:
+        raise SettingsError(
+            f"all commands would write their scores to {scores.path}",
+            "put `{arm}` into the path, which stands for the label: `logs/{arm}-{seed}.csv:return`",
+        )
+    return [replace(arm, scores=scores.of_arm(arm.label)) if arm.script is not None else arm for arm in arms]
 
 
 def _parse(text: str, common: Sequence[str]) -> list[Arm]:
@@ -66,6 +84,10 @@ def _parse(text: str, common: Sequence[str]) -> list[Arm]:
         raise SettingsError(f"the arm `{text}` cannot be read: {error}", HINT) from None
     if not parts:
         raise SettingsError(f"an arm is empty{f' after its label `{label}`' if label else ''}", HINT)
+    if len(parts) == 1 and is_file_arm(parts[0]):
+        scores, files = find_files(parts[0])
+        made = label or file_label(scores.path)
+        return [Arm(made, text, (), scores.settings(), tuple(files.values()), bool(label), None, scores, tuple(files))]
     if Path(parts[0]).is_dir() and parts[0] not in preset_names():
         return [_of_runs(label, found, text) for found in find_runs(parts)]
     script = find_script(parts)
@@ -83,6 +105,15 @@ def _parse(text: str, common: Sequence[str]) -> list[Arm]:
     return [Arm(label or short_label(source, own), source, words, tree_from_words(source, words), named=bool(label))]
 
 
+def file_label(path: str) -> str:
+    """What the path says besides the seed: of the part that holds it (`logs/dqn-{seed}/monitor.csv` is `dqn`), or of a
+    folder above."""
+    parts = Path(path).parts
+    place = max(number for number, part in enumerate(parts) if SEED in part)
+    names = [part.partition(".")[0].replace(SEED, "").strip("-_.*") for part in reversed(parts[: place + 1])]
+    return next(filter(None, names), "scores")
+
+
 def _of_runs(label: str, found: FoundRuns, text: str) -> Arm:
     return Arm(label or found.name, text, (), found.settings, found.paths, named=bool(label))
 
@@ -90,7 +121,8 @@ def _of_runs(label: str, found: FoundRuns, text: str) -> Arm:
 def _split_label(text: str) -> tuple[str, str]:
     """A label ends at the first `=`, unless that belongs to a setting or to the name of a file or folder."""
     label, equals, rest = text.partition("=")
-    if not equals or " --" in label or Path(text.split(" --")[0].strip()).exists():
+    in_path = "/" in label and is_file_arm(text)
+    if not equals or " --" in label or in_path or Path(text.split(" --")[0].strip()).exists():
         return "", text
     return label.strip(), rest
 
@@ -190,7 +222,7 @@ def starts_arm(word: str, presets: Collection[str]) -> bool:
 
 
 def _is_source(text: str, presets: Collection[str]) -> bool:
-    return text in presets or text.endswith((".toml", ".py")) or holds_runs(text)
+    return is_file_arm(text) or text in presets or text.endswith((".toml", ".py")) or holds_runs(text)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hotloop.comparison import jobs as pool
 from hotloop.comparison.arms import parse_arms
 from hotloop.comparison.jobs import DEFAULT_ROOT, Job, default_folder, most_at_once, plan_jobs
+from hotloop.comparison.load import LoadMeter, load_of
 from hotloop.comparison.page import as_html
 from hotloop.comparison.progress import CompareProgress
 from hotloop.comparison.report import (
@@ -20,6 +21,7 @@ from hotloop.comparison.report import (
     Question,
     chart_of,
     collect,
+    is_foreign,
     parse_target,
     write_files,
     write_part,
@@ -29,10 +31,12 @@ from hotloop.comparison.statistics import looks_at
 from hotloop.comparison.verdict import MEASURES
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import Overrides, as_words
+from hotloop.core.places import Place
 from hotloop.doctor.facts import usable_cores
 from hotloop.render.chart import as_pixels
 from hotloop.render.picture import png_bytes
 from hotloop.runs.files import make_folder, write_file
+from hotloop.scale.local import LocalPlace
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +47,7 @@ def compare(
     seeds: int | None = None,
     overrides: Overrides = (),
     measure: str = "mean_return",
+    scores: str | None = None,
     threshold: float | None = None,
     margin: float | None = None,
     workers: int = 0,
@@ -70,7 +75,7 @@ def compare(
     texts = [shlex.quote(str(arm)) if isinstance(arm, Path) else arm for arm in arms]
     _check(seeds, workers, threshold, margin, markdown)
     common = as_words(overrides)
-    parsed = parse_arms(texts, common)
+    parsed = parse_arms(texts, common, scores)
     if seeds is None and not all(arm.runs for arm in parsed):
         raise SettingsError("`--seeds N` is missing: how many runs to train of each arm", "8 of each show most of it")
     if until_sure and (seeds is None or any(arm.runs for arm in parsed)):
@@ -80,23 +85,26 @@ def compare(
         )
     folder = Path(out) if out else default_folder(parsed)
     counts = looks_at(seeds or 0, MEASURES * max(1, len(parsed) - 1)) if until_sure else [seeds or 0]
-    cores, scripted = usable_cores(), any(arm.script for arm in parsed)  # a script may use all cores by itself
+    cores, foreign = usable_cores(), any(map(is_foreign, parsed))  # a script may use all cores by itself
     question = Question(
         command=command
-        or _command(texts, common, seeds=seeds, threshold=threshold, margin=margin, measure=measure, out=out),
+        or _command(
+            texts, common, seeds=seeds, threshold=threshold, margin=margin, measure=measure, scores=scores, out=out
+        ),
         measure=measure,
         threshold=threshold,
         seeds=seeds or max(len(arm.runs) for arm in parsed),
-        workers=workers or (1 if scripted else most_at_once(cores, *[arm.settings for arm in parsed])),
+        workers=workers or (1 if foreign else most_at_once(cores, *[arm.settings for arm in parsed])),
         cores=cores,
         margin=margin,
         looks=len(counts),
     )
+    meter = LoadMeter()
     for count in counts:
         jobs = plan_jobs(parsed, count, folder, reuse=None if out else DEFAULT_ROOT)
         asked = replace(question, seeds=count or question.seeds, workers=min(question.workers, len(jobs)))
-        _train(jobs, asked, folder, console)
-        comparison = collect(asked, jobs, folder)
+        _train(jobs, LocalPlace(asked.workers), asked, folder, console, meter)
+        comparison = collect(asked, jobs, folder, load_of(meter.looks))
         if comparison.decided:
             break
     _write(comparison, html, markdown)
@@ -123,17 +131,24 @@ def _command(texts: Sequence[str], common: Sequence[str], **options: object) -> 
     return shlex.join(["hotloop", "compare", *texts, *words, *(["--", *common] if common else [])])
 
 
-def _train(jobs: Sequence[Job], question: Question, folder: Path, console: Console | None) -> None:
+def _train(
+    jobs: Sequence[Job], place: Place, question: Question, folder: Path, console: Console | None, meter: LoadMeter
+) -> None:
     there = sum(job.reused for job in jobs)
     try:
         if console is None:
-            pool.run_jobs(jobs, question.workers, lambda: None)
+            pool.run_jobs(jobs, place, meter.watch)
             return
         told = f"{len(jobs)} runs in {folder}, {question.workers} at once"
         told += f"; {there} are finished already" if there else ""
         console.print(told, style="dim", soft_wrap=True)
         with CompareProgress(jobs, question.measure, console) as progress:
-            pool.run_jobs(jobs, question.workers, progress.watch)
+
+            def watch() -> None:
+                progress.watch()
+                meter.watch()
+
+            pool.run_jobs(jobs, place, watch)
     except KeyboardInterrupt:
         stopped = f"stopped; what was trained is in {folder}, and the same command continues it"
         raise KeyboardInterrupt(stopped) from None

@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.registry import settings_of
 from hotloop.core.errors import HotloopError, RunError
 from hotloop.core.program import hotloop_version
-from hotloop.core.settings import as_tree, flatten
 from hotloop.presets import preset_names
 from hotloop.runs.directory import ABOUT, Run, is_run
 from hotloop.runs.files import read_json_table
-
-NOT_LEARNING = ("run_dir", "trust", "seed")
-"""Settings in which two runs of an arm may differ (the seed is checked by itself)."""
+from hotloop.scale.specs import differing, tree_of
 
 
 @dataclass(frozen=True)
@@ -71,22 +67,6 @@ def _found(name: str, paths: Sequence[Path]) -> FoundRuns:
         by_seed[seed] = path
     ordered = sorted(by_seed)
     return FoundRuns(name, tuple(by_seed[seed] for seed in ordered), first)
-
-
-def tree_of(path: Path) -> dict[str, Any]:
-    """All settings of the run at `path` as a tree."""
-    return as_tree(settings_of(Run.open(path)))
-
-
-def differing(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Names of settings in which two trees would not learn the same, the seed aside."""
-    one, other = flatten(learning_settings(there)), flatten(learning_settings(now))
-    absent = object()
-    return sorted(name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent))
-
-
-def learning_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in NOT_LEARNING}
 
 
 class RunCache:

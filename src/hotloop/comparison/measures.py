@@ -104,7 +104,8 @@ def learning_curve(label: str, runs: Sequence[RunMeasures], against: Against) ->
     The curve starts where every seed has been evaluated once. A seed that ended before the others keeps its last
     score: its agent stays what it is.
     """
-    return mean_curve(label, [(_x_of(run, against), run.curve_score) for run in runs])
+    known = [run for run in runs if np.isfinite(_x_of(run, against)).all()]  # a file may not tell the time
+    return mean_curve(label, [(_x_of(run, against), run.curve_score) for run in known])
 
 
 def mean_curve(label: str, seeds: Sequence[tuple[Array, Array]]) -> Curve | None:

@@ -11,9 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hotloop.comparison.finished import learning_settings
+from hotloop.comparison.arms import Arm
 from hotloop.comparison.jobs import Job
+from hotloop.comparison.load import Load
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
+from hotloop.comparison.scores import read_scores, read_scores_of_command
 from hotloop.comparison.summary import ArmSummary, common_span, default_margin, default_threshold
 from hotloop.comparison.training_returns import WINDOW, read_script_run, read_training_of
 from hotloop.comparison.verdict import Contrast, contrasts
@@ -25,6 +27,7 @@ from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
 from hotloop.render.tables import Rows, as_markdown, plain
 from hotloop.runs.files import SCHEMA, explained, finite_or_null, make_folder, write_file
+from hotloop.scale.specs import learning_settings
 
 CURVES: Mapping[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
 NOT_COUNTED = "start-up, compilation, evaluation and checkpoints not counted"
@@ -51,6 +54,8 @@ class Comparison:
     summaries: Sequence[ArmSummary]
     margin: float | None = None
     folder: Path = Path()
+    load: Load | None = None
+    """Of the machine while runs were trained; None where all were there before."""
 
     @property
     def failed(self) -> list[Job]:
@@ -67,7 +72,7 @@ class Comparison:
     @property
     def by_training(self) -> bool:
         """Whether arms are judged by training episodes: where one is a script, whose evaluations we do not know."""
-        return any(summary.arm.script is not None for summary in self.summaries)
+        return any(is_foreign(summary.arm) for summary in self.summaries)
 
     @property
     def decided(self) -> bool:
@@ -111,6 +116,7 @@ class Comparison:
             "folder": str(self.folder),
             "workers": self.question.workers,
             "cores": self.question.cores,
+            "load": self.load and self.load.as_data(),
             "reused": sum(job.reused for job in self.jobs),
             "versions": versions(),
             "arms": [summary.circumstances() for summary in self.summaries],
@@ -122,11 +128,11 @@ class Comparison:
         }
 
 
-def collect(question: Question, jobs: Sequence[Job], folder: Path = Path()) -> Comparison:
+def collect(question: Question, jobs: Sequence[Job], folder: Path = Path(), load: Load | None = None) -> Comparison:
     """Read what the jobs left. A run that cannot be read is a failed one."""
     arms = list({job.arm.label: job.arm for job in jobs}.values())
     runs: dict[str, list[RunMeasures]] = {arm.label: [] for arm in arms}
-    by_training = any(arm.script is not None for arm in arms)
+    by_training = any(is_foreign(arm) for arm in arms)
     for job in jobs:
         if job.status == "finished":
             try:
@@ -139,11 +145,23 @@ def collect(question: Question, jobs: Sequence[Job], folder: Path = Path()) -> C
         threshold = default_threshold(summaries[0])
         summaries = [replace(summary, threshold=threshold) for summary in summaries]
     margin = default_margin(summaries[0]) if question.margin is None else question.margin
-    return Comparison(question, jobs, summaries, margin, folder)
+    return Comparison(question, jobs, summaries, margin, folder, load)
+
+
+def is_foreign(arm: Arm) -> bool:
+    """Whether the runs are another program's."""
+    return arm.script is not None or arm.scores is not None
 
 
 def _measured(job: Job, measure: str, by_training: bool) -> RunMeasures:
     """Where one arm is a script, all are judged by what they have in common: the episodes of their training."""
+    if job.arm.scores is not None:
+        by_command = job.arm.script is not None
+        return (
+            read_scores_of_command(job.arm.scores, job.path)
+            if by_command
+            else read_scores(job.arm.scores, job.path, job.seed)
+        )
     if job.arm.script is not None:
         return read_script_run(job.path)
     return read_training_of(job.path, measure) if by_training else read_measures(job.path, measure)
@@ -199,6 +217,14 @@ def notes(comparison: Comparison) -> list[str]:
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {clock}.",
     ]
+    if comparison.load is not None:
+        sentences.insert(2, comparison.load.sentence(question.cores))
+    for arm in (summary.arm for summary in comparison.summaries):
+        if arm.scores is not None:
+            sentences.append(
+                f"Scores of {arm.label}: `{arm.scores.column}` of {arm.scores.path}, the mean of {WINDOW} rows "
+                "where a row is an episode, else of a tenth of the rows, at the env steps and seconds that it tells."
+            )
     if comparison.threshold is not None:
         rule = "" if question.threshold is not None else " (nine tenths of what the first arm learned)"
         sentences.append(

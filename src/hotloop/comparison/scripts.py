@@ -14,15 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hotloop.core.errors import RunError, SettingsError
-from hotloop.doctor.recorder.order import EPISODES, Order
+from hotloop.core.errors import SettingsError
 from hotloop.doctor.script.process import CHILD
-from hotloop.runs.files import canonical_json, explained, make_folder, read_json_table, write_file
+from hotloop.runs.files import explained
+from hotloop.scale.work import ORDER, prepare_order, script_is_finished
 
 SEED = "{seed}"
-SCRIPT, ORDER, TRACE = "script.json", "order.json", "trace.json"
-MAX_TRACE_BYTES = 64 * 2**20
-FOREVER = 1e9
 
 
 @dataclass(frozen=True)
@@ -76,43 +73,12 @@ def script_command(script: Script, seed: int, folder: Path) -> tuple[str, ...]:
 
 
 def prepare_script(script: Script, seed: int, folder: Path) -> None:
-    """A run cannot be continued in the middle: what a broken one left goes."""
-    make_folder(folder)
-    for name in ("events.jsonl", TRACE):
-        (folder / name).unlink(missing_ok=True)
-    order = Order(
-        script=str(script.path),
-        kind=EPISODES,
-        seconds=FOREVER,
-        patience=FOREVER,
-        arguments=script.with_seed(seed),
-        result=str((folder / TRACE).absolute()),
-        lines=str((folder / "events.jsonl").absolute()),
-    )
-    write_file(folder / ORDER, order.as_json().encode())
-    write_file(folder / SCRIPT, canonical_json({**script.settings(), "seed": seed}))
+    prepare_order(script.path, script.with_seed(seed), folder, {**script.settings(), "seed": seed})
 
 
 def script_finished(script: Script, seed: int, folder: Path) -> bool:
     """Whether a run of it with this seed is there, whole. RunError where the folder holds another's."""
-    if not (folder / SCRIPT).is_file():
-        return False
-    there = read_json_table(folder / SCRIPT)
-    now = {**script.settings(), "seed": seed}
-    other = [name for name in now if there.get(name) != now[name]]
-    if other:
-        raise RunError(
-            f"{folder} holds a run of another program: {', '.join(other[:3])} differ",
-            "choose another folder with `--out`, or remove that run",
-        )
-    return (folder / TRACE).is_file() and read_trace(folder)["subject"].get("exit_code") == 0
-
-
-def read_trace(folder: Path) -> Mapping[str, Any]:
-    trace = read_json_table(folder / TRACE, MAX_TRACE_BYTES)
-    if not isinstance(trace.get("subject"), dict) or not isinstance(trace.get("envs"), list):
-        raise RunError(f"{folder / TRACE} is not what the recorder writes", "remove that run; it is made anew")
-    return trace
+    return script_is_finished(script.settings(), seed, folder)
 
 
 def training_envs(envs: Sequence[Mapping[str, Any]]) -> set[int]:

@@ -70,7 +70,8 @@ class ArmSummary:
 
     @cached_property
     def rate(self) -> Estimate:
-        return Estimate(self.mean("env_steps_per_second"), t_interval(self.rates))
+        mean = self.mean("env_steps_per_second")
+        return Estimate(mean, t_interval(self.rates) if mean is not None else None)
 
     @cached_property
     def reached(self) -> list[tuple[int, float] | None]:
@@ -98,7 +99,9 @@ class ArmSummary:
         return never_as_infinite([there and there[1] for there in self.reached])
 
     def mean(self, field: str) -> float | None:
-        return float(np.mean([getattr(run, field) for run in self.runs])) if self.runs else None
+        """None where there is none: a file of scores may not tell the time."""
+        found = float(np.mean([getattr(run, field) for run in self.runs])) if self.runs else math.nan
+        return found if math.isfinite(found) else None
 
     @property
     def first_score(self) -> float | None:

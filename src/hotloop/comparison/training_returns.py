@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from hotloop.comparison.measures import RunMeasures, training_seconds
-from hotloop.comparison.scripts import SCRIPT, read_trace, training_envs
+from hotloop.comparison.scripts import training_envs
 from hotloop.core.errors import RunError
 from hotloop.core.types import Array
 from hotloop.runs.directory import EVENTS, Run
 from hotloop.runs.events import read_events
 from hotloop.runs.files import read_json_table
+from hotloop.scale.work import SCRIPT, read_trace
 
 WINDOW = 100
 """Episodes, as in the log rows of our own runs."""
@@ -58,14 +59,16 @@ def _has_lines(folder: Path) -> bool:
     return (folder / EVENTS).is_file()
 
 
-def running_means(env_steps: Array, seconds: Array, returns: Array, end: int) -> tuple[Array, Array, Array]:
-    """The mean of the last 100 returns at `POINTS` evenly spaced env steps up to `end`, from the end of the first
+def running_means(
+    env_steps: Array, seconds: Array, returns: Array, end: int, window: int = WINDOW
+) -> tuple[Array, Array, Array]:
+    """The mean of the last `window` returns at `POINTS` evenly spaced env steps up to `end`, from the end of the first
     episode on; the seconds are those of the last episode that had ended there."""
     places = np.linspace(end / POINTS, end, POINTS)
     ended = np.searchsorted(env_steps, places, side="right")
     places, ended = places[ended > 0], ended[ended > 0]
     sums = np.concatenate([[0.0], np.cumsum(returns)])
-    first = np.maximum(0, ended - WINDOW)
+    first = np.maximum(0, ended - window)
     return places, seconds[ended - 1], (sums[ended] - sums[first]) / (ended - first)
 
 

@@ -1,6 +1,8 @@
 """The nouns that everything else is written in. Imports nothing of ours.
 
 Files:
+    arithmetic.py     What decides how a machine rounds: two machines that agree here give a run the same digest
+    arithmetic_kernels.py  A kernel whose last bits tell how this machine's compiler and vector unit round
     describe.py       What every setting means, from the string under each field: as text, and as a TOML file to start
                       from
     errors.py         What a user can get wrong, as one small tree
@@ -18,6 +20,7 @@ Files:
     overrides.py      Command-line overrides: `--env.num-envs 8 --network.hidden 64 64 --double` as a settings tree
     own_folders.py    Folders for code that we will run later: only we, or the machine's administrator, may be able
                       to change them
+    places.py         Where work runs: a place takes whole runs as tasks and says which of them have ended
     program.py        The program around a verb: what an env prints, warns of or tries to end there does not reach
                       the answer
     rng.py            One seed, many independent streams, each named after its use

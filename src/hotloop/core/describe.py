@@ -42,9 +42,10 @@ def describe(cls: Any, prefix: str = "", defaults: Any = None) -> list[SettingDo
 
 
 def field_docs(cls: Any) -> dict[str, str]:
-    """Field name -> the string literal that follows it in the class body."""
+    """Field name -> the string literal that follows it in the class body, or else in that of the class it inherits."""
+    bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
+    docs: dict[str, str] = field_docs(bases[0]) if bases else {}
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body  # type: ignore[attr-defined]
-    docs: dict[str, str] = {}
     for field, after in zip(body, body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and _is_text(after):
             docs[field.target.id] = " ".join(after.value.value.split())

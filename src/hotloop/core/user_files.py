@@ -1,12 +1,17 @@
 """Code in a file of the user's own, named `path/to/file.py:Name`: an env, or the torso of a network.
 
 Only what runs the file runs code; whoever calls it has asked for `--trust` first.
+
+A run that was sent to another machine names the file as its owner does; where the folder was put here stands in the
+process's environment, so that settings, checkpoints and digests are the same on both.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,15 +21,28 @@ def is_file(text: str) -> bool:
     return text.rpartition(":")[0].endswith(".py")
 
 
+SENT = "HOTLOOP_SENT_FOLDERS"
+"""A JSON object: folder on the machine that a run comes from -> where its content lies here."""
+
+
 def split_file(text: str) -> tuple[Path, str]:
-    """The file, whole, and the name in it."""
-    path, _, name = text.rpartition(":")
-    return Path(path).expanduser().resolve(), name
+    """Where the file lies on this machine, and the name in it."""
+    path, _, name = whole_path(text).rpartition(":")
+    return located(Path(path)), name
 
 
 def whole_path(text: str) -> str:
     """The same file from any folder, however it was typed; anything else as it is."""
-    return ":".join(map(str, split_file(text))) if is_file(text) else text
+    path, _, name = text.rpartition(":")
+    return f"{Path(path).expanduser().resolve()}:{name}" if is_file(text) else text
+
+
+def located(path: Path) -> Path:
+    """Where a file that was sent lies here; any other path as it is."""
+    for root, here in json.loads(os.environ.get(SENT, "{}")).items():
+        if path.is_relative_to(root):
+            return Path(here) / path.relative_to(root)
+    return path
 
 
 def file_digest(text: str) -> str:

@@ -248,6 +248,20 @@ class Experiment:
     """Time per env step as it is, over time per env step with the change: above 1, the change is faster."""
     low: float
     high: float
+    processor: tuple[float, ...] = ()
+    """The same by processor time: ratio, low and high; empty where it was not measured."""
+    pairs: int = 0
+    """Pairs of stretches that it was measured by; 0 where that was not noted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untried:
+    """An experiment that does not apply to the program, or could not be made."""
+
+    name: str
+    what: str
+    kind: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +325,8 @@ class Trace:
     """What came before: recording begins when the first updates are over."""
     growth: tuple[Growth, ...] = ()
     experiments: tuple[Experiment, ...] = ()
+    untried: tuple[Untried, ...] = ()
+    """Experiments that were asked for and do not apply, each with its reason."""
     operators: tuple[OperatorCost, ...] = ()
     """The dearest first, where they were asked for."""
     mentions: tuple[Mention, ...] = ()
@@ -380,7 +396,7 @@ def read_trace(text: str) -> Trace:
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice, "late": StackCost}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice}
-    rows |= {"mentions": Mention, "stored": StoredArray}
+    rows |= {"mentions": Mention, "stored": StoredArray, "untried": Untried}
     for name, kind in rows.items():
         data[name] = tuple(kind(**_tuples(row)) for row in data.get(name, ()))
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])

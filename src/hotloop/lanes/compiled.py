@@ -67,6 +67,8 @@ class CompiledLane:
         self._in_place = self.on_host  # a CUDA graph would not see writes to its inputs
         self._num_envs = num_envs
         self._rhythm = math.lcm(*(stage.every for stage in objective.stages))  # after so many updates stages recur
+        self._vectors = list(self.eager.vectors().values())  # changed in place only, by whoever changes them
+        self._zeros: dict[int, Tensor] = {}
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
 
     def prepare(self, example: Any, most_updates: int) -> None:
@@ -74,12 +76,13 @@ class CompiledLane:
 
         Without it the first call of each kind compiles: what is computed never depends on who compiled it when.
         """
-        batch = self.objective.on_device(example, self._device).several(0, 1)
+        like = self.objective.on_device(example, self._device).several(0, 1)
         shared = self._held(self.objective.shared(example, self.eager.networks))
         room = self.objective.target_every or most_updates  # the target moves between calls only
         for count in (1, UNROLLED) if min(most_updates, room) >= UNROLLED else (1,):
+            fields = [field.expand(count, *field.shape[1:]).contiguous() for field in flatten_tensors(like)]
             for first_update in range(self._rhythm):
-                self._step(count, batch, shared, first_update)
+                self._step(first_update, fields, (like, shared))
         if self._num_envs:
             mask = [] if example.next_action_mask is None else [example.next_action_mask]
             rows = [np.repeat(part[0, :1], self._num_envs, axis=0) for part in (*flatten_obs(example.obs), *mask)]
@@ -88,28 +91,28 @@ class CompiledLane:
     def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
         batches = self.objective.on_device(data, self._device)
         shared = self.objective.shared(data, self.eager.networks)
+        held = self._held(shared)
         (factors,) = self._tensors([adam_factors(self.objective, lr, first_update)])
         row_errors: list[Tensor] = []
         measured: list[Tensor] = []
+        epoch = 0  # where its first call's measures are
         for start, count in self._calls(len(lr), batches.per_epoch, first_update):
-            noise = self._noise(count)
-            batch, inputs = batches.several(start, count), factors[start : start + count]
-            step = self._step(count, batch, self._held(shared), first_update + start)
-            *errors, scalars = self._run(step, noise, inputs, shared, batch)
+            noise, batch = self._noise(count), batches.several(start, count)
+            fields, end = _contiguous(batch), start + count
+            step = self._step(first_update + start, fields, (batch, held))
+            *errors, scalars = self._run(step, noise, factors[start:end], *flatten_tensors(held), *fields)
             if self.on_host and (j := first_nonfinite_update(scalars)) >= 0:
                 kept = self.objective.kept(data, start + j, shared)
                 raise self._failure(kept, noise[j], float(lr[start + j]), first_update + start + j + 1)
             row_errors += errors
             measured.append(scalars)
-            end = start + count
             if self.objective.target_every and (first_update + end) % self.objective.target_every == 0:
                 self.move_target(self.objective.target_tau)
             if end % batches.per_epoch == 0:
-                epoch = torch.cat(measured, 1)[:, -batches.per_epoch :]
-                if self.objective.enough(epoch.unbind(1)):
+                if self.objective.enough(measured[epoch:]):
                     break
-        scalars = measured[0] if len(measured) == 1 else torch.cat(measured, 1)
-        return UpdateStats(scalars, _joined(row_errors))
+                epoch = len(measured)
+        return UpdateStats(_joined(measured, 1), _joined(row_errors, 0) if row_errors else None)
 
     def _calls(self, k: int, per_epoch: int, first_update: int) -> Iterator[tuple[int, int]]:
         """(start, count) of each call; none reaches over the end of an epoch."""
@@ -125,15 +128,13 @@ class CompiledLane:
         failed = FailedUpdate(number, lr, self.state(), batch)
         return explained(failed, self.objective.in_order(self.network, self.eager.precision, failed))
 
-    def _run(self, step: Compiled, noise: Tensor, factors: Tensor, shared: Any, batch: Any) -> Sequence[Tensor]:
+    def _run(self, step: Compiled, *inputs: Tensor) -> Sequence[Tensor]:
         """One call: row errors [n, B], if the objective has any, and what was measured [M, n]."""
-        vectors = list(self.eager.vectors().values())
-        held = flatten_tensors(self._held(shared))
-        outputs = step(*vectors, noise, factors, *held, *self._contiguous(batch))
+        outputs = step(*self._vectors, *inputs)
         if self._in_place:
             return outputs
         moved = 3 * len(self.eager.groups)  # targets, which come last, have not moved
-        for old, values in zip(vectors[:moved], outputs[:moved], strict=True):
+        for old, values in zip(self._vectors[:moved], outputs[:moved], strict=True):
             old.copy_(values)
         return [output.clone() for output in outputs[moved:]]
 
@@ -144,22 +145,19 @@ class CompiledLane:
         as_tensor = lambda value: torch.full((1,), value, device=self._device)  # noqa: E731
         return type(shared)._make(value if isinstance(value, Tensor) else as_tensor(value) for value in shared)
 
-    def _contiguous(self, batch: Any) -> list[Tensor]:
-        """Machine code takes the strides for granted."""
-        return [field.contiguous() for field in flatten_tensors(batch)]
-
-    def _step(self, count: int, batch: Any, shared: Any, first_update: int) -> Compiled:
-        """The machine code for `count` updates on batches like `batch`, after `first_update` others."""
-        fields, place = self._contiguous(batch), first_update % self._rhythm
+    def _step(self, first_update: int, fields: list[Tensor], like: tuple[Any, Any]) -> Compiled:
+        """The machine code for updates on fields [n, B, ...] like these, after `first_update` others. `like`: a batch,
+        and what batches share, to put the fields back in their places."""
+        place = first_update % self._rhythm
 
         def build() -> Compiled:
-            rows = [field[:1].expand(count, *field.shape[1:]).contiguous() for field in fields]
+            count = len(fields[0])
             factors = torch.ones(count, len(self.objective.stages), 2, device=self._device)
-            function = TracedUpdates(self.objective, self._traced, (batch, shared), self._in_place, place)
-            example = (*self.eager.vectors().values(), self._silence(count), factors, *flatten_tensors(shared), *rows)
+            function = TracedUpdates(self.objective, self._traced, like, self._in_place, place)
+            example = (*self._vectors, self._silence(count), factors, *flatten_tensors(like[1]), *fields)
             return compile_function(function, example)
 
-        return self._remember((count, place, *((field.shape[1:], field.dtype) for field in fields)), build)
+        return self._remember((place, *[(field.shape, field.dtype) for field in fields]), build)
 
     def _choice(self, fields: list[Tensor], obs: Any) -> Compiled:
         """The machine code that acts on fields like these."""
@@ -180,16 +178,20 @@ class CompiledLane:
         return self.eager.groups[ONLINE].flat.values
 
     def _tensors(self, arrays: list[Array]) -> list[Tensor]:
-        return [torch.from_numpy(array).contiguous().to(self._device, non_blocking=True) for array in arrays]
+        tensors = [torch.from_numpy(array).contiguous() for array in arrays]
+        return tensors if self.on_host else [tensor.to(self._device, non_blocking=True) for tensor in tensors]
 
     def _noise(self, count: int) -> Tensor:
         """[count, networks, S] standard normal draws in the eager lane's order: update by update, the online network's
         layers before the target's, a draw of its own for each buffer (torch draws short and long vectors
         differently); zeros where there are no noisy layers."""
-        noise = self._silence(count)
         if self.objective.noisy:
+            noise = self._silence(count)
             self._draw(noise)
-        return noise
+            return noise
+        if count not in self._zeros:
+            self._zeros[count] = self._silence(count)
+        return self._zeros[count]
 
     def _draw(self, noise: Tensor) -> None:
         sizes = self._actor.noise_sizes
@@ -240,18 +242,21 @@ def adam_factors(objective: Objective, lr: Array, first_update: int) -> Array:
     """[k, stages, 2] float32: step length lr / (1 - beta1^t) and root of 1 - beta2^t, for the t-th step of a stage;
     of one that is not made, what it would be for the first."""
     spec: AdamSpec = objective.spec
-    factors = np.empty((len(lr), len(objective.stages), 2))
-    for j, rate in enumerate(lr.tolist()):
-        for place, stage in enumerate(objective.stages):
-            count = max(stage.count(first_update + j + 1), 1)
-            factors[j, place] = rate / (1.0 - spec.beta1**count), math.sqrt(1.0 - spec.beta2**count)
-    return factors.astype(np.float32)
+    stages, factors = objective.stages, []
+    for update, rate in enumerate(lr.tolist(), first_update + 1):
+        for stage in stages:
+            t = stage.count(update) or 1
+            factors += [rate / (1.0 - spec.beta1**t), math.sqrt(1.0 - spec.beta2**t)]
+    return np.array(factors, np.float32).reshape(len(lr), len(stages), 2)
 
 
-def _joined(row_errors: list[Tensor]) -> Tensor | None:
-    if len(row_errors) < 2:
-        return row_errors[0] if row_errors else None
-    return torch.cat(row_errors)
+def _contiguous(batch: Any) -> list[Tensor]:
+    """A batch's fields; machine code takes the strides for granted."""
+    return [field.contiguous() for field in flatten_tensors(batch)]
+
+
+def _joined(parts: list[Tensor], dim: int) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
 
 def _refuse(network: nn.Module) -> None:

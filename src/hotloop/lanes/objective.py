@@ -136,7 +136,7 @@ class Objective(Protocol):
         ...
 
     def enough(self, epoch: Sequence[Tensor]) -> bool:
-        """Whether to stop after an epoch whose updates measured this, [M] each."""
+        """Whether to stop after an epoch that measured this: [M] of an update, or [M, n] of n in one call."""
         ...
 
     def obs_tensors(self, obs: Any, device: torch.device) -> Any: ...
@@ -175,7 +175,7 @@ def _share(stage: Stage, measures: Tensor | None, like: Tensor) -> Tensor:
 
 def map_tensors(function: Callable[..., Any], batch: Any) -> Any:
     """`function` of every field of a NamedTuple that is there, dict observations part by part."""
-    return type(batch)._make(None if field is None else map_obs(function, field) for field in batch)
+    return type(batch)._make([None if field is None else map_obs(function, field) for field in batch])
 
 
 def as_tensors_on(device: torch.device) -> Callable[[Any], Tensor]:
@@ -183,15 +183,22 @@ def as_tensors_on(device: torch.device) -> Callable[[Any], Tensor]:
     a tensor already stays one."""
 
     def tensor(array: Any) -> Tensor:
-        return (array if isinstance(array, Tensor) else torch.from_numpy(array)).to(device, non_blocking=True)
+        if isinstance(array, Tensor):
+            return array.to(device, non_blocking=True)
+        host = torch.from_numpy(array)
+        return host if on_host else host.to(device, non_blocking=True)  # a microsecond for each field of a batch
 
+    on_host = device.type == "cpu"
     return tensor
 
 
 def flatten_tensors(batch: Any) -> list[Any]:
     """The tensors of a NamedTuple, in the order that `restore_tensors` expects; a dict's by name, however it came."""
-    fields = [field for field in batch or () if field is not None]
-    return [part for field in fields for part in flatten_obs(field)]
+    parts: list[Any] = []
+    for field in batch or ():
+        if field is not None:
+            parts += flatten_obs(field)
+    return parts
 
 
 def flatten_obs(obs: Any) -> list[Any]:

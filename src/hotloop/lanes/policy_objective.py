@@ -228,7 +228,9 @@ def forward_and_draw(lane: Any, network: Any, row: RolloutRow, state: Array, mas
 
 def kl_above_limit(spec: PolicySpec, epoch: Sequence[Tensor]) -> bool:
     """Whether KL stops the epochs: one read from the device for each, none where nothing is to be stopped."""
-    return spec.kl_stop > 0.0 and torch.stack(tuple(epoch))[:, KL].mean().item() > spec.kl_stop
+    return (
+        spec.kl_stop > 0.0 and torch.cat([measures[KL].reshape(-1) for measures in epoch]).mean().item() > spec.kl_stop
+    )
 
 
 def tensors_of_rollout(failed: FailedUpdate) -> Named:

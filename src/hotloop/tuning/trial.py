@@ -15,6 +15,7 @@ from hotloop.core.errors import RunError, SettingsError
 from hotloop.export.follow import Once, Tail
 from hotloop.runs import lock
 from hotloop.runs.directory import FAILURE, LOCK, Run
+from hotloop.scale.local import LocalPlace
 from hotloop.tuning.study import Plan
 
 LOOK_SECONDS = 0.3
@@ -73,7 +74,7 @@ class TrialRun:
                 looked = time.monotonic()
                 self._report(seed, watcher.new_scores(), may_prune=True)
 
-        run_jobs([job], 1, watch)
+        run_jobs([job], LocalPlace(1), watch)
         if job.status == "failed":
             raise Failed(job.error, nonfinite=(job.path / FAILURE).is_dir())
         self._report(seed, watcher.new_scores(), may_prune=False)

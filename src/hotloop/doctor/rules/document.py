@@ -20,6 +20,8 @@ GROUPS = {
 }
 OPENING = """# Findings
 
+[All pages](README.md)
+
 What `hotloop doctor` can say about a training loop. This page is made from the rules themselves
 (`python -m hotloop.doctor.rules.document docs/findings.md`).
 

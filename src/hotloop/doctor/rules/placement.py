@@ -100,8 +100,8 @@ def device_for_a_tiny_network(trace: Trace) -> Finding | None:
     here = CPU_UPDATE_MICROSECONDS + 1.2 * arithmetic_microseconds(trace)
     evidence = (
         f"{number(counts.parameters)} parameters are on `{counts.device}`; an update of {number(counts.batch_size)} "
-        f"rows takes {microseconds_words(trace, trace.share(UPDATE), counts.updates)}, where its calls and arithmetic take "
-        f"about {number(here)} on one core; acting and updates take {percent(share)} of the loop."
+        f"rows takes {microseconds_words(trace, trace.share(UPDATE), counts.updates)}, where its calls and arithmetic "
+        f"take about {number(here)} on one core; acting and updates take {percent(share)} of the loop."
     )
     places = mentioned(trace, "torch.device") or most_expensive(trace, (UPDATE,), ".to(")
     return suggest(

@@ -6,6 +6,7 @@ The findings on the page, with the user's own source beside the remedy; and the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained
@@ -15,12 +16,15 @@ from hotloop.doctor.views.report import most_expensive
 from hotloop.doctor.views.summary import (
     cost_row,
     ending,
+    experiment_words,
     facts,
     frequent_calls,
     machine_facts,
     rate,
     source_of,
     too_little_words,
+    tried_words,
+    untried_words,
     verdict,
 )
 from hotloop.doctor.views.text import below_findings, unexplained_words
@@ -54,11 +58,17 @@ def _card(trace: Trace, finding: Finding, place: int) -> Html:
         element("div", title, gain, class_="top"),
         share,
         element("p", prose(finding.evidence)),
+        _tried(trace, finding),
         _places(trace, finding),
         element("p", element("b", "Remedy: "), prose(finding.remedy)),
         _before_after(finding),
         class_="finding",
     )
+
+
+def _tried(trace: Trace, finding: Finding) -> Html | None:
+    words = tried_words(trace, finding)
+    return element("p", element("b", "Measured: "), prose(words)) if words else None
 
 
 def _code(rule: str) -> Html:
@@ -120,7 +130,7 @@ def page(trace: Trace, findings: Sequence[Finding]) -> str:
             "Through the run", timeline_plot(trace), note="Each column is a stretch of the run. Hover for numbers."
         ),
         _growth(trace.growth),
-        _experiments(trace),
+        _experiments(trace, findings),
         section("Flame graph", flame_graph(trace), note="Sampled stacks, by phase. Click a box to look into it."),
         section("Hottest lines", line_rows(trace, _LINES), _unexplained(trace, findings), note=_lines_note(trace)),
         section("Hottest functions", _functions(trace), note="The lines of a function together, and what they called."),
@@ -162,12 +172,14 @@ def _growth(growths: Sequence[Growth]) -> Html:
     return section("Growth", element("div", *plots, class_="growths") if plots else None, note=note)
 
 
-def _experiments(trace: Trace) -> Html:
+def _experiments(trace: Trace, findings: Sequence[Finding]) -> Html:
     note = (
         "The same loop with one thing changed, run in turns with the unchanged one, or with what it names; "
         "right of the line is faster."
     )
-    return section("Experiments", whiskers(trace.experiments), note=note)
+    told = [replace(one, what=experiment_words(trace, one, findings)) for one in trace.experiments]
+    untried = element("ul", *(element("li", element("b", one.name), " ", untried_words(one)) for one in trace.untried))
+    return section("Experiments", whiskers(told), untried if trace.untried else None, note=note)
 
 
 def _lines_note(trace: Trace) -> str:

@@ -2,30 +2,8 @@
 
 from __future__ import annotations
 
-from clocked_cartpole import report
-from clocked_pendulum import ENV_ID, LEARNING_STARTS, SETTINGS, read_sac_arguments
+from clocked_pendulum import train_like_stable_baselines3
 from sbx import SAC
 
-
-def main() -> None:
-    arguments, hidden, batch = read_sac_arguments()
-    model = SAC(
-        "MlpPolicy",
-        ENV_ID,
-        learning_rate=SETTINGS["lr"],
-        buffer_size=SETTINGS["capacity"],
-        learning_starts=LEARNING_STARTS,
-        batch_size=batch,
-        gamma=SETTINGS["gamma"],
-        tau=SETTINGS["tau"],
-        policy_kwargs={"net_arch": list(hidden)},
-        seed=arguments.seed,
-        device="cpu",
-        verbose=0,
-    )
-    model.learn(arguments.total + 1, log_interval=10**9)
-    report("sbx-rl", model._n_updates)
-
-
 if __name__ == "__main__":
-    main()
+    train_like_stable_baselines3(SAC, "sbx-rl")

@@ -1,0 +1,160 @@
+"""A Ray cluster: one of our own on this machine, started and ended by us, or one that is there already.
+
+What Ray does by default and we do not: its token lies in a file that everybody may read, its folder is open to all, it
+listens on the machine's outer address. Ours has a token in a file of mode 0600, everything in one folder of mode 0700
+that a janitor removes however we end, loopback only, no dashboard, and lost nodes are noticed within seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import re
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hotloop.core.errors import MissingExtraError, RunError, SettingsError
+from hotloop.core.values import nearest
+from hotloop.scale.janitor import Janitor
+
+LOCAL, RAY = "local", "ray"
+STORE_BYTES = 128 * 2**20
+HEALTH = {
+    "health_check_initial_delay_ms": 1_000,
+    "health_check_period_ms": 1_000,
+    "health_check_timeout_ms": 1_000,
+    "health_check_failure_threshold": 3,
+}
+"""A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
+_ADDRESS = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}")
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_LONGEST_FOLDER = 30  # Ray puts sockets far below, whose paths may have 107 bytes
+
+
+@dataclass(frozen=True)
+class Cluster:
+    ray: Any
+    folder: Path | None
+    """Where runs are worked on; None: each node's own temporary folder."""
+
+
+def require_place(on: str) -> None:
+    """SettingsError unless it is `local`, `ray` or an address; MissingExtraError where Ray is not installed."""
+    if on == LOCAL:
+        return
+    if on != RAY and not _ADDRESS.fullmatch(on):
+        near = nearest(on, [LOCAL, RAY])
+        raise SettingsError(
+            f"`--on` is `{on}`, expected `local`, `ray` or HOST:PORT", f"did you mean `{near}`?" if near else ""
+        )
+    if importlib.util.find_spec("ray") is None:
+        raise MissingExtraError(
+            f"`--on {on}` needs Ray, which is not installed", "pip install 'hotloop[ray]', on every machine alike"
+        )
+
+
+@contextlib.contextmanager
+def cluster(on: str, workers: int) -> Iterator[Cluster]:
+    """Connected to Ray for as long as it takes; the process's environment is left as it was."""
+    require_place(on)
+    before = dict(os.environ)
+    try:
+        with _own(workers) if on == RAY else _joined(on) as found:
+            yield found
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def _own(workers: int) -> Iterator[Cluster]:
+    with contextlib.ExitStack() as stack:
+        folder = _private_folder()
+        stack.enter_context(Janitor(folder))
+        token = folder / "token"
+        descriptor = os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+        # the last makes Ray listen on loopback: `_node_ip_address` alone is replaced by the machine's outer address
+        auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+        os.environ.update(_QUIET | auth)
+        os.environ.pop("RAY_AUTH_TOKEN", None)
+        (folder / "work").mkdir(mode=0o700)
+        with _connected(
+            num_cpus=workers,
+            num_gpus=0,
+            include_dashboard=False,
+            object_store_memory=STORE_BYTES,
+            _temp_dir=str(folder / "ray"),  # Ray opens it to everybody; what it lies in is ours alone
+            _node_ip_address="127.0.0.1",
+            _system_config=HEALTH,
+        ) as ray:
+            yield Cluster(ray, folder / "work")
+
+
+def _private_folder() -> Path:
+    base = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="hotloop-", dir=base if len(base) <= _LONGEST_FOLDER else "/tmp"))
+
+
+@contextlib.contextmanager
+def _joined(address: str) -> Iterator[Cluster]:
+    os.environ.update(_QUIET)
+    if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+        _require_token()
+    with _connected(address=address) as ray:
+        yield Cluster(ray, None)
+
+
+def _require_token() -> None:
+    """There is one, and only its owner can read it."""
+    if os.environ.get("RAY_AUTH_TOKEN"):
+        return
+    path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token").expanduser()
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        raise RunError(
+            f"there is no token for the cluster: {path} cannot be read",
+            "copy it from the machine that started the cluster, or name it in RAY_AUTH_TOKEN_PATH",
+        ) from None
+    if mode & 0o077:
+        raise RunError(f"others can read the cluster's token {path}", f"chmod 600 {path}")
+
+
+@contextlib.contextmanager
+def _connected(**options: Any) -> Iterator[Any]:
+    import ray
+
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
+    except Exception as error:  # whatever it is, it is told in a sentence
+        ray.shutdown()
+        raise _refused(error, options.get("address", "")) from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _refused(error: Exception, address: str) -> RunError:
+    said = " ".join(str(error).split())
+    if "token" in said.lower() or "unauthenticated" in said.lower():
+        return RunError(
+            f"the cluster at {address} refused our token", "use the token that the cluster was started with"
+        )
+    if "version" in said.lower() and "match" in said.lower():
+        return RunError(f"the cluster at {address} has another version of Ray or Python: {said[:300]}")
+    if address:
+        return RunError(
+            f"the cluster at {address} cannot be joined: {type(error).__name__}: {said[:300]}",
+            f"this machine must be one of it: `ray start --address={address}` (`--num-cpus 0` where nothing shall run)",
+        )
+    return RunError(f"Ray could not be started here: {type(error).__name__}: {said[:300]}")

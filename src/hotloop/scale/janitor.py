@@ -1,0 +1,85 @@
+"""Ends what a cluster of ours has left and removes its folder, once its owner is gone, however it went.
+
+A small process at the other end of a pipe, as `core/keeper.py` is. Ray ends its own processes with the one that started
+them; what those had started (trainers, which save first) and the folder with token, sockets and logs would stay. The
+file is the janitor's program, and therefore needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PATIENCE_SECONDS = 10.0
+
+
+class Janitor:
+    """`with Janitor(folder):` around the life of a cluster that keeps everything of its own in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> Janitor:
+        words = [sys.executable, "-I", "-S", __file__]
+        nowhere = subprocess.DEVNULL
+        # the folder is no word of its command line: those that have it there are ended
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, bufsize=0, start_new_session=True
+        )
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{self._folder}\n".encode())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.wait()
+
+
+def tidy(folder: str) -> None:
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in _those_of(folder):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        while _those_of(folder) and time.monotonic() < give_up:
+            time.sleep(0.1)
+    for _ in range(20):  # a process that is just ending may still write
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.lexists(folder):
+            return
+        time.sleep(0.1)
+
+
+def _those_of(folder: str) -> list[int]:
+    """Processes of this user that name the folder on their command line or work in it."""
+    found = []
+    mark, deeper = folder.encode(), folder + os.sep
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            words = Path("/proc", name, "cmdline").read_bytes()
+            place = os.readlink(f"/proc/{name}/cwd")
+            if words and (mark in words or place.startswith(deeper)) and os.stat(f"/proc/{name}").st_uid == os.getuid():
+                found.append(int(name))
+    return found
+
+
+def main() -> None:
+    folder = sys.stdin.readline().strip()
+    while sys.stdin.readline():
+        pass
+    if folder:
+        tidy(folder)
+
+
+if __name__ == "__main__":
+    main()
