@@ -125,6 +125,10 @@ class Counts:
     """Name of a list or deque that holds them."""
     compilations: int = 0
     """Graphs that `torch.compile` compiled while the loop ran."""
+    update_operations: float = 0.0
+    """Floating-point operations of the matrix products of one update, forwards and backwards; of the counting pass."""
+    matrix_speed: float = 0.0
+    """Such operations per second of processor time that one core makes; of the counting pass."""
     skipped_env_steps: int = 0
     """Env steps made before the recording began: the warm-up, the first updates, and what `--after` skips."""
 

@@ -20,7 +20,7 @@ from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks, timed
-from .learning import Compilations, Diagonals, Learning, Operators
+from .learning import Compilations, Diagonals, Learning, Operators, Products
 from .libraries import Arrivals, Libraries
 from .memory import Memory
 from .meters import Pauses, Queue, WorkerTime, process_facts
@@ -75,7 +75,7 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
             *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
             *(Memory(places), Mentions(places, order.script), Compilations()),
         ],
-        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals()],
+        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals(), Products()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
     }

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained
+from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, START_UP, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
 from hotloop.doctor.views.report import most_expensive
@@ -124,7 +125,7 @@ _LINES, _CALLS = 25, 20
 def page(trace: Trace, findings: Sequence[Finding]) -> str:
     body = [
         _header(trace, findings),
-        section("Where the time goes", phase_bars(trace), note=_clock_note(trace)),
+        section("Where the time goes", phase_bars(trace), _matrix_speed(trace), note=_clock_note(trace)),
         finding_cards(trace, findings),
         section(
             "Through the run", timeline_plot(trace), note="Each column is a stretch of the run. Hover for numbers."
@@ -180,6 +181,11 @@ def _experiments(trace: Trace, findings: Sequence[Finding]) -> Html:
     told = [replace(one, what=experiment_words(trace, one, findings)) for one in trace.experiments]
     untried = element("ul", *(element("li", element("b", one.name), " ", untried_words(one)) for one in trace.untried))
     return section("Experiments", whiskers(told), untried if trace.untried else None, note=note)
+
+
+def _matrix_speed(trace: Trace) -> Html | None:
+    found = roofline(trace)
+    return None if found is None else element("p", found.sentence(), class_="about")
 
 
 def _lines_note(trace: Trace) -> str:
