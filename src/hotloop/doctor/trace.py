@@ -123,6 +123,10 @@ class Counts:
     """Processor time of a page of memory that the process has not had before."""
     graph_holder: str = ""
     """Name of a list or deque that holds them."""
+    device: str = ""
+    """Where most of the parameters lie: `cpu`, `cuda`, `mps`."""
+    workers: int = 0
+    """Child processes that computed while the loop ran."""
     compilations: int = 0
     """Graphs that `torch.compile` compiled while the loop ran."""
     update_operations: float = 0.0
