@@ -123,8 +123,16 @@ class Counts:
     """Processor time of a page of memory that the process has not had before."""
     graph_holder: str = ""
     """Name of a list or deque that holds them."""
+    device: str = ""
+    """Where most of the parameters lie: `cpu`, `cuda`, `mps`."""
+    workers: int = 0
+    """Child processes that computed while the loop ran."""
     compilations: int = 0
     """Graphs that `torch.compile` compiled while the loop ran."""
+    update_operations: float = 0.0
+    """Floating-point operations of the matrix products of one update, forwards and backwards; of the counting pass."""
+    matrix_speed: float = 0.0
+    """Such operations per second of processor time that one core makes; of the counting pass."""
     skipped_env_steps: int = 0
     """Env steps made before the recording began: the warm-up, the first updates, and what `--after` skips."""
 
@@ -244,6 +252,20 @@ class Experiment:
     """Time per env step as it is, over time per env step with the change: above 1, the change is faster."""
     low: float
     high: float
+    processor: tuple[float, ...] = ()
+    """The same by processor time: ratio, low and high; empty where it was not measured."""
+    pairs: int = 0
+    """Pairs of stretches that it was measured by; 0 where that was not noted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untried:
+    """An experiment that does not apply to the program, or could not be made."""
+
+    name: str
+    what: str
+    kind: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +303,7 @@ class Trace:
     update_parts: dict[str, float] = field(default_factory=dict)
     """How the phase `update` splits into forward, backward, optimiser and the rest."""
     processor: dict[str, float] = field(default_factory=dict)
-    """Processor seconds of the loop's thread by phase, where they were measured."""
+    """Processor seconds of the loop's thread by phase, and by part of the update, where they were measured."""
     clock: str = WALL
     """Of phases, lines and stacks: wall-clock, or processor time where the machine was busy with other programs."""
     setup: Setup = field(default_factory=Setup)
@@ -307,6 +329,8 @@ class Trace:
     """What came before: recording begins when the first updates are over."""
     growth: tuple[Growth, ...] = ()
     experiments: tuple[Experiment, ...] = ()
+    untried: tuple[Untried, ...] = ()
+    """Experiments that were asked for and do not apply, each with its reason."""
     operators: tuple[OperatorCost, ...] = ()
     """The dearest first, where they were asked for."""
     mentions: tuple[Mention, ...] = ()
@@ -376,7 +400,7 @@ def read_trace(text: str) -> Trace:
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice, "late": StackCost}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice}
-    rows |= {"mentions": Mention, "stored": StoredArray}
+    rows |= {"mentions": Mention, "stored": StoredArray, "untried": Untried}
     for name, kind in rows.items():
         data[name] = tuple(kind(**_tuples(row)) for row in data.get(name, ()))
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])

@@ -28,9 +28,12 @@ UPDATE_PARTS = ("forward", "backward", "optimiser", "rest")
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
 EPISODES = "episodes"
 """A whole training, followed for the episodes that it ends."""
+EXPERIMENTS = "experiments"
+"""Changes tried on the running program, by turns with the program as it is."""
+EXACT, CHANGES_LEARNING, NO_CHANGE = "exact", "changes-learning", "none"
 FINGERPRINTS, PACE = "fingerprints", "pace"
 """A whole program, followed for what it computes; for how long it takes."""
-KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES, FINGERPRINTS, PACE)
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES, EXPERIMENTS, FINGERPRINTS, PACE)
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ class Order:
     """How long the updates between two env calls take together."""
     flush_denormals: bool = False
     """Whether the thread comparison also tries flushing denormals."""
+    changes: str = NO_CHANGE
+    """Of experiments: which kind of changes is tried; none: the program is timed as it is."""
     lines: str = ""
     """Where a run that is followed to its end puts what it sees on the way."""
     near: bool = False

@@ -20,13 +20,17 @@ from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks, timed
-from .learning import Compilations, Diagonals, Learning, Operators
+from .keras_hooks import KerasHooks
+from .learning import Compilations, Diagonals, Learning, Operators, Products
 from .libraries import Arrivals, Libraries
 from .memory import Memory
 from .meters import Pauses, Queue, WorkerTime, process_facts
 from .order import (
+    CHANGES_LEARNING,
     COUNTING,
     EPISODES,
+    EXACT,
+    EXPERIMENTS,
     FINGERPRINTS,
     OPERATORS,
     PACE,
@@ -39,13 +43,16 @@ from .order import (
 from .passes import Pass
 from .places import Places
 from .program import Ending, prepare, run_program
-from .repeats import Repeats
+from .repeats import Copies, Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
+from .switches import Callers, Evaluation, Fused, Logging, Rendering, Storing, SwitchedClasses, SwitchedLibraries
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .tracing import Pace, Tracer, Tracing
+from .trial import Control, Experiments, Switch, Trial
 from .unseeded import Unseeded
+from .updates import FewerUpdates, Forwards, NoGradients, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
 from .workshop import Workshop
 
@@ -69,7 +76,7 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
             *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
             *(Memory(places), Mentions(places, order.script), Compilations()),
         ],
-        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals()],
+        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Copies(places), Diagonals(), Products()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
     }
@@ -84,8 +91,9 @@ class Remarks(Pass):
         if not watch.begun:
             return
         notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}")
-        if "torch" not in sys.modules:
-            used = next((name for name in ("jax", "tensorflow", "keras") if name in sys.modules), "no PyTorch")
+        learners = [name for name in ("torch", "tensorflow", "keras") if name in sys.modules]
+        if not learners:
+            used = "jax" if "jax" in sys.modules else "no PyTorch"
             notes.append(
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
@@ -133,7 +141,8 @@ class Recording:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
-        self.watch = self._follower() if order.kind in (EPISODES, FINGERPRINTS, PACE) else self._watch()
+        made = {EXPERIMENTS: self._trial, **dict.fromkeys((EPISODES, FINGERPRINTS, PACE), self._follower)}
+        self.watch = made.get(order.kind, self._watch)()
         self.guard = Guard(self)
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
@@ -144,7 +153,7 @@ class Recording:
         order, places = self.order, Places(self.order.script)
         made = Made(places)
         torch_hooks = TorchHooks(made)
-        hooks: list[Pass] = [self.alarm, made, torch_hooks, self.classes, Libraries(self.classes)]
+        hooks: list[Pass] = [self.alarm, made, torch_hooks, KerasHooks(), self.classes, Libraries(self.classes)]
         return Watch(
             order.lead_seconds + order.seconds,
             None if order.kind == COUNTING else order.env_steps,
@@ -172,6 +181,39 @@ class Recording:
         close = (Closeup(), Unseeded(places)) if order.look_at else ()
         tracing = Tracing(order, places, close[0] if close else None)
         return Tracer(tracing, OptimiserSteps(), self.classes, *close, at_limit=self.stop_script)
+
+    def _trial(self) -> Watch:
+        """Switches of one kind, the hooks that they need, and a control."""
+        order, places = self.order, Places(self.order.script)
+        log, render, store, evaluation = Logging(), Rendering(), Storing(), Evaluation(places)
+        self.classes = SwitchedClasses(order.env_classes, log, render, store)
+        updates, gradients = Updates(places, store, evaluation), NoGradients()
+        switches: dict[str, list[Switch]] = {
+            EXACT: [Control(), log, render, gradients, Fused(updates), store, evaluation],
+            CHANGES_LEARNING: [
+                Control("control (learning)"),
+                *(FewerUpdates(updates, every) for every in (0, 4, 16)),
+                OnePerEnvCall(updates),
+            ],
+        }
+        acting: list[Pass] = [Forwards(gradients)] if order.changes == EXACT else []
+        return Trial(
+            switches.get(order.changes, []),
+            [
+                *(self.classes, SwitchedLibraries(self.classes, log, evaluation), updates, *acting),
+                *(Callers(evaluation), Experiments(), SoFar(self.save_so_far, order.result + ".begun")),
+            ],
+            lead=order.lead_seconds,
+            seconds=order.seconds,
+            learns=order.learns,
+            at_limit=self.stop_script,
+            tell=self._tell,
+        )
+
+    def _tell(self, what: str) -> None:
+        """For the parent, which says it to whoever waits."""
+        with open(self.order.result + ".progress", "a") as file:
+            file.write(what + "\n")
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)
