@@ -258,6 +258,7 @@ class Trial(Follower):
             if self._stretches > 2:  # the first pair warms up
                 tried.pairs.append((as_it_is, other))
             self._first = None
+            self.passes.ask("now_and_then", now)  # before the next stretch's clock starts
             if self._is_enough(tried, now):
                 tried.switch.off()
                 self._next(self.clock())
