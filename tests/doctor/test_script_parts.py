@@ -16,7 +16,7 @@ from hotloop.doctor.recorder.places import LIBRARY, USER, Places
 from hotloop.doctor.recorder.recording import own_cost
 from hotloop.doctor.recorder.results import looks_like_a_step, read_step
 from hotloop.doctor.recorder.sampling import Sampler
-from hotloop.doctor.recorder.timeline import FINE, MOST, Timeline
+from hotloop.doctor.recorder.timeline import MOST, Timeline
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
 from hotloop.doctor.recorder.watch import LimitReached, Watch
 from hotloop.doctor.script import ScriptPlan
@@ -95,12 +95,27 @@ def test_what_a_hook_adds_is_the_recordings_own():
     assert 0 < outside < 1e-3
 
 
+def test_the_deadline_is_known_before_the_loop_has_begun(clock):
+    """The guard, a thread, looks at both: with the other order it once ended a script at its first env step."""
+    seen = []
+
+    class Noting(Watch):
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value)
+            if name == "begun" and value:
+                seen.append(self.deadline)
+
+    clock.spend(7)
+    Noting(5.0, None, clock).begin(9.0)
+    assert seen == [14.0]
+
+
 def test_slices_are_made_longer_until_they_take_their_time():
     timeline = Timeline(0.0, shortest=5.0)
-    for step in range(1, FINE + 100):  # a second each
+    for step in range(1, 100):  # a second each
         if step >= timeline.next_at and not timeline.lengthen(float(step)):
             timeline.look(float(step), step, 0, 0, {"env": float(step)})
-    assert [part.env_steps for part in timeline.slices] == [1] * FINE + [8] * 12
+    assert [part.env_steps for part in timeline.slices] == [8] * 12
 
 
 def test_the_watch_ends_the_loop_at_its_bound(clock):

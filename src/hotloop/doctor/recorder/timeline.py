@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from .order import OUTSIDE
 
 MOST = 200
-FINE = 50
-"""Slices that are as short as they come: the warm-up of a small program may be over within them."""
 
 
 class Slice(NamedTuple):
@@ -41,8 +39,8 @@ class Timeline:
         processor: Mapping[str, float] | None = None,
         shortest: float = 0.0,
     ) -> None:
-        """From `start` on, at which env steps, episodes and updates, and seconds by phase, were already so many. But
-        for the first, slices are at least `shortest` seconds long."""
+        """From `start` on, at which env steps, episodes and updates, and seconds by phase, were already so many. Slices
+        that are lengthened take at least `shortest` seconds."""
         self.every, self._shortest = 1, shortest
         self.slices: list[Slice] = []
         self._origin = start
@@ -87,7 +85,7 @@ class Timeline:
 
     def lengthen(self, now: float) -> bool:
         """Whether it is too early for the next slice, which is then made twice as long."""
-        early = len(self.slices) >= FINE and now - self._at < self._shortest
+        early = now - self._at < self._shortest
         self.every *= 1 + early
         return early
 

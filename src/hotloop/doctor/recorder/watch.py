@@ -121,7 +121,7 @@ class Watch(EnvCalls):
 
     def begin(self, start: float) -> None:
         """The first env call: everything before it was start-up."""
-        self.begun, self.thread, self.began = True, get_ident(), start
+        self.thread, self.began = get_ident(), start
         self._resumed = self._left = start
         self._due = start + NOW_AND_THEN
         if self.processor is not None:
@@ -131,6 +131,7 @@ class Watch(EnvCalls):
         self.attribution = Attribution(start, self.passes.sink, self.passes.fresh, self._own)
         self.attribution.setting_up = True
         self.timeline = Timeline(start, shortest=self._shortest_slice)
+        self.begun = True  # last: from here on the guard looks at the deadline
         self.passes.ask("begin")
 
     @property
@@ -297,7 +298,8 @@ class Watch(EnvCalls):
             self.leave_env(start, args, result)
 
     def _slice_where_due(self) -> None:
-        if self.timeline.lengthen(self._left):
+        """Slices of the warm-up stay short: they tell when learning began."""
+        if self.attribution.counts["updates"] and self.timeline.lengthen(self._left):
             self._next_slice = self.timeline.next_at
         else:
             self.slice()

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained
+from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, START_UP, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
 from hotloop.doctor.views.report import most_expensive
@@ -76,7 +77,7 @@ def _code(rule: str) -> Html:
 
 
 def _places(trace: Trace, finding: Finding) -> Html | None:
-    wheres = [where for where in (finding.where, *finding.lines) if where]
+    wheres = dict.fromkeys(where for where in (finding.where, *finding.lines) if where)
     rows: list[Child] = []
     for where in wheres:
         source = source_of(trace, where).strip()
@@ -97,13 +98,21 @@ def _before_after(finding: Finding) -> Html | None:
 def line_rows(trace: Trace, at_most: int) -> Html | None:
     """The dearest of them, each with a bar in its phase's colour."""
     least = _LEAST_SHARE * trace.loop_seconds
-    lines = most_expensive(
-        (line for line in shown_lines(trace) if line.phase not in OUTSIDE and line.seconds >= least), at_most
-    )
+    lines = most_expensive((line for line in _by_place(trace) if line.seconds >= least), at_most)
     if not lines:
         return None
     widest = max(line.seconds for line in lines) or 1.0
     return element("div", *(_line(trace, line, widest) for line in lines), class_="lines")
+
+
+def _by_place(trace: Trace) -> list[LineCost]:
+    """A line once for each phase: forwards, backwards and what is between them are one cost of it."""
+    found: dict[tuple[str, str], LineCost] = {}
+    for line in shown_lines(trace):
+        if line.phase not in OUTSIDE:
+            before = found.get((line.where, line.phase))
+            found[line.where, line.phase] = replace(line, seconds=line.seconds + (before.seconds if before else 0.0))
+    return list(found.values())
 
 
 def _line(trace: Trace, line: LineCost, widest: float) -> Html:
@@ -124,7 +133,7 @@ _LINES, _CALLS = 25, 20
 def page(trace: Trace, findings: Sequence[Finding]) -> str:
     body = [
         _header(trace, findings),
-        section("Where the time goes", phase_bars(trace), note=_clock_note(trace)),
+        section("Where the time goes", phase_bars(trace), _matrix_speed(trace), note=_clock_note(trace)),
         finding_cards(trace, findings),
         section(
             "Through the run", timeline_plot(trace), note="Each column is a stretch of the run. Hover for numbers."
@@ -180,6 +189,11 @@ def _experiments(trace: Trace, findings: Sequence[Finding]) -> Html:
     told = [replace(one, what=experiment_words(trace, one, findings)) for one in trace.experiments]
     untried = element("ul", *(element("li", element("b", one.name), " ", untried_words(one)) for one in trace.untried))
     return section("Experiments", whiskers(told, trace.clock), untried if trace.untried else None, note=note)
+
+
+def _matrix_speed(trace: Trace) -> Html | None:
+    found = roofline(trace)
+    return None if found is None else element("p", found.sentence(), class_="about")
 
 
 def _lines_note(trace: Trace) -> str:

@@ -16,6 +16,7 @@ from hotloop.doctor.experiments import confirmed
 from hotloop.doctor.finding import Finding, together
 from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained
 from hotloop.doctor.port import port_command
+from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import PHASES, START_UP, CallCount, Experiment, LineCost, Slice, Trace
 from hotloop.doctor.views.summary import CostRow, cost_row, merged, phase_rows, rate, update_rows, verdict
 
@@ -37,6 +38,7 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "machine": trace.machine,
             "phases": _costs(phase_rows(trace)),
             "update": _costs(update_rows(trace)),
+            "matrix_speed": found.as_json() if (found := roofline(trace)) else None,
             "counts": _counts(trace),
             "growth": [asdict(growth) for growth in trace.growth],
             "experiments": [_experiment(experiment, findings) for experiment in trace.experiments],

@@ -27,6 +27,7 @@ from hotloop.doctor.views.summary import (
 from hotloop.doctor.views.text import (
     below_findings,
     experiment_rows,
+    matrix_speed_words,
     plain_table,
     section,
     subject_line,
@@ -44,7 +45,7 @@ _BAR = 8
 
 def render_screen(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
     parts: list[RenderableType] = [subject_line(trace), Text(verdict(trace, findings), "bold")]
-    parts += section(_heading(trace), [_phases(trace)])
+    parts += section(_heading(trace), [_phases(trace), *matrix_speed_words(trace)])
     parts += list(_findings(trace, findings))
     parts += _asked_for(trace, findings)
     parts += _hottest(trace, findings)

@@ -16,6 +16,7 @@ from hotloop.doctor.experiments import measured_by
 from hotloop.doctor.finding import EXACT, Finding
 from hotloop.doctor.hottest import Place, hottest_functions, hottest_lines, unexplained
 from hotloop.doctor.port import port_command
+from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Growth, Trace
 from hotloop.doctor.views.summary import (
     KINDS,
@@ -111,7 +112,13 @@ def _time(trace: Trace) -> list[RenderableType]:
     _add(table, cost_row(trace, "the loop", trace.loop_seconds), "the loop", "bold")
     for row in [row for row in phases if row.name in OUTSIDE]:
         _add(table, row, row.name)
-    return section("where the time goes", [table])
+    return section("where the time goes", [table, *matrix_speed_words(trace)])
+
+
+def matrix_speed_words(trace: Trace) -> list[RenderableType]:
+    """How near its updates come to what the cores can multiply, where that was counted."""
+    found = roofline(trace)
+    return [] if found is None else [Text(found.sentence(), "yellow" if found.near else "")]
 
 
 def _add(table: Table, row: CostRow, name: str, style: str = "") -> None:
