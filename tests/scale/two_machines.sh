@@ -25,9 +25,9 @@ ip -n $b addr add 10.77.0.2/24 dev vb$$ && ip -n $b link set vb$$ up && ip -n $b
 (umask 077 && head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/token")
 
 RAY_health_check_period_ms=1000 RAY_health_check_timeout_ms=1000 RAY_health_check_failure_threshold=3 RAY_health_check_initial_delay_ms=1000 \
-    ip netns exec $a "$bin/ray" start --head --node-ip-address 10.77.0.1 --port 6379 --include-dashboard false \
+    ip netns exec $a "$python" -m ray.scripts.scripts start --head --node-ip-address 10.77.0.1 --port 6379 --include-dashboard false \
     --num-cpus 1 --object-store-memory 134217728 --temp-dir "$temp/a" >&2 || exit 1
-ip netns exec $b "$bin/ray" start --address 10.77.0.1:6379 --node-ip-address 10.77.0.2 \
+ip netns exec $b "$python" -m ray.scripts.scripts start --address 10.77.0.1:6379 --node-ip-address 10.77.0.2 \
     --num-cpus 1 --object-store-memory 134217728 >&2 || exit 1
 
 (umask 077 && echo wrong > "$folder/wrong")
