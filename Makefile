@@ -10,7 +10,7 @@ DEMO_RUN = runs/demo-$(shell date +%Y%m%d-%H%M%S)
 .PHONY: help demo test check slow format figures clean
 
 help:
-	@echo "make demo    install, train the demonstration agent, say what it learned and where the time went"
+	@echo "make demo    install (says what it downloads), train the demonstration agent, say what it learned and where the time went"
 	@echo "make test    install, run the test suite (about eight minutes on two cores)"
 	@echo "make check   ruff, types, and the test suite"
 	@echo "make slow    learning, kills, damage and soak: what takes minutes rather than seconds (an hour or more)"
@@ -49,7 +49,8 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "installing hotloop and PyTorch into $(VENV) (once)"
+	@echo "installing into $(VENV), once. It downloads PyTorch $$(sed -n 's/^torch==//p' constraints.txt), 192 MB in its CPU build, and 140 MB of other packages (numpy, numba, scipy, Gymnasium ...)."
+	@echo "PyPI has the CUDA build alone for Linux, 3.2 GB: 'PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo' takes the CPU build."
 	@$(INSTALL) torch==$$(sed -n 's/^torch==//p' constraints.txt) || { echo "the installation failed: is a package index reachable from here?"; exit 1; }
 	@$(INSTALL) -e .
 	@touch $@

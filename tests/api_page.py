@@ -28,7 +28,17 @@ GROUPS = {
     "Parts for your own loop": (
         *("Replay", "QLearner", "SACLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
     ),
-    "Instruments": ("diagnose", "prove", "assert_same", "pair", "prove_envs", "prove_modules", "compare", "tune"),
+    "Instruments": (
+        "diagnose",
+        "prove",
+        "assert_same",
+        "pair",
+        "prove_envs",
+        "prove_modules",
+        "prove_programs",
+        "compare",
+        "tune",
+    ),
     "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
     "Errors": ("HotloopError",),
 }

@@ -95,9 +95,10 @@ def test_the_index_leads_to_every_page_and_every_page_back() -> None:
     linked = {
         (index.parent / target).resolve() for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", index.read_text())
     }
-    assert not set(pages) - linked, "docs/README.md does not lead there"
+    assert not set(pages) - linked, "add the page to docs/README.md"
     for page in pages:
-        assert f"]({os.path.relpath(index, page.parent)})" in page.read_text(), page.name
+        back = f"[All pages]({os.path.relpath(index, page.parent)})"
+        assert back in page.read_text(), f"{page.name}: put `{back}` under its title"
 
 
 def test_the_readme_is_little_more_than_one_screen() -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
     from hotloop.proof.module_pairs import prove_modules as prove_modules
+    from hotloop.proof.program_pairs import prove_programs as prove_programs
     from hotloop.proof.run import prove as prove
     from hotloop.reporting.make import report as report
     from hotloop.tuning.search import tune as tune
@@ -75,6 +76,7 @@ _HOMES = {
     "prove": "proof.run",
     "prove_envs": "proof.env_pairs",
     "prove_modules": "proof.module_pairs",
+    "prove_programs": "proof.program_pairs",
     "report": "reporting.make",
     "report_page": "api",
     "resume": "api",

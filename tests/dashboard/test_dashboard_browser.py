@@ -1,5 +1,5 @@
-"""The page in a real Chromium: open, filter, see a run grow, compare two arms, play the agent, stop and resume, lose
-and regain the server. Skipped where there is no Chromium; the routes are tested without one."""
+"""The page in a real Chromium: open, filter, see a run grow, compare two arms, play the agent, stop, resume, evaluate
+and extend, lose and regain the server. Skipped where there is no Chromium; the routes are tested without one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra `dashboard` is not installed")
 
-from tests.dashboard.chromium import BROWSER, chromium
+from tests.dashboard.chromium import BROWSER, Page, chromium
 from tests.dashboard.synthetic import write_run
 
 pytestmark = [
@@ -105,7 +105,14 @@ def test_open_filter_compare_grow_and_a_server_that_is_lost_and_regained(tmp_pat
         os.close(trainer)
 
 
-def test_play_stop_and_resume_a_real_run(tmp_path, page):
+def press_button(page: Page, words: str) -> None:
+    """Once it is there."""
+    found = f"[...document.querySelectorAll('#run button')].find((one) => one.textContent.startsWith('{words}'))"
+    page.wait(found, 60)
+    page.run(f"{found}.click()")
+
+
+def test_play_stop_resume_evaluate_and_extend_a_real_run(tmp_path, page):
     folder = tmp_path / "runs"
     words = ["train", "cartpole-dqn", "--total-env-steps", "2M", "--run-dir", str(folder / "run"), "--quiet"]
     trainer = subprocess.Popen(
@@ -120,18 +127,26 @@ def test_play_stop_and_resume_a_real_run(tmp_path, page):
         page.wait(f"{ROWS} === 1", 60)
         page.run("location.hash = document.querySelector('#table a').getAttribute('href')")
         page.wait("document.querySelector('#run .badge.running')", 60)
-        page.wait("[...document.querySelectorAll('#run button')].some((one) => one.textContent === 'stop')", 60)
-        page.run("[...document.querySelectorAll('#run button')].find((one) => one.textContent === 'stop').click()")
+        press_button(page, "stop")
         assert trainer.wait(200) is not None
         page.wait("document.querySelector('#run .badge.stopped')", 200)
-        page.wait("[...document.querySelectorAll('#run button')].some((one) => one.textContent.startsWith('play'))", 60)
-        page.run(
-            "[...document.querySelectorAll('#run button')].find((one) => one.textContent.startsWith('play')).click()"
-        )
+
+        press_button(page, "play an episode")
         page.wait("document.querySelector('.frame-picture')?.naturalWidth > 0", 400)
-        page.run("[...document.querySelectorAll('#run button')].find((one) => one.textContent === 'resume').click()")
+
+        press_button(page, "resume")
         page.wait("document.querySelector('#run .badge.running')", 200)
-        page.run("[...document.querySelectorAll('#run button')].find((one) => one.textContent === 'stop')?.click()")
+        press_button(page, "stop")
+        page.wait("document.querySelector('#run .badge.stopped')", 200)
+
+        press_button(page, "evaluate")
+        page.wait("document.querySelector('.jobs').innerText.includes('over 100 episodes')", 200)
+
+        page.run("document.querySelector('[aria-label=\"env steps to go on to\"]').value = '3000000'")
+        press_button(page, "extend")
+        page.wait("document.querySelector('#run .badge.running')", 200)
+        assert "3000000" in (folder / "run" / "settings.toml").read_text().replace("_", "")
+        press_button(page, "stop")
         page.wait("document.querySelector('#run .badge.stopped')", 200)
     finally:
         if trainer.poll() is None:

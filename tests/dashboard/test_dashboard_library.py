@@ -242,3 +242,34 @@ def test_an_index_in_memory_behaves_like_one_on_disk(tmp_path):
     library = Library(tmp_path / "runs", Index(None))
     library.scan()
     assert len(column_of(library, "one")) == 5
+
+
+def test_a_folder_of_several_algorithms_can_be_filtered_by_any_setting(library):
+    """Settings that only one algorithm has must not push out those by which its runs differ."""
+    for lr in (1e-3, 1e-4):
+        write_run(library.folder / f"lr-{lr:g}", lr=lr)
+    other = write_run(library.folder / "other", lr=1e-3)
+    text = (other / "settings.toml").read_text()
+    extra = "".join(f"only_{number} = {number}\n" for number in range(80))
+    (other / "settings.toml").write_text(extra + text)
+    library.scan()
+    shown = table(library)
+    assert all("optimiser.lr" in run["settings"] for run in shown["runs"])
+    assert shown["shared"]["env.id"] == "cartpole"
+    labels = {arm["label"] for arm in shown["arms"]}
+    assert any("optimiser.lr 0.0001" in label for label in labels), labels
+    ids = [run["id"] for run in shown["runs"]]
+    found = differences(library, ids)
+    assert [row["setting"] for row in found["rows"]] == ["optimiser.lr"]
+    assert len(found["partial"]) == 80
+    assert len(found["arms"]) == len(found["rows"][0]["values"])
+
+
+def test_a_log_without_settings_has_no_column_among_the_settings_that_differ(library):
+    for lr in (1e-3, 1e-4):
+        write_run(library.folder / f"lr-{lr:g}", lr=lr)
+    (library.folder / "progress.csv").write_text("time/total_timesteps,rollout/ep_rew_mean\n100,20\n")
+    library.scan()
+    found = differences(library, [item.id for item in library.items()])
+    assert len(found["arms"]) == 2
+    assert all(len(row["values"]) == 2 for row in found["rows"])

@@ -58,7 +58,7 @@ def test_an_error_in_the_watch_itself_ends_the_recording_and_never_reaches_the_s
     def fail(*_):
         raise ZeroDivisionError
 
-    watch.attribution.event = fail
+    watch.attribution.events = fail
     work = timed(watch, lambda: "done", attribution.LOG)
     assert [work(), work()] == ["done", "done"]
     assert watch.over

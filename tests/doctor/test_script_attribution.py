@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotloop.doctor.recorder import attribution as a
-from hotloop.doctor.recorder.attribution import Attribution
+from hotloop.doctor.recorder.attribution import Attribution, Seen
 
 
 def run(*events, end=None, **options):
@@ -13,7 +13,7 @@ def run(*events, end=None, **options):
     seen = Attribution(0.0, **options)
     for kind, start, stop, *rest in events:
         rows, grad = [*rest, False][:2] if rest else (0, False)
-        seen.event(kind, start, stop, forward=(rows, grad, 7) if kind == a.FORWARD else None)
+        seen.events([Seen(kind, start, stop, forward=(rows, grad, 7) if kind == a.FORWARD else None)])
     seen.finish(events[-1][2] if end is None else end)
     return seen
 
@@ -129,10 +129,10 @@ def test_an_update_made_in_one_call_counts_as_one():
 def test_what_was_noted_goes_to_the_phase_in_order_of_time():
     told = []
     seen = Attribution(0.0, lambda phase, end, note: told.append((phase, end, note)))
-    seen.event(a.ENV, 0, 1, ("before", "env"))
-    seen.event(a.FORWARD, 2, 3, ("store", "forward"))
+    seen.events([Seen(a.ENV, 0, 1, notes=("before", "env"))])
+    seen.events([Seen(a.FORWARD, 2, 3, notes=("store", "forward"))])
     assert len(told) == 2  # what the forward is for is not known yet
-    seen.event(a.ENV, 3, 4, ("choose", "env"))
+    seen.events([Seen(a.ENV, 3, 4, notes=("choose", "env"))])
     assert told[2:] == [
         ("store-and-sample", 2, "store"), ("act", 3, "forward"), ("act", 3, "choose"), ("env", 4, "env"),
     ]  # fmt: skip
@@ -146,7 +146,7 @@ def test_every_moment_is_charged_exactly_once(stretches):
     seen, clock = Attribution(0.0), 0
     for kind, gap, length, rows in stretches:
         forward = (rows, bool(rows), 7) if kind == a.FORWARD else None
-        seen.event(kind, clock + gap, clock + gap + length, forward=forward)
+        seen.events([Seen(kind, clock + gap, clock + gap + length, forward=forward)])
         clock += gap + length
     seen.finish(clock + 1)
     assert sum(seen.phases.values()) == clock + 1
@@ -160,7 +160,7 @@ def test_the_first_update_of_a_real_program_is_start_up():
     for start in (0, 10):
         slow = 5 if start == 0 else 1
         for kind, begin, end in ((a.ENV, 0, 1), (a.FORWARD, 1, 2), (a.BACKWARD, 2, 2 + slow), (a.OPTIMISER, 8, 9)):
-            seen.event(kind, start + begin, start + end, forward=(32, True, 7) if kind == a.FORWARD else None)
+            seen.events([Seen(kind, start + begin, start + end, forward=(32, True, 7) if kind == a.FORWARD else None)])
     seen.finish(20)
     assert seen.counts["updates"] == 2
     assert phases(seen)["start-up"] == 1 + 5 + 1 + 1  # forward, backward, the gap after it, optimiser

@@ -8,10 +8,12 @@ import pytest
 
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.recorder import attribution
+from hotloop.doctor.recorder.attribution import Attribution, Seen
 from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.order import Order
 from hotloop.doctor.recorder.places import LIBRARY, USER, Places
+from hotloop.doctor.recorder.recording import own_cost
 from hotloop.doctor.recorder.results import looks_like_a_step, read_step
 from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.timeline import MOST, Timeline
@@ -80,6 +82,40 @@ def test_nested_hooks_charge_their_time_once(clock):
     inner()
     watch.finish()
     assert watch.attribution.phases == {"store-and-sample": 3, "log": 2, "other": 0}
+
+
+def test_what_a_hook_adds_is_the_recordings_own():
+    """Gaps of 3 s and events of 2 s, of which our hook is 1 s and half a second."""
+    seen = Attribution(0.0, own=(1.0, 0.5))
+    seen.events([Seen(attribution.ENV, 3.0 + 5 * turn, 5.0 + 5 * turn) for turn in range(4)])
+    assert seen.phases == {"other": 4 * 2.0, "env": 4 * 1.5}
+    assert seen.recording == 4 * 1.5
+    outside, inside = own_cost()
+    assert 0 < inside < 1e-3
+    assert 0 < outside < 1e-3
+
+
+def test_the_deadline_is_known_before_the_loop_has_begun(clock):
+    """The guard, a thread, looks at both: with the other order it once ended a script at its first env step."""
+    seen = []
+
+    class Noting(Watch):
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value)
+            if name == "begun" and value:
+                seen.append(self.deadline)
+
+    clock.spend(7)
+    Noting(5.0, None, clock).begin(9.0)
+    assert seen == [14.0]
+
+
+def test_slices_are_made_longer_until_they_take_their_time():
+    timeline = Timeline(0.0, shortest=5.0)
+    for step in range(1, 100):  # a second each
+        if step >= timeline.next_at and not timeline.lengthen(float(step)):
+            timeline.look(float(step), step, 0, 0, {"env": float(step)})
+    assert [part.env_steps for part in timeline.slices] == [8] * 12
 
 
 def test_the_watch_ends_the_loop_at_its_bound(clock):

@@ -85,3 +85,10 @@ def test_calls_are_counted_past_the_warm_up(trace):
     assert sample.phase == "store-and-sample"
     (append,) = trace.calls_named("deque.append")
     assert append.largest > 100
+
+
+def test_the_products_of_an_update_are_counted_by_hand(trace):
+    """2-2 with 32 rows: both networks forward, and the gradients of both networks' weights, since the target records
+    its own too; nobody wants those of their inputs."""
+    assert trace.counted.update_operations == 4 * (2 * 32 * 2 * 2)
+    assert trace.counted.matrix_speed > 1e8

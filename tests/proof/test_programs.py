@@ -15,12 +15,17 @@ def value(number: float) -> Fingerprint:
     return Fingerprint(repr(number), abs(number), (number, 2 * number))
 
 
+def choice(number: float) -> Fingerprint:
+    """One of a few: there is no near."""
+    return Fingerprint(f"{number:.0f}", shown=f"{number:.0f}")
+
+
 def recording(env_steps: int, num_envs: int = 2, every: int = 3) -> Recording:
     """Envs stepped in turn, an update after every few rounds."""
     calls, updates, moment = [], [], 0
     for step in range(1, env_steps + 1):
         for env in range(num_envs):
-            fields = {"observation": value(step + env / 10), "action": value(step % 2), "reward": value(1.0)}
+            fields = {"observation": value(step + env / 10), "action": choice(step % 2), "reward": value(1.0)}
             calls.append(EnvCall(env, step, fields, moment := moment + 1))
         if step % every == 0:
             number = step // every
@@ -31,7 +36,8 @@ def recording(env_steps: int, num_envs: int = 2, every: int = 3) -> Recording:
 
 def changed_call(plain: Recording, place: int, name: str, number: float) -> Recording:
     calls = list(plain.env_calls)
-    calls[place] = dataclasses.replace(calls[place], values={**calls[place].values, name: value(number)})
+    new = choice(number) if name == "action" else value(number)
+    calls[place] = dataclasses.replace(calls[place], values={**calls[place].values, name: new})
     return Recording(calls, plain.updates)
 
 

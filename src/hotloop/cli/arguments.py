@@ -48,7 +48,7 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
 
 def require_above_zero(arguments: argparse.Namespace, *names: str, hint: str = "") -> None:
     for name in names:
-        if (value := getattr(arguments, name)) <= 0:
+        if (value := getattr(arguments, name)) is not None and value <= 0:
             raise SettingsError(f"`--{name.replace('_', '-')}` is {value}, expected above 0", hint)
 
 

@@ -34,6 +34,8 @@ def run(words: list[str]) -> int:
         env_classes=arguments.env or (),
         ops=arguments.ops,
         quick=arguments.quick,
+        experiments=arguments.experiments,
+        arms=arguments.arm or (),
         python=arguments.python,
         in_place=arguments.in_place,
         against=arguments.against,

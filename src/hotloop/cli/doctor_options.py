@@ -45,6 +45,10 @@ def doctor_parser(with_target: bool = True) -> VerbParser:
     )
     add("--in-place", action="store_true", help="a script: further runs in its own folder too, not in a copy of it")
     add("--quick", action="store_true", help="one run, phases and lines only: no experiments, no counting")
+    tries = "a script: try changes on it while it runs, by turns: fewer updates, no logging, fused optimiser ..."
+    add("--experiments", action="store_true", help=tries)
+    arm = 'a script: try further arguments in processes by turns: "envs=--num-envs 32" (repeatable)'
+    add("--arm", action="append", metavar="NAME=ARGS", help=arm)
     add("--full", action="store_true", help="a script: everything on the terminal, not one screen of it")
     add("--quiet", action="store_true", help="no progress on stderr")
     return parser

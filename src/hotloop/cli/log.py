@@ -12,7 +12,7 @@ def run(words: list[str]) -> int:
     parser = VerbParser(
         "log",
         "Show a run's event rows elsewhere: in TensorBoard or Weights & Biases, afterwards or while it trains.\n"
-        "Said again, it adds what is new; no row is shown twice, not even after the run was stopped and resumed.",
+        "Run again, it adds what is new; no row is shown twice, not even after the run was stopped and resumed.",
         "hotloop log runs/cartpole-dqn-20260101-120000 --tensorboard boards/cartpole --follow",
     )
     parser.add_argument("run", help="a run's directory")

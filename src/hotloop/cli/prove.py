@@ -15,23 +15,22 @@ from hotloop.core.terminal import print_line
 def run(words: list[str]) -> int:
     parser = VerbParser(
         "prove",
-        "Hold a fast program equal to a plain one, then time both interleaved in this process, on one thread: your\n"
-        "own (two functions in a file of pairs, two envs, two networks), or ours. A case of ours is named\n"
-        "family/variant/lane/size; parts may be left out. Without names a small set runs, for a few minutes. error:\n"
-        "|fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size over that\n"
-        "at a smaller one. Exit code 1: something is not equal.",
+        prove_own.ABOUT,
         prove_own.EXAMPLES,
     )
     parser.add_argument("--full", action="store_true", help="every case (long)")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of timing for each case (default 1)")
+    parser.add_argument(
+        "--seconds", type=float, help="of timing for each case (default 1); of --script: ends both then"
+    )
     kept = "put each row into this JSON file as it comes, in the place of the case's last one"
     parser.add_argument("--keep", type=Path, metavar="FILE", help=kept)
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     prove_own.add_arguments(parser)
     arguments = parser.parse_args(words)
     require_above_zero(arguments, "seconds", hint="1 is enough on a quiet machine")
-    use_one_thread()
+    if not arguments.script:  # whose programs have the threads that they have without us
+        use_one_thread()
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else PyTorch's memory profiler writes into the progress display
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     if prove_own.is_asked_for(arguments):
@@ -65,7 +64,7 @@ def _prove(cases: Any, known: Any, arguments: Any) -> int:
             bar.print(line)
         for case in cases:
             bar.advance(case.name, 0)
-            rows.append(prove_case(case, arguments.seconds))
+            rows.append(prove_case(case, arguments.seconds or 1.0))
             if arguments.keep:
                 figures.keep(arguments.keep, rows[-1].as_data(), [each.name for each in known.cases])
             if rows[-1].equal is False:

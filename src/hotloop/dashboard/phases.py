@@ -37,7 +37,7 @@ _PLACES = ("env_steps", "updates", "episodes", "seconds")
 
 
 def _never_less(values: Array | None, count: int) -> Array:
-    """Totals where rows have none: those of the row before."""
+    """Totals where rows have none: those of the previous row."""
     if values is None:
         return np.zeros(count)
     return np.maximum.accumulate(np.where(np.isfinite(values), values, 0.0))

@@ -111,6 +111,8 @@ def diagnose(
     env_classes: Sequence[str] = (),
     ops: bool = False,
     quick: bool = False,
+    experiments: bool = False,
+    arms: Sequence[str] = (),
     python: str | Path | None = None,
     in_place: bool = False,
     against: str | Path | None = None,
@@ -130,20 +132,24 @@ def diagnose(
 
     For scripts: skip the first env steps `after` which it is told (by default the first few updates); stop after
     `env_steps`; go on for `watch_seconds` at low cost, for what comes late; `env_classes` step
-    the env where it is not found by itself; `ops` adds PyTorch's operators; `python` is the interpreter or environment
-    that runs it (by default the active virtual or Conda environment's, else our own). It is run up to four times: first
-    in its own folder, then in a copy of it, unless `in_place`.
+    the env where it is not found by itself; `ops` adds PyTorch's operators; `experiments` tries changes on the running
+    program, `arms` (`"envs=--num-envs 32"`) further arguments in processes by turns; `python` is the interpreter or
+    environment that runs it (by default the active virtual or Conda environment's, else our own). It is run up to four
+    times, and more often for experiments: first in its own folder, then in a copy of it, unless `in_place`.
     """
     require_above_zero(seconds=seconds, env_steps=env_steps)
     old = None if against is None else _read_report(Path(against))
     for_scripts: dict[str, Any] = {"env_steps": env_steps, "after": after, "env_classes": tuple(env_classes)}
     for_scripts |= {"watch_seconds": watch_seconds, "ops": ops, "in_place": in_place}
+    for_scripts |= {"experiments": experiments, "arms": tuple(arms)}
+    if quick and (experiments or arms):
+        raise SettingsError("`--quick` is one run, and experiments need more", "leave out one of the two")
     tell = say or (lambda text: None)
     if is_script(target):
         trace = _record_script(Path(str(target)), arguments, tell, seconds, quick, python, for_scripts)
     else:
-        options = ("--env-steps", "--after", "--env", "--watch-seconds", "--ops", "--in-place", "--python")
-        for flag, given in zip(options, (*for_scripts.values(), python), strict=True):
+        words = "--env-steps --after --env --watch-seconds --ops --in-place --experiments --arm --python"
+        for flag, given in zip(words.split(), (*for_scripts.values(), python), strict=True):
             if given:
                 raise SettingsError(f"`{flag}` is for scripts", "leave it out for a preset")
         trace = _record_settings(target, label, tell, seconds, quick)
@@ -194,7 +200,10 @@ def _record_script(
     if not path.is_file():
         raise SettingsError(f"there is no script {path}", "give a Python file, or a preset's name without `.py`")
     from hotloop.doctor.script import ScriptPlan, choose_interpreter, record_script
+    from hotloop.doctor.script.arms import parse_arm
 
+    for arm in more["arms"]:
+        parse_arm(arm)
     interpreter = choose_interpreter(python)
     say(f"{path.name} is run by {interpreter}")
     plan = ScriptPlan(

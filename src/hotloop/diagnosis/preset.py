@@ -19,11 +19,14 @@ from hotloop.doctor.facts import machine_facts, usable_cores
 from hotloop.doctor.finding import EXACT
 from hotloop.doctor.growth import with_growth
 from hotloop.doctor.loops import Loop, Ratio, compare_loops, record
-from hotloop.doctor.trace import Experiment, Slice, Subject, Trace
+from hotloop.doctor.roofline import matrix_speed
+from hotloop.doctor.trace import Counts, Experiment, Slice, Subject, Trace
 from hotloop.lanes.spec import LANES
 from hotloop.proof.reference.snake_dqn import push_batch, push_one_by_one
 
 Say = Callable[[str], None]
+MOST_TURNS = 4_096
+"""Env calls of all envs after which an update must have come for its products to be counted."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ def record_preset(settings: RunSettings, name: str, plan: PresetPlan, say: Say) 
             timeline = record(loop, plan.seconds)
             trace = _trace(settings, name, loop, timeline)
             lane, as_run = loop.session.learner.choice.name, loop.session.settings
+        trace = replace(trace, counted=_matrix_work(settings, Path(folder) / "counted"))
         if plan.experiments:
             trials = _Trials(plan.experiment_seconds, Path(folder), say)
             found = trials.of_settings(training_alone(settings, lane), lane)
@@ -69,6 +73,17 @@ def _trace(settings: RunSettings, name: str, loop: TrainingLoop, timeline: list[
         timeline=tuple(timeline),
         notes=(f"{choice.name} lane: {choice.reason}",),
     )
+
+
+def _matrix_work(settings: RunSettings, folder: Path) -> Counts:
+    """The matrix products of one update, by the first that the same run makes in plain PyTorch, where they can be
+    counted; and this core's speed. Nothing where that lane cannot do the job or no update comes soon."""
+    try:
+        with contextlib.closing(TrainingLoop(training_alone(settings, "eager"), folder)) as loop:
+            operations = loop.products_per_update(MOST_TURNS)
+    except HotloopError:
+        return Counts()
+    return Counts(update_operations=operations, matrix_speed=matrix_speed()) if operations else Counts()
 
 
 Make = Callable[[Path], Loop]

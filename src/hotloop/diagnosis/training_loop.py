@@ -16,6 +16,7 @@ from hotloop.core.settings import as_tree
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, EnvStep
 from hotloop.doctor.loops import Interval
+from hotloop.doctor.roofline import count_products
 from hotloop.doctor.trace import Counts
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.contract import NullProgress, Row
@@ -93,6 +94,25 @@ class TrainingLoop:
             optimiser=f"Adam, {session.learner.lane.name} lane",
             batch_size=session.learner.rows_per_update,
         )
+
+    def products_per_update(self, turns: int) -> float:
+        """Floating-point operations of the matrix products in the first call of the learner's `update`, by update;
+        0 where none comes within so many turns of all envs. Other lanes than the eager one multiply elsewhere."""
+        learner, counters, found = self.session.learner, self.session.counters, []
+        update = learner.update
+
+        def counted(*args: Any, **keywords: Any) -> Any:
+            before, results = counters.updates, []
+            operations = count_products(lambda: results.append(update(*args, **keywords)))
+            found.append(operations / max(1, counters.updates - before))
+            return results[0]
+
+        learner.update = counted
+        for _ in range(turns):
+            if found or self.session.finished:
+                break
+            self.advance(self._settings.env.num_envs)
+        return found[0] if found else 0.0
 
     def close(self) -> None:
         self._cleanup.close()

@@ -3,6 +3,8 @@
 Files:
     clocks.py   Which clock a trace is told in: wall-clock, or processor time where other programs kept the loop from
                 running
+    experiments.py  Experiments on a foreign program: from paired stretches to ratios with intervals, and the findings
+                that they confirm
     facts.py    What machine this is, as far as it decides how fast a training loop runs
     finding.py  A finding: one diagnosed cost, with evidence and remedy; and the registry of the rules that make
                 them

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple
 
-from hotloop.doctor.trace import Trace
+from hotloop.doctor.roofline import arithmetic_share
+from hotloop.doctor.trace import SAMPLE, STORE_AND_SAMPLE, UPDATE, Trace
 
 EXACT, CHANGES_LEARNING = "exact", "changes-learning"
 
@@ -153,6 +154,8 @@ def expected_gain(share: float, speedup: float = float("inf"), relief: float = R
     return 1 / max(1e-9, rest + share / speedup)
 
 
+LEAST_GAIN = 1.02
+"""Below it nobody would edit a line."""
 HALF = 0.5
 """A remedy in place that gains at least so much of what a port to hotloop gains comes before it."""
 
@@ -161,7 +164,20 @@ def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]
     """What every rule has to say, the greatest expected gain first; but a port to hotloop stands below what can be
     mended in place for at least half of its gain."""
     found = [rule.find(trace) for rule in (RULES.values() if rules is None else rules)]
-    return ranked([one for one in found if one is not None], in_library=bool(trace.beneath))
+    possible = [_within_arithmetic(one, trace) for one in found if one is not None]
+    return ranked([one for one in possible if one.expected_gain >= LEAST_GAIN], in_library=bool(trace.beneath))
+
+
+def _within_arithmetic(finding: Finding, trace: Trace) -> Finding:
+    """What computes the same cannot gain more on updates than leaves their matrix products; that is said."""
+    arithmetic = arithmetic_share(trace)
+    if finding.kind != EXACT or _group(finding) != "UPDATE" or not arithmetic:
+        return finding
+    most = expected_gain(max(0.0, trace.share(UPDATE, SAMPLE, STORE_AND_SAMPLE) - arithmetic))
+    if finding.expected_gain <= most:
+        return finding
+    why = f" The matrix products by themselves take {arithmetic:.0%} of the loop: more than this gain is not possible."
+    return replace(finding, expected_gain=most, evidence=finding.evidence + why)
 
 
 def ranked(found: Iterable[Finding], in_library: bool = False) -> list[Finding]:

@@ -125,6 +125,10 @@ class Counts:
     """Name of a list or deque that holds them."""
     compilations: int = 0
     """Graphs that `torch.compile` compiled while the loop ran."""
+    update_operations: float = 0.0
+    """Floating-point operations of the matrix products of one update, forwards and backwards; of the counting pass."""
+    matrix_speed: float = 0.0
+    """Such operations per second of processor time that one core makes; of the counting pass."""
     skipped_env_steps: int = 0
     """Env steps made before the recording began: the warm-up, the first updates, and what `--after` skips."""
 
@@ -244,6 +248,20 @@ class Experiment:
     """Time per env step as it is, over time per env step with the change: above 1, the change is faster."""
     low: float
     high: float
+    processor: tuple[float, ...] = ()
+    """The same by processor time: ratio, low and high; empty where it was not measured."""
+    pairs: int = 0
+    """Pairs of stretches that it was measured by; 0 where that was not noted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Untried:
+    """An experiment that does not apply to the program, or could not be made."""
+
+    name: str
+    what: str
+    kind: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,6 +325,8 @@ class Trace:
     """What came before: recording begins when the first updates are over."""
     growth: tuple[Growth, ...] = ()
     experiments: tuple[Experiment, ...] = ()
+    untried: tuple[Untried, ...] = ()
+    """Experiments that were asked for and do not apply, each with its reason."""
     operators: tuple[OperatorCost, ...] = ()
     """The dearest first, where they were asked for."""
     mentions: tuple[Mention, ...] = ()
@@ -376,7 +396,7 @@ def read_trace(text: str) -> Trace:
     rows = {"calls": CallCount, "lines": LineCost, "stacks": StackCost, "timeline": Slice, "experiments": Experiment}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice, "late": StackCost}
     rows |= {"operators": OperatorCost, "beneath": LineCost, "warm_up": Slice}
-    rows |= {"mentions": Mention, "stored": StoredArray}
+    rows |= {"mentions": Mention, "stored": StoredArray, "untried": Untried}
     for name, kind in rows.items():
         data[name] = tuple(kind(**_tuples(row)) for row in data.get(name, ()))
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])

@@ -1,6 +1,7 @@
 """Proof: every fast path is held equal to a plain program first, then timed against it.
 
-Ours start at `case.py`. Anybody's own code, two functions, envs or networks, starts at `function_pairs.py`.
+Ours start at `case.py`. Anybody's own code, two functions, envs or networks, starts at `function_pairs.py`, two whole
+programs at `program_pairs.py`.
 
 Files:
     bench_lanes.py    The table behind `lane = auto`: what an update costs on each lane, and whether the rule
@@ -31,6 +32,9 @@ Files:
     pair_cost.py      What two functions that are equal cost: paired speed, memory, several sizes of input
     pairs_page.py     The evidence about somebody's own code as one HTML page
     peers/            The same work in other libraries
+    program_pairs.py  Two programs held equal: every env call and every update; then their time by turns
+    program_runs.py   Runs somebody's program under the recorder, in a copy of its folder
+    program_words.py  Where two programs part, in words
     programs.py       Two programs as sequences of fingerprints: aligned, and where they first part
     randomness.py     Every generator that a program may draw from, in the same state before each call
     reference/        Plain programs, the way a competent person writes them first

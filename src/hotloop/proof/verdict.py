@@ -35,6 +35,9 @@ class PairCost:
     plain_memory: Memory | None = None
     fast_memory: Memory | None = None
     sizes: tuple[SizeCost, ...] = ()
+    rounds: int = 0
+    """Of whole programs, where the interval is that from the lowest ratio to the highest."""
+    wall_ratio: float | None = None
 
     def growth(self) -> dict[str, float] | None:
         """Time per unit of size at the largest size over that at the smallest: 1 is flat."""
@@ -60,6 +63,8 @@ class PairCost:
             "seconds": {"plain": self.speed.first_seconds, "fast": self.speed.second_seconds},
             "peak_bytes": {name: one.peak_bytes for name, one in both.items() if one} or None,
             "allocations": {name: one.allocations for name, one in both.items() if one} or None,
+            "rounds": self.rounds or None,
+            "wall_speedup": self.wall_ratio,
             "sizes": [{"size": one.size, "speedup": one.speed.ratio} for one in self.sizes],
             "growth": self.growth(),
         }
@@ -95,6 +100,10 @@ class Proof:
     tests: tuple[DistributionTest, ...] = ()
     """Made instead of equality, where the two draw their random numbers in another order."""
     draws_differently: bool = field(default=False)
+    rounding: bool = False
+    """Of programs: equal within the tolerance, until rounding led to another action."""
+    words: str = ""
+    """The verdict, where it takes more to say than what differs."""
 
     @property
     def equal(self) -> bool:
@@ -108,11 +117,20 @@ class Proof:
 
     def headline(self) -> str:
         if self.difference is not None:
-            return f"different: {self.difference.sentence()}"
+            return f"different: {self.words or self.difference.sentence()}"
+        if self.words:
+            return self.words
         if self.draws_differently:
             return "the same in distribution, as far as told: they draw random numbers in another order"
-        speed = f", {_of_speed(self.cost.speed)}" if self.cost else ""
-        return f"the same for {_listed([_counted(what, count) for what, count in self.counts()])}{speed}"
+        speed = f", {_of_speed(self.cost)}" if self.cost else ""
+        counted = _listed([_counted(what, count) for what, count in self.counts()])
+        return f"the same for {'all ' * (self.subject == 'programs')}{counted}{speed}"
+
+    @property
+    def verdict(self) -> str:
+        if not self.passed:
+            return "different"
+        return "draws differently" if self.draws_differently else "rounding" if self.rounding else "equal"
 
     def counts(self) -> list[tuple[str, int]]:
         """Of the evidence, what was compared how often."""
@@ -127,7 +145,8 @@ class Proof:
             "name": self.name,
             "plain": self.plain,
             "fast": self.fast,
-            "verdict": "different" if not self.passed else "draws differently" if self.draws_differently else "equal",
+            "verdict": self.verdict,
+            "headline": self.headline(),
             "difference": self.difference and self.difference.as_data(),
             "evidence": self.evidence,
             "tests": [vars(test) for test in self.tests],
@@ -136,10 +155,11 @@ class Proof:
         }
 
 
-def _of_speed(speed: Speed) -> str:
+def _of_speed(cost: PairCost) -> str:
+    speed, once = cost.speed, " (one round)" if cost.rounds == 1 else ""
     if speed.low <= 1.0 <= speed.high:
-        return "about as fast"
-    return f"{times(speed.ratio)} {'faster' if speed.ratio > 1 else 'as fast'}"
+        return f"about as fast{once}"
+    return f"{times(speed.ratio)} {'faster' if speed.ratio > 1 else 'as fast'}{once}"
 
 
 def _counted(what: str, count: int) -> str:
@@ -168,7 +188,11 @@ def cost_rows(cost: PairCost | None) -> list[tuple[str, str]]:
         return []
     speed, growth = cost.speed, cost.growth()
     seconds = speed.first_seconds, speed.second_seconds
-    rows = [("speed-up", f"{times(speed.ratio)} (95 %: {times(speed.low)} to {times(speed.high)})")]
+    interval = f"95 %: {times(speed.low)} to {times(speed.high)}"
+    if cost.rounds:
+        ends = f"{times(speed.low)} to {times(speed.high)} in {cost.rounds} rounds" if cost.rounds > 1 else "one round"
+        interval = f"{ends}; {times(cost.wall_ratio)} on the wall"
+    rows = [("speed-up", f"{times(speed.ratio)} ({interval})")]
     if cost.unit == "env step":
         rows.append(("env steps per second", f"plain {1 / seconds[0]:,.0f}, fast {1 / seconds[1]:,.0f}"))
     else:

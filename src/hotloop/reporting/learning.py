@@ -26,7 +26,7 @@ def small_plot(one: Series, meaning: str) -> Html:
 
 _MOST_DOTS = 80
 MEANINGS = {
-    "loss": "what the updates minimised, mean since the row before",
+    "loss": "what the updates minimised, mean since the previous row",
     "q_mean": "mean Q value of the sampled actions",
     "gradient_norm": "before clipping",
     "epsilon": "share of actions taken at random",

@@ -30,7 +30,7 @@ HEALTH = {
     "health_check_failure_threshold": 3,
 }
 """A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 _LONGEST_FOLDER = 30  # Ray puts sockets far below, whose paths may have 107 bytes
 
 

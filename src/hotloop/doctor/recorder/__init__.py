@@ -5,11 +5,14 @@ Files:
     alarm.py        The one signal that the recorder uses, SIGALRM
     attribution.py  Which phase each stretch of loop time belongs to, worked out from the order of what was seen
     child.py        The process in which the script runs: `python child.py ORDER.json`
+    closeup.py      What a program did just before one event
     costs.py        From sampled stacks to costs of the user's own lines, of a library's lines beneath them, and of
                     waiting
     counting.py     Counts calls with Python's profile hook: every call that the user's own code makes, by line and
                     phase
+    env_rows.py     What one env call did, env by env
     episodes.py     The episodes of a training as they end: what each returned, after how many env steps and seconds
+    fingerprints.py Values in short: equal fingerprints mean equal numbers
     follow.py       Follows a whole training at next to no cost: no clock on every event, no phases, no limit
     guard.py        Sees to it that the script ends when the doctor has seen enough, and that nothing is lost where it
                     leaves early
@@ -23,6 +26,7 @@ Files:
                     than need be
     meters.py       Passes that measure beside time: pauses, workers, the queue for a core; what machine this is
     order.py        What parent and child agree on: what one child has to do, and the names of phases
+    parameters.py   What parameters are called: by their place in the module that owns them
     passes.py       What a pass is: what it hooks, what it notes, what it adds to the trace; our own errors, swallowed
                     and noted
     places.py       Whose code a file is, and how a report names its files, functions and lines
@@ -35,10 +39,18 @@ Files:
     sampling.py     Where the loop stands, looked at every few milliseconds; each look is charged the time since the
                     one before
     sources.py      Where the user's own source says what decides: where the optimiser was made, what it mentions
+    stacks.py       Where in the program something happens: the functions on the stack, and one of them replaced
+    switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn; fused
+                    optimisers; rows stored at once
     timeline.py     The loop over time: cut into equal numbers of env steps; where its steady state begins
     toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a stretch
                     each
     torch_hooks.py  Hooks on PyTorch: forwards, backwards, optimiser steps
+    tracing.py      Follows a whole program for what it computes: fingerprints of env calls and parameters
+    trial.py        Tries changes on the running program: each by turns with the program as it is, a stretch of env
+                    steps each
+    unseeded.py     Random numbers that no seed decides: who drew them first, and the seed to set
+    updates.py      Changes to how a program learns: updates left out; and acting without gradients
     watch.py        What the hooks report to: it knows whether something is being timed already, counts, asks the
                     passes, and ends the recording
     workshop.py     What the program works with, read from its objects when the loop has ended: env, network,

@@ -95,7 +95,7 @@ class Episodes(FollowPass):
             self.apart_seconds += now - (start if env is not self.last else self.event)
         self.event = now
 
-    def on_wrapped(self, args: tuple[Any, ...], calls: int) -> None:
+    def on_wrapped(self, args: tuple[Any, ...], calls: int, result: Any) -> None:
         """What was taken for one env or several is this one."""
         inner = list(dict.fromkeys(self._first_calls[-calls:]))
         if not inner or not args:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .passes import Pass
-from .watch import SURE, Watch
+from .watch import SURE, Watch, raise_limit
 
 FOREVER = 1e18
 
@@ -23,11 +23,14 @@ class FollowPass(Pass):
     def on_step(self, args: tuple[Any, ...], result: Any, start: float) -> None:
         """An outermost env call: its arguments (the env first), what it returned, and when it began."""
 
-    def on_wrapped(self, args: tuple[Any, ...], calls: int) -> None:
+    def on_wrapped(self, args: tuple[Any, ...], calls: int, result: Any) -> None:
         """The last so many calls were made inside this env's own first call, as is known once that has returned."""
 
     def on_reset(self, args: tuple[Any, ...], result: Any) -> None:
         """An outermost `reset`, likewise."""
+
+    def on_made(self, optimiser: Any) -> None:
+        """`optimiser` has been made."""
 
     def on_optimiser(self, optimiser: Any) -> None:
         """`optimiser` has made a step."""
@@ -36,13 +39,14 @@ class FollowPass(Pass):
 class Follower(Watch):
     """A watch that times nothing."""
 
-    def __init__(self, *passes: Pass) -> None:
-        super().__init__(FOREVER, None, passes=passes)
+    def __init__(self, *passes: Pass, at_limit: Callable[[], None] = raise_limit) -> None:
+        super().__init__(FOREVER, None, passes=passes, at_limit=at_limit)
         own = [one for one in passes if isinstance(one, FollowPass)]
         self.last_start = self.opened
         self._on_step = [one.on_step for one in own]
         self._on_wrapped = [one.on_wrapped for one in own]
         self._on_reset = [one.on_reset for one in own]
+        self._on_made = [one.on_made for one in own]
         self._on_optimiser = [one.on_optimiser for one in own]
 
     def enter(self) -> float:
@@ -65,14 +69,22 @@ class Follower(Watch):
     def _judge(self, verdict: list[str], calls: int, known: int, start: float, args: Any, result: Any) -> None:
         super()._judge(verdict, calls, known, start, args, result)
         if verdict[0] == SURE and start < self.last_start:
-            self.passes.tell(self._on_wrapped, args, self.env_calls - calls)
+            self.passes.tell(self._on_wrapped, args, self.env_calls - calls, result)
 
     def leave_reset(self, start: float, args: tuple[Any, ...], result: Any) -> None:
         self.busy = False
         self.passes.tell(self._on_reset, args, result)
 
+    def optimiser_made(self, optimiser: Any) -> None:
+        if not self.over and self.in_recorder:
+            self.passes.tell(self._on_made, optimiser)
+
     def optimiser_stepped(self, optimiser: Any) -> None:
         self.passes.tell(self._on_optimiser, optimiser)
+
+    def end_here(self) -> None:
+        """Enough was seen: the program ends."""
+        self._at_limit()
 
     def finish(self) -> None:
         if not self.over:
@@ -98,6 +110,7 @@ class OptimiserSteps(Pass):
         def initialise(optimiser: Any, *args: Any, **keywords: Any) -> None:
             make(optimiser, *args, **keywords)
             hook_step(type(optimiser))
+            follower.optimiser_made(optimiser)
 
         base.__init__ = initialise
 

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -186,7 +187,7 @@ class ClassHooks(Pass):
 
         @functools.wraps(function)
         def step(*args: Any, **keywords: Any) -> Any:
-            if (watch.begun and (watch.busy or watch.off_main_thread())) or verdict[0] == NOT_AN_ENV:
+            if (watch.begun and (watch.busy or get_ident() != watch.thread)) or verdict[0] == NOT_AN_ENV:
                 return function(*args, **keywords)
             if verdict[0] == UNSURE or not watch.begun:
                 return watch.try_env(verdict, function, args, keywords)
@@ -196,7 +197,7 @@ class ClassHooks(Pass):
             except BaseException:
                 watch.leave(ENV, start)
                 raise
-            watch.leave_env(start, args, result)
+            watch.leave_env(start, (*args, *keywords.values()) if keywords else args, result)
             return result
 
         return unseen(step)
@@ -206,7 +207,7 @@ class ClassHooks(Pass):
 
         @functools.wraps(function)
         def reset(*args: Any, **keywords: Any) -> Any:
-            if watch.busy or watch.off_main_thread():
+            if watch.busy or get_ident() != watch.thread:
                 return function(*args, **keywords)
             start = watch.enter()
             try:
@@ -228,7 +229,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
 
     @functools.wraps(function)
     def hook(*args: Any, **keywords: Any) -> Any:
-        if watch.busy or watch.off_main_thread():
+        if watch.busy or get_ident() != watch.thread:
             return function(*args, **keywords)
         start = watch.enter()
         try:

@@ -1,13 +1,16 @@
-"""Passes that ask PyTorch: networks and optimisers, operators, compilations, covariances."""
+"""Passes that ask PyTorch: networks and optimisers, operators, matrix products, compilations, covariances."""
 
 from __future__ import annotations
 
 import functools
 import sys
+import time
 from collections.abc import Callable, Iterator
+from statistics import median
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .order import UPDATE
 from .passes import Pass
 
 if TYPE_CHECKING:
@@ -17,6 +20,10 @@ MOST_VALUES = 50_000_000
 MOST = 20
 SECONDS = 3.0
 LOOKED_AT = 200
+ENOUGH_UPDATES = 10
+"""Whose products are counted: all updates of a loop are of one size, or nearly."""
+SIDE = 512
+"""Of the square matrices that the core's speed is measured with: large enough for its best, and it fits a cache."""
 
 
 class Learning(Pass):
@@ -171,3 +178,112 @@ class Diagonals(Pass):
 
     def add_to(self, trace: dict[str, Any]) -> None:
         trace.setdefault("counted", {})["diagonal_covariances"] = self.diagonal
+
+
+ADDED_TO = {"addmm": "mm", "baddbmm": "bmm", "addmv": "mv"}
+
+
+def product_operations(name: str, args: Any, result: Any) -> float:
+    """Of one call of an operator of PyTorch's: a multiplication and an addition for each pair of numbers that meet; 0
+    where it is no product of matrices."""
+    name = name.rpartition("::")[2]
+    if name in ("mm", "bmm", "mv"):
+        return 2.0 * args[0].numel() * (args[1].shape[-1] if name != "mv" else 1)
+    if name in ADDED_TO:
+        return product_operations(ADDED_TO[name], args[1:], result)
+    if name == "linear":
+        return 2.0 * args[0].numel() * args[1].shape[0]
+    if name == "convolution":
+        return 2.0 * result.numel() * args[1][0].numel()
+    if name == "convolution_backward":
+        wanted = sum(bool(one) for one in args[-1][:2])
+        return 2.0 * args[0].numel() * args[2][0].numel() * wanted
+    return 0.0
+
+
+def counting_mode(torch: Any, add: Callable[[float], None]) -> Any:
+    """While it is entered, `add` is told the operations of every product, of backwards too; PyTorch from 1.13 on."""
+
+    class Counting(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), keywords: Any = None) -> Any:
+            result = function(*args, **(keywords or {}))
+            try:
+                add(product_operations(function._schema.name, args, result))
+            except Exception:  # an operator of somebody's that is called like one of PyTorch's
+                add(0.0)
+            return result
+
+    return Counting()
+
+
+def measure_matrix_speed(torch: Any, seconds: float = 0.2) -> float:
+    """Floating-point operations per second of processor time that this core makes of float32 products.
+
+    Processor time of all threads counts, so that the answer is one core's, however many multiply.
+    """
+    left, right = (torch.rand(SIDE, SIDE, dtype=torch.float32, device="cpu") for _ in range(2))
+    taken: list[float] = []
+    end = time.perf_counter() + seconds
+    with torch.no_grad():
+        torch.mm(left, right)
+        while len(taken) < 3 or time.perf_counter() < end:
+            begin = time.process_time()
+            for _ in range(4):
+                torch.mm(left, right)
+            taken.append((time.process_time() - begin) / 4)
+    return 2.0 * SIDE**3 / max(1e-9, median(taken))
+
+
+class Products(Pass):
+    """The matrix products of a few updates, once the first are over; and how fast this core makes such."""
+
+    def __init__(self) -> None:
+        self.operations: dict[str, float] = {}
+        """By phase."""
+        self.updates = 0
+        self._since = 0.0
+        self._from = 0
+        self._mode: Any = None
+        self._done = False
+
+    def on_env(self, now: float) -> None:
+        """From one env call to another, so that these are whole turns of acting and learning."""
+        seen = self.watch.attribution
+        if self._done or not seen.bursts:
+            return
+        if self._mode is None:
+            self._begin(seen.counts["updates"])
+        elif seen.counts["updates"] >= self._from + ENOUGH_UPDATES:
+            self.updates = seen.counts["updates"] - self._from
+            self._end()
+
+    def _begin(self, updates: int) -> None:
+        torch = sys.modules.get("torch")
+        if torch is None or graphs():  # what is compiled must not see a mode
+            self._done = True
+            return
+        self._mode, self._from = counting_mode(torch, self._add), updates
+        self._mode.__enter__()
+
+    def _end(self) -> None:
+        if self._mode is not None and not self._done:
+            self._done = True
+            self._mode.__exit__(None, None, None)
+
+    def _add(self, operations: float) -> None:
+        if not self._done:
+            self._since += operations
+
+    def note(self) -> float:
+        since, self._since = self._since, 0.0
+        return since
+
+    def charge(self, phase: str, end: float, note: Any) -> None:
+        if note:
+            self.operations[phase] = self.operations.get(phase, 0.0) + note
+
+    def add_to(self, trace: dict[str, Any]) -> None:
+        if self.updates:
+            counted = trace.setdefault("counted", {})
+            counted["update_operations"] = self.operations.get(UPDATE, 0.0) / self.updates
+            counted["matrix_speed"] = measure_matrix_speed(sys.modules["torch"])

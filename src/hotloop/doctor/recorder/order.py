@@ -28,7 +28,12 @@ UPDATE_PARTS = ("forward", "backward", "optimiser", "rest")
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
 EPISODES = "episodes"
 """A whole training, followed for the episodes that it ends."""
-KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES)
+EXPERIMENTS = "experiments"
+"""Changes tried on the running program, by turns with the program as it is."""
+EXACT, CHANGES_LEARNING, NO_CHANGE = "exact", "changes-learning", "none"
+FINGERPRINTS, PACE = "fingerprints", "pace"
+"""A whole program, followed for what it computes; for how long it takes."""
+KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES, EXPERIMENTS, FINGERPRINTS, PACE)
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,16 @@ class Order:
     """How long the updates between two env calls take together."""
     flush_denormals: bool = False
     """Whether the thread comparison also tries flushing denormals."""
+    changes: str = NO_CHANGE
+    """Of experiments: which kind of changes is tried; none: the program is timed as it is."""
     lines: str = ""
     """Where a run that is followed to its end puts what it sees on the way."""
+    near: bool = False
+    """Whether fingerprints shall say how far apart two values are."""
+    look_at: str = ""
+    """The event to keep the values of, as it is written in `lines`: the program ends there."""
+    look_for: str = ""
+    """Which of its values: a field of an env call, or a parameter."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))

@@ -9,14 +9,18 @@ runs must go on.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .watch import Watch
 
+    Fresh = Sequence[tuple[Any, ...]]
+    """What waits to be placed, each with its time first."""
+
 MOST = 20
+ALWAYS = ((float("-inf"),),)
 
 
 class Faults:
@@ -58,8 +62,8 @@ class Pass:
 
     watch: Watch
     """Set by the watch that the pass is given to."""
-    fresh: Sized = (True,)
-    """Whether `charge` has anything to do just now."""
+    fresh: Fresh = ALWAYS
+    """What waits for `charge`: of stretches that end before the first of them it need not be told."""
     early = False
     """Whether `add_to` may be asked while the loop still runs, and is cheap."""
 
@@ -85,6 +89,9 @@ class Pass:
 
     def on_update(self, now: float) -> None:
         """An optimiser step ended at `now`."""
+
+    def now_and_then(self, now: float) -> None:
+        """An env call ended at `now`, and the last time this was asked is about a second ago."""
 
     def note(self) -> Any:
         """What was collected since this was last asked: it goes with the stretch that ends now."""
@@ -113,6 +120,7 @@ class Passes:
         self.passes, self._failed = passes, failed
         self.on_env, self.on_update = self._asked("on_env"), self._asked("on_update")
         self._noting = [one for one in passes if overrides(one, "note")]
+        self.takes_notes = bool(self._noting)
         self._charging = [one for one in passes if overrides(one, "charge")]
 
     def _asked(self, method: str) -> list[Callable[..., Any]]:
@@ -133,17 +141,13 @@ class Passes:
                 self._failed(getattr(call, "__qualname__", "a pass"), error)
 
     @property
-    def takes_notes(self) -> bool:
-        return bool(self._noting)
-
-    @property
     def sink(self) -> Callable[[str, float, Any], None] | None:
         """Who is told of attributed stretches: None where nobody wants to be."""
         return self._charge if self._charging else None
 
     @property
-    def fresh(self) -> Sized:
-        return self._charging[0].fresh if len(self._charging) == 1 else (True,)
+    def fresh(self) -> Fresh:
+        return self._charging[0].fresh if len(self._charging) == 1 else ALWAYS
 
     def note(self) -> list[Any]:
         return [one.note() for one in self._noting]

@@ -9,27 +9,49 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from statistics import median
 from typing import Any
 
 from .alarm import Alarm
+from .attribution import STORE
+from .closeup import Closeup
 from .counting import CallCounter
 from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
 from .guard import Guard, leave_stopped_script
-from .hooks import ClassHooks
-from .learning import Compilations, Diagonals, Learning, Operators
+from .hooks import ClassHooks, timed
+from .learning import Compilations, Diagonals, Learning, Operators, Products
 from .libraries import Arrivals, Libraries
 from .memory import Memory
 from .meters import Pauses, Queue, WorkerTime, process_facts
-from .order import COUNTING, EPISODES, OPERATORS, START_UP, THREADS, TIMING, Order, read_order
+from .order import (
+    CHANGES_LEARNING,
+    COUNTING,
+    EPISODES,
+    EXACT,
+    EXPERIMENTS,
+    FINGERPRINTS,
+    OPERATORS,
+    PACE,
+    START_UP,
+    THREADS,
+    TIMING,
+    Order,
+    read_order,
+)
 from .passes import Pass
 from .places import Places
 from .program import Ending, prepare, run_program
 from .repeats import Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
+from .switches import Callers, Evaluation, Fused, Logging, Rendering, Storing, SwitchedClasses, SwitchedLibraries
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
+from .tracing import Pace, Tracer, Tracing
+from .trial import Control, Experiments, Switch, Trial
+from .unseeded import Unseeded
+from .updates import FewerUpdates, Forwards, NoGradients, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
 from .workshop import Workshop
 
@@ -37,8 +59,8 @@ BATCH = 256
 """Events seen before they are attributed, where no pass needs to know at once."""
 SAVING = 30.0
 """Seconds that one waits for another thread to save."""
-SO_FAR_EVERY = 1.0
-"""Seconds between two notes of what was seen so far."""
+MOST_OF_SAVING = 200.0
+"""So many times as long as was spent on notes of what was seen so far the loop must have run before the next."""
 NO_ENV = (
     "no env step was seen: nothing with `step` and `reset` was called"
     " (an env stepped in another process or compiled by JAX cannot be seen); name yours with --env"
@@ -53,7 +75,7 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
             *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
             *(Memory(places), Mentions(places, order.script), Compilations()),
         ],
-        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals()],
+        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals(), Products()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
     }
@@ -84,17 +106,31 @@ class SoFar(Pass):
 
     def __init__(self, save: Callable[[], None], begun: str) -> None:
         self._save, self._begun = save, begun
-        self._due = 0.0
+        self._due = self._cost = 0.0
 
     def begin(self) -> None:
-        self._due = self.watch.began + SO_FAR_EVERY
         open(self._begun, "w").close()  # the parent's clock for this run starts
 
-    def on_env(self, now: float) -> None:
+    def now_and_then(self, now: float) -> None:
+        """The first time, and then as often as it takes no more than a part of the time."""
         if now >= self._due:
             self._save()
-            after = self.watch.clock()
-            self._due = after + max(SO_FAR_EVERY, 100.0 * (after - now))
+            self._cost += self.watch.clock() - now
+            self._due = self.watch.began + MOST_OF_SAVING * self._cost
+
+
+def own_cost(times: int = 500) -> tuple[float, float]:
+    """Seconds that a hook of ours adds to the gap before an event, and to the event; by one on an empty function."""
+    watch = Watch(1e9, None, batch=2 * times)
+    watch.begin(watch.opened)
+    watch.busy = False
+    nothing = timed(watch, lambda: None, STORE)
+    for _ in range(times):
+        nothing()
+    seen = watch.unsettled
+    inside = median(end - start for _, start, end, *_ in seen)
+    outside = median(after[1] - before[2] for before, after in zip(seen, seen[1:]))
+    return outside, inside
 
 
 class Recording:
@@ -103,7 +139,8 @@ class Recording:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.alarm, self.classes = Alarm(), ClassHooks(order.env_classes)
-        self.watch = self._follower() if order.kind == EPISODES else self._watch()
+        made = {EXPERIMENTS: self._trial, **dict.fromkeys((EPISODES, FINGERPRINTS, PACE), self._follower)}
+        self.watch = made.get(order.kind, self._watch)()
         self.guard = Guard(self)
         self.stopping = False
         """Whether the doctor, not the script, has put an end to it."""
@@ -129,10 +166,52 @@ class Recording:
             window=order.seconds if order.kind == TIMING else 0.0,
             late=order.late_seconds if order.kind == TIMING else 0.0,
             processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
+            own=own_cost() if order.kind == TIMING else (0.0, 0.0),
         )
 
     def _follower(self) -> Watch:
-        return Follower(OptimiserSteps(), self.classes, Episodes(self.order.lines))
+        order = self.order
+        if order.kind == PACE:
+            return Follower(self.classes, Pace(order), at_limit=self.stop_script)
+        if order.kind == EPISODES:
+            return Follower(OptimiserSteps(), self.classes, Episodes(order.lines))
+        places = Places(order.script)
+        close = (Closeup(), Unseeded(places)) if order.look_at else ()
+        tracing = Tracing(order, places, close[0] if close else None)
+        return Tracer(tracing, OptimiserSteps(), self.classes, *close, at_limit=self.stop_script)
+
+    def _trial(self) -> Watch:
+        """Switches of one kind, the hooks that they need, and a control."""
+        order, places = self.order, Places(self.order.script)
+        log, render, store, evaluation = Logging(), Rendering(), Storing(), Evaluation(places)
+        self.classes = SwitchedClasses(order.env_classes, log, render, store)
+        updates, gradients = Updates(places, store, evaluation), NoGradients()
+        switches: dict[str, list[Switch]] = {
+            EXACT: [Control(), log, render, gradients, Fused(updates), store, evaluation],
+            CHANGES_LEARNING: [
+                Control("control (learning)"),
+                *(FewerUpdates(updates, every) for every in (0, 4, 16)),
+                OnePerEnvCall(updates),
+            ],
+        }
+        acting: list[Pass] = [Forwards(gradients)] if order.changes == EXACT else []
+        return Trial(
+            switches.get(order.changes, []),
+            [
+                *(self.classes, SwitchedLibraries(self.classes, log, evaluation), updates, *acting),
+                *(Callers(evaluation), Experiments(), SoFar(self.save_so_far, order.result + ".begun")),
+            ],
+            lead=order.lead_seconds,
+            seconds=order.seconds,
+            learns=order.learns,
+            at_limit=self.stop_script,
+            tell=self._tell,
+        )
+
+    def _tell(self, what: str) -> None:
+        """For the parent, which says it to whoever waits."""
+        with open(self.order.result + ".progress", "a") as file:
+            file.write(what + "\n")
 
     def start(self) -> None:
         arrivals = Arrivals(self.watch.faults)

@@ -1,9 +1,13 @@
-"""What an env's `step` returned: how many env steps that was, and how many episodes it ended."""
+"""What an env's `step` returned: how many env steps that was, and how many episodes it ended; and the count of both."""
 
 from __future__ import annotations
 
 import sys
+import weakref
+from collections.abc import Callable
 from typing import Any
+
+MOST_ENVS = 4_096
 
 
 def looks_like_a_step(result: Any) -> bool:
@@ -18,7 +22,7 @@ def read_step(result: Any) -> tuple[int, int]:
     if isinstance(result, tuple):
         size = len(result)
         if size == 5:
-            if isinstance(result[1], (float, int)):
+            if isinstance(result[1], (float, int)):  # of nearly every single env
                 return 1, 1 if result[2] or result[3] else 0
             return _size(result[1]), _ended(result[2], result[3])
         if hasattr(result, "step_type"):
@@ -81,3 +85,48 @@ def _ended(*ends: Any) -> int:
 
 def _count_true(flags: Any) -> int:
     return int(flags.sum())
+
+
+def _nothing() -> None:
+    return None
+
+
+def _weak_reference(one: Any) -> Callable[[], Any]:
+    """Asked for it at the end, where it is still there; it is not kept alive for us."""
+    try:
+        return weakref.ref(one)
+    except TypeError:
+        return _nothing
+
+
+class EnvCalls:
+    """What was stepped, and how often: calls of the outermost `step` alone."""
+
+    def __init__(self) -> None:
+        self.env_steps = self.env_calls = self.env_switches = self.episodes = 0
+        self.envs: dict[int, str] = {}
+        """Class of each env, by identity."""
+        self.first_env: Callable[[], Any] = _nothing
+        self._last = 0
+
+    def count_call(self, env: Any, steps: int, ended: int) -> None:
+        self.env_calls += 1
+        self.env_steps += steps
+        self.episodes += ended
+        if id(env) != self._last:
+            self._meet(env)
+
+    def _meet(self, env: Any) -> None:
+        """Another env than the one before."""
+        self.env_switches += 1
+        self._last = id(env)
+        if self._last not in self.envs and len(self.envs) < MOST_ENVS:
+            self.envs[self._last] = f"{type(env).__module__}.{type(env).__qualname__}"
+            if self.first_env is _nothing:
+                self.first_env = _weak_reference(env)
+
+    def forget_envs(self, known: int) -> None:
+        """All but the first so many."""
+        while len(self.envs) > known:
+            self.envs.popitem()
+            self._last = 0

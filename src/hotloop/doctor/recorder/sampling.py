@@ -146,7 +146,7 @@ class Sampler(Pass):
             f"lines sampled by {how} {every}; native time is charged to the line that called",
         ]
         if mark is not None:
-            notes.append(f"the first {mark.totals['env_steps']:,} env steps, with the first updates, are left out")
+            notes.append(f"the first {mark.past.totals['env_steps']:,} env steps, with the first updates, are left out")
         if self.by_signal and self.alarm.displaced:
             notes.append("the script uses the alarm signal itself: from then on lines were sampled by a thread")
         return notes

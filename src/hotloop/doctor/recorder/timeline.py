@@ -8,12 +8,9 @@ mark is told whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .order import OUTSIDE
-
-if TYPE_CHECKING:
-    from .attribution import Attribution
 
 MOST = 200
 
@@ -40,9 +37,11 @@ class Timeline:
         counts: tuple[int, int, int] = (0, 0, 0),
         phases: Mapping[str, float] | None = None,
         processor: Mapping[str, float] | None = None,
+        shortest: float = 0.0,
     ) -> None:
-        """From `start` on, at which env steps, episodes and updates, and seconds by phase, were already so many."""
-        self.every = 1
+        """From `start` on, at which env steps, episodes and updates, and seconds by phase, were already so many. Slices
+        that are lengthened take at least `shortest` seconds."""
+        self.every, self._shortest = 1, shortest
         self.slices: list[Slice] = []
         self._origin = start
         self._at, self._counts = start, counts
@@ -84,6 +83,12 @@ class Timeline:
         """Total of env steps at which the next slice is due."""
         return self._counts[0] + self.every
 
+    def lengthen(self, now: float) -> bool:
+        """Whether it is too early for the next slice, which is then made twice as long."""
+        early = now - self._at < self._shortest
+        self.every *= 1 + early
+        return early
+
 
 def _since(totals: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
     spent = {name: value - before.get(name, 0.0) for name, value in totals.items()}
@@ -111,50 +116,52 @@ LEAST_ENV_STEPS, LEAST_UPDATES = 200, 50
 NOT_SUMS = ("batch_size", "optimisers", "envs")
 
 
-class Mark(NamedTuple):
-    """All totals at the moment when the steady state began."""
-
-    at: float
-    totals: dict[str, Any]
-    phases: dict[str, float]
-    parts: dict[str, float]
-    processor: dict[str, float]
-    recording: float
-    modules: dict[int, int]
-    slices: list[Slice]
-    """Of the loop before."""
-
-    def leaves_enough(self, totals: Mapping[str, Any]) -> bool:
-        """Whether enough came after it to be told without what came before."""
-        since = after(totals, self.totals)
-        learned = since["updates"] >= LEAST_UPDATES or not self.totals["updates"]
-        return bool(since["env_steps"] >= LEAST_ENV_STEPS and learned)
-
-
 class Told(NamedTuple):
     """What is told of a recording: all of it, or what came after the mark."""
 
     began: float
     totals: dict[str, Any]
     phases: dict[str, float]
+    """With the recording's own time as one."""
     parts: dict[str, float]
     processor: dict[str, float]
     modules: dict[int, int]
     slices: list[Slice]
     before: list[Slice]
+    """Of what came before."""
 
 
-def mark_of(at: float, totals: Mapping[str, Any], seen: Attribution, slices: list[Slice]) -> Mark:
-    return Mark(
-        at,
-        dict(totals),
-        dict(seen.phases),
-        dict(seen.parts),
-        dict(seen.processor),
-        seen.recording,
-        dict(seen.learning_modules),
-        slices,
-    )
+class Mark(NamedTuple):
+    """The moment when the steady state began, and all that had been counted and timed by then."""
+
+    at: float
+    past: Told
+
+    def leaves_enough(self, totals: Mapping[str, Any]) -> bool:
+        """Whether enough came after it to be told without what came before."""
+        since = after(totals, self.past.totals)
+        learned = since["updates"] >= LEAST_UPDATES or not self.past.totals["updates"]
+        return bool(since["env_steps"] >= LEAST_ENV_STEPS and learned)
+
+    def rest_of(self, whole: Told) -> Told:
+        """What came after it."""
+        past = self.past
+        return Told(
+            self.at,
+            {**after(whole.totals, past.totals), "skipped_env_steps": past.totals["env_steps"]},
+            after(whole.phases, past.phases),
+            after(whole.parts, past.parts),
+            after(whole.processor, past.processor),
+            after(whole.modules, past.modules),
+            whole.slices,
+            past.slices,
+        )
+
+    def with_rest(self, whole: Told) -> Told:
+        """All of it: the slices of both, on one axis."""
+        later = self.at - whole.began
+        moved = [one._replace(start_seconds=one.start_seconds + later) for one in whole.slices]
+        return whole._replace(slices=self.past.slices + moved)
 
 
 def after(totals: Mapping[Any, Any], before: Mapping[Any, Any]) -> dict[Any, Any]:

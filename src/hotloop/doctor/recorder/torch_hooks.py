@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from threading import get_ident
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -63,7 +64,7 @@ class TorchHooks(Pass):
 
         @functools.wraps(call)
         def forward(module: Any, *args: Any, **keywords: Any) -> Any:
-            if watch.busy or watch.off_main_thread():
+            if watch.busy or get_ident() != watch.thread:
                 if knows_compiled and module._compiled_call_impl is None:  # what `call` does too, at no further cost
                     return module._call_impl(*args, **keywords)
                 return call(module, *args, **keywords)
@@ -148,7 +149,7 @@ def timed_step(watch: Watch, function: Callable[..., Any]) -> Callable[..., Any]
 
     @functools.wraps(function)
     def hook(*args: Any, **keywords: Any) -> Any:
-        if watch.busy or watch.off_main_thread():
+        if watch.busy or get_ident() != watch.thread:
             return function(*args, **keywords)
         start = watch.enter()
         try:

@@ -1,14 +1,15 @@
 """What the hooks report to: it knows whether something is being timed already, counts, asks the passes, and ends the
 recording.
 
-An error in any of this is ours, not the script's: it is noted, and the recording ends there.
+What stands between two events of the script is kept as short as can be, since it runs with cold caches amid the
+script's work; what can wait is done for many events at once. An error in any of this is ours, not the script's: it is
+noted, and the recording ends there.
 """
 
 from __future__ import annotations
 
 import os
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import SimpleNamespace
@@ -18,11 +19,16 @@ from .attribution import ENV, OPTIMISER, RESET, Attribution
 from .order import RECORDING
 from .passes import Faults, Pass, Passes
 from .places import unseen
-from .results import looks_like_a_step, read_step
-from .timeline import Mark, Timeline, Told, after, mark_of
+from .results import EnvCalls, looks_like_a_step, read_step
+from .timeline import Mark, Timeline, Told
 
 SURE, UNSURE, NOT_AN_ENV = "sure", "unsure", "not an env"
-MOST_ENVS = 4_096
+LONG = 1e-4
+"""Seconds of a gap or an event after which the processor's clock is read, which takes as long as six readings of the
+other: less is too short for another program to have had the core."""
+NOW_AND_THEN = 1.0
+SHORTEST_SLICE = 0.005
+NEVER = float("inf")
 
 
 class LimitReached(BaseException):
@@ -33,19 +39,7 @@ def raise_limit() -> None:
     raise LimitReached
 
 
-def _nothing() -> None:
-    return None
-
-
-def weak_reference(one: Any) -> Callable[[], Any]:
-    """Asked for it at the end, where it is still there; it is not kept alive for us."""
-    try:
-        return weakref.ref(one)
-    except TypeError:
-        return _nothing
-
-
-class Watch:
+class Watch(EnvCalls):
     """One per child. Hooks pass straight through while `busy`: inside another hook, before the loop, after the end."""
 
     def __init__(
@@ -61,14 +55,16 @@ class Watch:
         window: float = 0.0,
         late: float = 0.0,
         processor: Callable[[], float] | None = None,
+        own: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
         events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
         so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all.
         Then it goes on for `late` seconds in which hooks do nothing. `processor` is the clock of the processor time of
-        the thread that asks."""
+        the thread that asks; `own` what a hook adds to the gap before an event, and to the event."""
+        super().__init__()
         self.clock, self.faults = clock, Faults()
-        self.processor, self._steady, self._window = processor, steady, window
+        self.processor, self._steady, self._window, self._own = processor, steady, window, own
         self.mark: Mark | None = None
         self._late, self.late_from = late, 0.0
         """When the hooks ceased, and only samples are taken; 0 while they work."""
@@ -79,21 +75,18 @@ class Watch:
         self.thread = 0
         """The thread that stepped the first env; what others do is not timed."""
         self.opened = self.began = self.ended = clock()
-        self.env_steps = self.env_calls = self.env_switches = self.episodes = self.events = 0
-        self.first_env: Callable[[], Any] = _nothing
-        self.envs: dict[int, str] = {}
-        """Class of each env whose outermost `step` was called."""
+        self.events = 0
         self.attribution, self.timeline = Attribution(self.opened), Timeline(self.opened)
-        self._seconds, self._limit, self.deadline = seconds, env_steps, self.opened
+        self._seconds, self._limit = seconds, NEVER if env_steps is None else env_steps
+        self.deadline = self._due = self.opened
+        """When the recording ends; when passes are asked what they do now and then, or it ends."""
         self._at_limit, self._batch = at_limit, batch
-        self._resumed = self.opened
-        """When the script ran on after the last event."""
-        self._spent = self._entered = 0.0
-        """Processor time at the end of the last event, and at the beginning of this one."""
-        self._pause = 0.0
-        """What the recording itself took after the last event."""
-        self._last_env = 0
-        self._unsettled: list[tuple[Any, ...]] = []
+        self._resumed = self._left = self.opened
+        """When the script ran on after an event that we did more at than usual; when the last event ended."""
+        self._gap_lost, self._looked = 0.0, (self.opened, 0.0)
+        """Both clocks when the processor's was last read."""
+        self._long = LONG if processor is not None else NEVER
+        self.unsettled: list[tuple[Any, ...]] = []
         self._gap_note: Any = None
         self._next_slice = 1
         self._process = os.getpid()
@@ -119,21 +112,31 @@ class Watch:
 
     def bound(self, seconds: float, env_steps: int | None = None) -> None:
         """End the recording so long from now."""
-        self.deadline = self.clock() + seconds
-        self._limit = None if env_steps is None else self.env_steps + env_steps
+        self._end_at(self.clock() + seconds)
+        self._limit = NEVER if env_steps is None else self.env_steps + env_steps
+
+    def _end_at(self, deadline: float) -> None:
+        self.deadline = deadline
+        self._due = min(self._due, deadline)
 
     def begin(self, start: float) -> None:
         """The first env call: everything before it was start-up."""
-        self.begun, self.thread, self.began = True, get_ident(), start
-        self._resumed = start
+        self.thread, self.began = get_ident(), start
+        self._resumed = self._left = start
+        self._due = start + NOW_AND_THEN
         if self.processor is not None:
-            self._spent = self._entered = self.processor()
+            self._looked = (self.clock(), self.processor())
         skips = self._steady[1] > 0
-        self.deadline = start + (self._window if self._window and not skips else self._seconds)
-        self.attribution = Attribution(start, self.passes.sink, self.passes.fresh)
+        self._end_at(start + (self._window if self._window and not skips else self._seconds))
+        self.attribution = Attribution(start, self.passes.sink, self.passes.fresh, self._own)
         self.attribution.setting_up = True
-        self.timeline = Timeline(start)
+        self.timeline = Timeline(start, shortest=self._shortest_slice)
+        self.begun = True  # last: from here on the guard looks at the deadline
         self.passes.ask("begin")
+
+    @property
+    def _shortest_slice(self) -> float:
+        return SHORTEST_SLICE if self._batch > 1 else 0.0
 
     def enter(self) -> float:
         """An event begins: when, by the clock."""
@@ -143,9 +146,10 @@ class Watch:
                 self._gap_note = self.passes.note()
             except Exception as error:
                 self.give_up("note", error)
-        if self.processor is not None:
-            self._entered = self.processor()
-        return self.clock()
+        start = self.clock()
+        if start - self._left > self._long:
+            self._gap_lost = self._lost(start)
+        return start
 
     def leave(self, kind: str, start: float, forward: tuple[int, bool, int] | None = None, now: float = 0.0) -> None:
         """An event ended: at `now`, where more was done since than to call this."""
@@ -153,37 +157,43 @@ class Watch:
             return
         now = now or self.clock()
         try:
+            lost = None
+            if now - start > self._long:
+                lost = (self._gap_lost, self._lost(now))
+            elif self._gap_lost:
+                lost = (self._gap_lost, 0.0)
             notes = (self._gap_note, self.passes.note()) if self.passes.takes_notes else None
-            spent = None if self.processor is None else self._processor_spent(self.processor())
-            self._unsettled.append((kind, start, now, notes, forward, self._resumed, spent))
-            if len(self._unsettled) >= self._batch:
-                self.settle()
-            self.busy = False
+            self.unsettled.append((kind, start, now, forward, self._resumed, lost, notes))
+            self._left, self._gap_lost, self.busy = now, 0.0, False
+            if len(self.unsettled) >= self._batch:
+                self._settle_now()
             if kind == OPTIMISER and self.passes.on_update:
                 self.passes.tell(self.passes.on_update, now)
                 self.end_where_due(now)
+                self._resume()
         except Exception as error:
             self.give_up("leave", error)
-        self._resume(now)
 
-    def _processor_spent(self, now: float) -> tuple[float, float]:
-        """Of the gap before this event, without what the recording took of it, and of the event."""
-        gap, event = self._entered - self._spent - self._pause, now - self._entered
-        self._spent = now
-        return (gap if gap > 0 else 0.0), event
+    def _lost(self, now: float) -> float:
+        """Since the processor's clock was last read: seconds in which this thread did not compute."""
+        spent = self.processor() if self.processor is not None else 0.0
+        lost = now - self._looked[0] - (spent - self._looked[1])
+        self._looked = (now, spent)
+        return lost if lost > 0.0 else 0.0
 
-    def _resume(self, left: float) -> None:
-        """The script runs on: the event was left at `left`."""
+    def _resume(self) -> None:
+        """The script runs on, after more than the usual."""
         self._resumed = self.clock()
-        self._pause = self._resumed - left
 
     def settle(self) -> None:
         """Attribute what was seen: many events at once, since one by one amid the script's work costs more."""
-        event = self.attribution.event
-        for seen in self._unsettled:
-            event(*seen)
-        self.events += len(self._unsettled)
-        self._unsettled.clear()
+        self.attribution.events(self.unsettled)
+        self.events += len(self.unsettled)
+        self.unsettled.clear()
+
+    def _settle_now(self) -> None:
+        self.settle()
+        self._resume()
 
     def leave_env(self, start: float, args: tuple[Any, ...], result: Any) -> None:
         """An outermost `step`, called with `args` (the env first), returned `result`; the recording may end here."""
@@ -195,10 +205,11 @@ class Watch:
             self._count(args[0] if args else None, result)
             if self.passes.on_env:
                 self.passes.tell(self.passes.on_env, now)
-            self.end_where_due(now)
+            if now >= self._due or self.env_steps >= self._limit:
+                self._look_up(now)
         except Exception as error:
             self.give_up("leave_env", error)
-        self._resume(now)
+        self._resumed = self.clock()
 
     def leave_reset(self, start: float, args: tuple[Any, ...], result: Any) -> None:
         """An outermost `reset` returned `result`."""
@@ -210,20 +221,17 @@ class Watch:
         except Exception as error:
             steps, ended = 1, 0
             self.faults.note("what an env's step returned could not be read", error)
-        self.env_calls += 1
-        self.env_steps += steps
-        self.episodes += ended
+        self.count_call(env, steps, ended)
         self.attribution.envs_at_once = steps
-        self.env_switches += id(env) != self._last_env
-        self._last_env = id(env)
-        if id(env) not in self.envs and len(self.envs) < MOST_ENVS:
-            self.envs[id(env)] = f"{type(env).__module__}.{type(env).__qualname__}"
-            if self.first_env is _nothing:
-                self.first_env = weak_reference(env)
         if self.env_steps >= self._next_slice:
-            self.slice()
+            self._slice_where_due()
         if self.mark is None and self._is_settled():
             self._begin_steady()
+
+    def _look_up(self, now: float) -> None:
+        self.passes.ask("now_and_then", now)
+        self._due = min(self.deadline, now + NOW_AND_THEN)
+        self.end_where_due(now)
 
     def _is_settled(self) -> bool:
         updates, env_steps = self._steady
@@ -234,16 +242,15 @@ class Watch:
     def _begin_steady(self) -> None:
         """What comes from here on is told, if enough comes."""
         self.slice()
-        seen, totals = self.attribution, self.totals()
-        self.mark = mark_of(seen.mark, totals, seen, self.timeline.slices)
-        spent = {**seen.phases, RECORDING: seen.recording}
+        seen = self.attribution
+        self.mark = Mark(seen.mark, self._whole())
+        past = self.mark.past
         counts = (self.env_steps, self.episodes, seen.counts["updates"])
-        self.timeline = Timeline(seen.mark, counts, spent, seen.processor)
+        self.timeline = Timeline(seen.mark, counts, past.phases, past.processor, self._shortest_slice)
         self._next_slice = self.timeline.next_at
         if self._window:
-            self.deadline = min(self.clock() + self._window, self.began + self._seconds)
-        if self._limit is not None:
-            self._limit += self.env_steps
+            self._end_at(min(self.clock() + self._window, self.began + self._seconds))
+        self._limit += self.env_steps
         self.passes.ask("steady")
 
     @property
@@ -252,7 +259,7 @@ class Watch:
         return self.mark if self.mark is not None and self.mark.leaves_enough(self.totals()) else None
 
     def end_where_due(self, now: float) -> None:
-        if now >= self.deadline or (self._limit is not None and self.env_steps >= self._limit):
+        if now >= self.deadline or self.env_steps >= self._limit:
             if self._late and not self.late_from:
                 self._go_on_late()
             else:
@@ -273,7 +280,7 @@ class Watch:
         calls, known, start = self.env_calls, len(self.envs), self.clock()
         result = function(*args, **keywords)
         try:
-            self._judge(verdict, calls, known, start, args, result)
+            self._judge(verdict, calls, known, start, (*args, *keywords.values()), result)
         except Exception as error:
             verdict[0] = NOT_AN_ENV
             self.faults.note("try_env", error)
@@ -284,19 +291,24 @@ class Watch:
             verdict[0] = NOT_AN_ENV
             return
         verdict[0] = SURE
-        while len(self.envs) > known:
-            self.envs.popitem()  # an env within this one, which will not be outermost again
+        self.forget_envs(known)  # those within this one, which will not be outermost again
         if self.env_calls == calls and not self.over:
             if not self.begun:
                 self.begin(start)
             self.leave_env(start, args, result)
 
+    def _slice_where_due(self) -> None:
+        """Slices of the warm-up stay short: they tell when learning began."""
+        if self.attribution.counts["updates"] and self.timeline.lengthen(self._left):
+            self._next_slice = self.timeline.next_at
+        else:
+            self.slice()
+
     def slice(self) -> None:
         self.settle()
-        seen = self.attribution
-        spent = {**seen.phases, RECORDING: seen.recording}
+        seen, whole = self.attribution, self._whole()
         counts = (self.env_steps, self.episodes, seen.counts["updates"])
-        self.timeline.look(seen.mark, *counts, spent, seen.processor)
+        self.timeline.look(seen.mark, *counts, whole.phases, whole.processor)
         self._next_slice = self.timeline.next_at
 
     def totals(self) -> dict[str, Any]:
@@ -305,29 +317,19 @@ class Watch:
         totals["env_switches"] = self.env_switches
         return {**totals, **self.attribution.counts, "update_bursts": self.attribution.bursts}
 
+    def _whole(self) -> Told:
+        seen = self.attribution
+        phases = {**seen.phases, RECORDING: seen.recording} if self.begun else {}
+        processor = seen.processor() if self.processor is not None else {}
+        modules = dict(seen.learning_modules)
+        return Told(self.began, self.totals(), phases, dict(seen.parts), processor, modules, self.timeline.slices, [])
+
     def told(self) -> Told:
         """What is told in the end, with the recording's own time as a phase."""
-        seen, mark = self.attribution, self.told_from
-        phases = {**seen.phases, RECORDING: seen.recording} if self.begun else {}
-        if mark is None:
-            slices = self.timeline.slices
-            if self.mark is not None:
-                later = self.mark.at - self.began
-                slices = self.mark.slices + [one._replace(start_seconds=one.start_seconds + later) for one in slices]
-            return Told(
-                self.began, self.totals(), phases, dict(seen.parts), seen.processor, seen.learning_modules, slices, []
-            )
-        totals = {**after(self.totals(), mark.totals), "skipped_env_steps": mark.totals["env_steps"]}
-        return Told(
-            mark.at,
-            totals,
-            after(phases, {**mark.phases, RECORDING: mark.recording}),
-            after(seen.parts, mark.parts),
-            after(seen.processor, mark.processor),
-            after(seen.learning_modules, mark.modules),
-            self.timeline.slices,
-            mark.slices,
-        )
+        whole = self._whole()
+        if self.told_from is not None:
+            return self.told_from.rest_of(whole)
+        return self.mark.with_rest(whole) if self.mark is not None else whole
 
     def give_up(self, where: str, error: BaseException) -> None:
         """Our own error: from here on the hooks do nothing, and what was seen so far is what there is."""
@@ -349,7 +351,8 @@ class Watch:
         try:
             self.settle()
             note = self.passes.note() if self.passes.takes_notes else None
-            self.attribution.finish(end, note, self._resumed)
+            lost = self._lost(end) if self.processor is not None else 0.0
+            self.attribution.finish(end, note, self._resumed, lost)
             self.slice()
         except Exception as error:
             self.faults.note("finish", error)

@@ -85,6 +85,19 @@ def copy_of(folder: Path) -> Iterator[Path | None]:
         yield target
 
 
+@contextlib.contextmanager
+def script_in_copy(script: Path) -> Iterator[tuple[Path, Path | None] | None]:
+    """The script in a copy of the folder that it works in, and the folder to run it in (None: where we are)."""
+    place = workplace_of(script)
+    with copy_of(place.folder) as copy:
+        if copy is None:
+            yield None
+            return
+        inside = copy / place.script.relative_to(place.folder)
+        here = script if place.is_current and not script.is_absolute() else inside
+        yield here, copy if place.is_current else None
+
+
 def _copy(folder: Path, target: Path) -> None:
     def left_out(where: str, names: list[str]) -> list[str]:
         return [name for name in names if name == CACHE or _is_linked(Path(where, name))]

@@ -6,9 +6,12 @@ import sys
 from dataclasses import dataclass
 
 from hotloop.core.errors import SettingsError
+from hotloop.doctor.experiments import LEAST_PAIRS
 
 COUNTING_PART, THREADS_PART, OPERATORS_PART, OVERTIME_PART = 0.6, 0.65, 0.25, 0.12
-"""Of `seconds`: all runs and their overtime together stay within three times as long."""
+EXPERIMENT_PART = 0.25
+"""Of `seconds`: all runs and their overtime together stay within three times as long, experiments aside."""
+ARM_RUNS = 2 * LEAST_PAIRS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +46,17 @@ class ScriptPlan:
     """Seconds between two stack samples; 0.001 to 0.1."""
     python: str = sys.executable
     """The interpreter that runs the script."""
+    experiments: bool = False
+    """Run twice more to try changes on the running program."""
+    experiment_seconds: float | None = None
+    """Loop time of each experiment, with and without the change; above 0; by default a part of `seconds`."""
+    arms: tuple[str, ...] = ()
+    """`NAME=ARGUMENTS`: the script with these too, in processes by turns."""
     in_place: bool = False
     """Whether the runs after the first work in the script's own folder too, instead of in a copy."""
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "counting_seconds", "threads_seconds", "patience"):
+        for name in ("seconds", "counting_seconds", "threads_seconds", "experiment_seconds", "patience"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise SettingsError(f"{name} is {value}, expected above 0", "give a time in seconds")
@@ -78,6 +87,11 @@ class ScriptPlan:
         return OPERATORS_PART * self.seconds
 
     @property
+    def time_to_try(self) -> float:
+        """Of one experiment."""
+        return self.experiment_seconds or EXPERIMENT_PART * self.seconds
+
+    @property
     def runs(self) -> int:
         """How often the script is run at most."""
-        return 1 + self.counting + self.threads + self.ops
+        return 1 + self.counting + self.threads + self.ops + 2 * self.experiments + ARM_RUNS * len(self.arms)

@@ -16,8 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,10 @@ class Where:
     """Whether its output goes nowhere: the first run has shown it."""
     stdin: int | None = None
     """None is our own."""
+    tell: Callable[[str], None] | None = None
+    """Told what the child is about, where it says so."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it has besides ours."""
 
 
 class AskedToEnd(BaseException):
@@ -92,16 +96,18 @@ class _Run:
         self.order, self.where = order, where
         self.code = -1
         self.killed = self.interrupted = self.stopped = False
-        self._begun = Path(order.result + ".begun")
+        self._begun, self._progress = Path(order.result + ".begun"), Path(order.result + ".progress")
+        self._told = 0
 
     def wait(self, note: Path) -> None:
         """The script prints to the doctor's stderr, so that stdout is the report's."""
         out = subprocess.DEVNULL if self.where.quiet or not _is_open(STDERR) else STDERR
         errors = subprocess.DEVNULL if self.where.quiet else None
         command = [self.where.python, str(CHILD), str(note)]
+        environment = {**os.environ, **self.where.environment}
         with Keeper() as keeper:
             child = subprocess.Popen(
-                command, stdin=self.where.stdin, stdout=out, stderr=errors, cwd=self.where.folder, env=os.environ
+                command, stdin=self.where.stdin, stdout=out, stderr=errors, cwd=self.where.folder, env=environment
             )
             keeper.watch(child.pid, signal.SIGKILL)
             try:
@@ -127,11 +133,20 @@ class _Run:
         begun = 0.0
         while not _ends_within(child, EVERY):
             now = time.monotonic()
+            self._pass_on()
             begun = begun or (now if self._begun.exists() else 0.0)
             if now > (begun + self._loop_limit if begun else started + self.order.patience + GRACE + SAVING):
                 self.killed = True
                 self._stop(child, patience=0.0)
                 return
+
+    def _pass_on(self) -> None:
+        if self.where.tell is None or not self._progress.exists():
+            return
+        lines = self._progress.read_text(errors="replace").splitlines()
+        for line in lines[self._told :]:
+            self.where.tell(line)
+        self._told = len(lines)
 
     @property
     def _loop_limit(self) -> float:

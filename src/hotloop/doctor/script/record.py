@@ -15,15 +15,28 @@ from typing import Any
 
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.clocks import with_clock
+from hotloop.doctor.experiments import Stretch
 from hotloop.doctor.facts import hardware_facts
 from hotloop.doctor.growth import with_growth
-from hotloop.doctor.recorder.order import COUNTING, OPERATORS, THREADS, TIMING, UPDATE, Order
+from hotloop.doctor.recorder.order import (
+    CHANGES_LEARNING,
+    COUNTING,
+    EXACT,
+    EXPERIMENTS,
+    NO_CHANGE,
+    OPERATORS,
+    THREADS,
+    TIMING,
+    UPDATE,
+    Order,
+)
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE
 from hotloop.doctor.script import copies
+from hotloop.doctor.script.arms import parse_arm, try_arm
 from hotloop.doctor.script.plan import ScriptPlan
 from hotloop.doctor.script.process import Ended, Where, run_child
 from hotloop.doctor.script.result import trace_of
-from hotloop.doctor.trace import Subject, Trace
+from hotloop.doctor.trace import Experiment, Subject, Trace, Untried
 
 Say = Callable[[str], None]
 WARM_UPDATES = 5
@@ -37,11 +50,18 @@ PURPOSE = {
     COUNTING: "counting calls",
     THREADS: "comparing thread counts",
     OPERATORS: "asking PyTorch's profiler for operators",
+    EXPERIMENTS: "timing it in turns",
 }
+CHANGES = {EXACT: ("experiments that compute the same", 7), CHANGES_LEARNING: ("experiments that change learning", 5)}
+"""What is tried in a run of its own, and how many there are of them."""
+LEARNED_OTHERWISE = (
+    "experiments that change learning were made in a run of their own: after them the program is not what it was"
+)
 MISSING = {
     COUNTING: "calls were not counted, so rules that need counts are silent",
     THREADS: "thread counts were not compared",
     OPERATORS: "operators were not recorded",
+    EXPERIMENTS: "experiments were not made",
 }
 
 
@@ -63,6 +83,8 @@ class _Recorder:
         self.place = copies.workplace_of(path)
         self.where = Where(python=plan.python)
         self.runs = 0
+        self.left: dict[str, Any] | None = None
+        """What the last run left."""
         self.interrupted = False
 
     def first(self) -> Trace:
@@ -70,7 +92,7 @@ class _Recorder:
         before = copies.look(self.place.folder)
         plan = self.plan
         lead = (LEAD_AFTER if plan.after else LEAD) * plan.seconds
-        more = {"lead_seconds": lead, "warm_updates": WARM_UPDATES, "after_env_steps": plan.after}
+        more: dict[str, Any] = {"lead_seconds": lead, "warm_updates": WARM_UPDATES, "after_env_steps": plan.after}
         more["late_seconds"] = plan.watch_seconds
         trace = self.run(TIMING, plan.seconds, plan.env_steps, **more)
         names = copies.written(before, copies.look(self.place.folder))
@@ -78,7 +100,7 @@ class _Recorder:
 
     def deepen(self, trace: Trace, stdin: _Stdin) -> Trace:
         """The further runs that the plan asks for and the script allows, in a copy of the folder."""
-        wanted = [kind for kind in (COUNTING, THREADS, OPERATORS) if self._wants(kind, trace)]
+        wanted = [kind for kind in (COUNTING, THREADS, OPERATORS, EXPERIMENTS) if self._wants(kind, trace)]
         if not wanted:
             return trace
         if self.interrupted:
@@ -97,6 +119,7 @@ class _Recorder:
             COUNTING: self.plan.counting,
             THREADS: self.plan.threads and (learns or trace.counts.act_forwards > 0),
             OPERATORS: self.plan.ops and learns,
+            EXPERIMENTS: self.plan.experiments or bool(self.plan.arms),
         }[kind]
 
     @contextlib.contextmanager
@@ -105,18 +128,16 @@ class _Recorder:
         if self.plan.in_place:
             yield where
             return
-        with copies.copy_of(self.place.folder) as copy:
-            if copy is None:
+        with copies.script_in_copy(self.path) as found:
+            if found is None:
                 yield None
                 return
-            script = copy / self.place.script.relative_to(self.place.folder)
-            if self.place.is_current:
-                where = replace(where, folder=copy)
-            if self.path.is_absolute() or not self.place.is_current:
-                self.path = script
-            yield where
+            self.path, folder = found
+            yield replace(where, folder=folder)
 
     def _more(self, kind: str, trace: Trace) -> Trace:
+        if kind == EXPERIMENTS:
+            return self._try_arms(self._experiments(trace) if self.plan.experiments else trace)
         more = {COUNTING: self._counting, THREADS: self._threads, OPERATORS: self._operators}[kind](trace)
         if kind == COUNTING:
             trace = replace(trace, calls=more.calls, counted=more.counted)
@@ -153,10 +174,53 @@ class _Recorder:
     def _operators(self, trace: Trace) -> Trace:
         return self.run(OPERATORS, self.plan.time_for_operators, lead_seconds=_lead(trace))
 
-    def run(self, kind: str, seconds: float, env_steps: int | None = None, **more: Any) -> Trace:
+    def _experiments(self, trace: Trace) -> Trace:
+        """Those that compute the same, and in a run of their own those that change learning: after these the program is
+        no longer what it was. Both in the copy, and each with a control."""
+        where = self.where
+        self.where = replace(where, tell=lambda name: self.say(f"  trying: {name}"))
+        for changes, (purpose, count) in CHANGES.items():
+            if self.interrupted:
+                break
+            seconds, learns = count * self.plan.time_to_try, trace.counts.updates > 0
+            more = self.run(
+                EXPERIMENTS, seconds, purpose=purpose, lead_seconds=_lead(trace), learns=learns, changes=changes
+            )
+            notes = [] if more.experiments or more.untried else _why_missing(EXPERIMENTS, more, self.interrupted)
+            found, untried = (*trace.experiments, *more.experiments), (*trace.untried, *_ended_early(more))
+            trace = _noted(replace(trace, experiments=found, untried=untried), *notes)
+        self.where = where
+        where_made = "in its own folder" if self.plan.in_place else "in a copy of its folder"
+        return _noted(trace, f"{LEARNED_OTHERWISE}, {where_made}")
+
+    def _try_arms(self, trace: Trace) -> Trace:
+        own = self.arguments
+        order: dict[str, Any] = {"lead_seconds": _lead(trace), "learns": trace.counts.updates > 0, "changes": NO_CHANGE}
+
+        def run(more: Sequence[str], purpose: str) -> tuple[Stretch | None, str]:
+            self.arguments = (*own, *more)
+            seen = self.run(EXPERIMENTS, self.plan.time_to_try, purpose=purpose, **order)
+            self.arguments = own
+            whole = (self.left or {}).get("whole")
+            if whole and whole[0] > 0:
+                env_steps, seconds, processor, _ = whole
+                return Stretch(env_steps, seconds, processor, 1), ""
+            why = seen.subject.error or "it did not come to its loop in time"
+            return None, "interrupted" if self.interrupted else why
+
+        for arm in map(parse_arm, self.plan.arms):
+            found = try_arm(arm, run)
+            if isinstance(found, Experiment):
+                trace = replace(trace, experiments=(*trace.experiments, found))
+            else:
+                trace = replace(trace, untried=(*trace.untried, found))
+        return trace
+
+    def run(self, kind: str, seconds: float, env_steps: int | None = None, purpose: str = "", **more: Any) -> Trace:
         """One run of the script; `more` are further fields of its order."""
         self.runs += 1
-        self.say(f"run {self.runs} of {self.plan.runs}: {PURPOSE[kind]}, {seconds:.3g} s of the loop")
+        purpose = purpose or PURPOSE[kind]
+        self.say(f"run {self.runs} of {self.plan.runs}: {purpose}, {seconds:.3g} s of the loop")
         order = Order(
             script=str(self.path),
             kind=kind,
@@ -171,6 +235,7 @@ class _Recorder:
             **more,
         )
         ended = run_child(order, self.where)
+        self.left = ended.data
         trace = _trace(ended, Subject(kind="script", name=str(self.path), arguments=self.arguments))
         self.interrupted = ended.interrupted or trace.subject.ending == "interrupted"
         return trace
@@ -196,6 +261,14 @@ def _ending(ended: Ended) -> str:
     if ended.interrupted:
         return "interrupted"
     return "limit" if ended.killed else "crashed"
+
+
+def _ended_early(more: Trace) -> Iterator[Untried]:
+    """What did not apply; where the program failed while something was tried, that it did."""
+    for number, one in enumerate(more.untried):
+        failed = more.subject.ending == "crashed" and one.reason.startswith("not tried for long enough")
+        error = f"the program failed while it was tried: {more.subject.error}"
+        yield replace(one, reason=error) if failed and number == len(more.untried) - 1 else one
 
 
 def _why_missing(kind: str, more: Trace, interrupted: bool) -> list[str]:

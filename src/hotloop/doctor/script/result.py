@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from hotloop.core.medians import median_interval
+from hotloop.doctor.experiments import LEAST_PAIRS, judge_trials
 from hotloop.doctor.trace import (
     CallCount,
     Counts,
@@ -24,9 +25,9 @@ from hotloop.doctor.trace import (
     StoredArray,
     Subject,
     Trace,
+    Untried,
 )
 
-LEAST_PAIRS = 5
 ROWS: dict[str, type] = {
     "calls": CallCount,
     "lines": LineCost,
@@ -44,6 +45,7 @@ ROWS: dict[str, type] = {
 def trace_of(data: Mapping[str, Any], subject: Subject, machine: Mapping[str, Any]) -> Trace:
     """`subject` has the script's name and arguments, the data say how it ended; `machine` is what the parent knows."""
     rows: dict[str, Any] = {name: tuple(_made(kind, row) for row in data.get(name, ())) for name, kind in ROWS.items()}
+    tried = list(judge_trials(data.get("trials", ())))
     ended = {name: value for name, value in data.get("subject", {}).items() if name in ("ending", "exit_code", "error")}
     return Trace(
         subject=replace(subject, **ended),
@@ -58,7 +60,11 @@ def trace_of(data: Mapping[str, Any], subject: Subject, machine: Mapping[str, An
         sources=dict(data.get("sources", {})),
         counts=_made(Counts, data.get("counts", {})),
         counted=_made(Counts, data.get("counted", {})),
-        experiments=tuple(_experiments(data.get("experiments", ()))),
+        experiments=(
+            *_experiments(data.get("experiments", ())),
+            *(one for one in tried if isinstance(one, Experiment)),
+        ),
+        untried=tuple(one for one in tried if isinstance(one, Untried)),
         notes=(*data.get("notes", ()), *(_fault_note(fault) for fault in data.get("faults", ()))),
         **rows,
     )

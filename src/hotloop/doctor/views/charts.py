@@ -199,7 +199,11 @@ def whiskers(experiments: Sequence[Experiment]) -> Html:
 
 def _experiment(one: Experiment, scale: RatioScale) -> Html:
     name = element("div", element("b", one.name), element("span", one.what, class_="what"), class_="name")
-    shown = element("div", element("b", times(one.ratio)), " ", interval(one.low, one.high), class_="ratio")
+    processor = ""
+    if one.processor:
+        ratio, low, high = one.processor
+        processor = element("span", f"processor {times(ratio)} {interval(low, high)}", class_="what")
+    shown = element("div", element("b", times(one.ratio)), " ", interval(one.low, one.high), processor, class_="ratio")
     return element("div", name, _whisker(one, scale), shown, badge(one.kind), class_="experiment")
 
 

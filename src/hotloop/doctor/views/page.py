@@ -6,21 +6,26 @@ The findings on the page, with the user's own source beside the remedy; and the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hotloop.doctor.finding import Finding
 from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained
+from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, START_UP, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
 from hotloop.doctor.views.report import most_expensive
 from hotloop.doctor.views.summary import (
     cost_row,
     ending,
+    experiment_words,
     facts,
     frequent_calls,
     machine_facts,
     rate,
     source_of,
     too_little_words,
+    tried_words,
+    untried_words,
     verdict,
 )
 from hotloop.doctor.views.text import below_findings, unexplained_words
@@ -54,11 +59,17 @@ def _card(trace: Trace, finding: Finding, place: int) -> Html:
         element("div", title, gain, class_="top"),
         share,
         element("p", prose(finding.evidence)),
+        _tried(trace, finding),
         _places(trace, finding),
         element("p", element("b", "Remedy: "), prose(finding.remedy)),
         _before_after(finding),
         class_="finding",
     )
+
+
+def _tried(trace: Trace, finding: Finding) -> Html | None:
+    words = tried_words(trace, finding)
+    return element("p", element("b", "Measured: "), prose(words)) if words else None
 
 
 def _code(rule: str) -> Html:
@@ -114,13 +125,13 @@ _LINES, _CALLS = 25, 20
 def page(trace: Trace, findings: Sequence[Finding]) -> str:
     body = [
         _header(trace, findings),
-        section("Where the time goes", phase_bars(trace), note=_clock_note(trace)),
+        section("Where the time goes", phase_bars(trace), _matrix_speed(trace), note=_clock_note(trace)),
         finding_cards(trace, findings),
         section(
             "Through the run", timeline_plot(trace), note="Each column is a stretch of the run. Hover for numbers."
         ),
         _growth(trace.growth),
-        _experiments(trace),
+        _experiments(trace, findings),
         section("Flame graph", flame_graph(trace), note="Sampled stacks, by phase. Click a box to look into it."),
         section("Hottest lines", line_rows(trace, _LINES), _unexplained(trace, findings), note=_lines_note(trace)),
         section("Hottest functions", _functions(trace), note="The lines of a function together, and what they called."),
@@ -162,12 +173,19 @@ def _growth(growths: Sequence[Growth]) -> Html:
     return section("Growth", element("div", *plots, class_="growths") if plots else None, note=note)
 
 
-def _experiments(trace: Trace) -> Html:
+def _experiments(trace: Trace, findings: Sequence[Finding]) -> Html:
     note = (
         "The same loop with one thing changed, run in turns with the unchanged one, or with what it names; "
         "right of the line is faster."
     )
-    return section("Experiments", whiskers(trace.experiments), note=note)
+    told = [replace(one, what=experiment_words(trace, one, findings)) for one in trace.experiments]
+    untried = element("ul", *(element("li", element("b", one.name), " ", untried_words(one)) for one in trace.untried))
+    return section("Experiments", whiskers(told), untried if trace.untried else None, note=note)
+
+
+def _matrix_speed(trace: Trace) -> Html | None:
+    found = roofline(trace)
+    return None if found is None else element("p", found.sentence(), class_="about")
 
 
 def _lines_note(trace: Trace) -> str:

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hotloop.doctor.experiments import confirmed
 from hotloop.doctor.finding import Finding, together
 from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained
 from hotloop.doctor.port import port_command
-from hotloop.doctor.trace import PHASES, START_UP, CallCount, LineCost, Slice, Trace
+from hotloop.doctor.roofline import roofline
+from hotloop.doctor.trace import PHASES, START_UP, CallCount, Experiment, LineCost, Slice, Trace
 from hotloop.doctor.views.summary import CostRow, cost_row, merged, phase_rows, rate, update_rows, verdict
 
 MOST_SLICES, MOST_LINES, MOST_CALLS = 120, 200, 200
@@ -36,9 +38,11 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "machine": trace.machine,
             "phases": _costs(phase_rows(trace)),
             "update": _costs(update_rows(trace)),
+            "matrix_speed": found.as_json() if (found := roofline(trace)) else None,
             "counts": _counts(trace),
             "growth": [asdict(growth) for growth in trace.growth],
-            "experiments": [asdict(experiment) for experiment in trace.experiments],
+            "experiments": [_experiment(experiment, findings) for experiment in trace.experiments],
+            "untried": [asdict(one) for one in trace.untried],
             "operators": [asdict(operator) for operator in trace.operators],
             "findings": [finding.as_json() for finding in findings],
             "together": together(findings),
@@ -53,6 +57,13 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "notes": list(trace.notes),
         }
     )
+
+
+def _experiment(one: Experiment, findings: Sequence[Finding]) -> dict[str, Any]:
+    """With the finding that it confirms, and what that had promised."""
+    finding = confirmed(one, findings)
+    told = {"confirms": finding.rule, "predicted_gain": finding.expected_gain} if finding else {}
+    return asdict(one) | told
 
 
 def json_safe(value: Any) -> Any:

@@ -24,7 +24,15 @@ from hotloop.doctor.views.summary import (
     update_rows,
     verdict,
 )
-from hotloop.doctor.views.text import below_findings, plain_table, section, subject_line, unexplained_words
+from hotloop.doctor.views.text import (
+    below_findings,
+    experiment_rows,
+    matrix_speed_words,
+    plain_table,
+    section,
+    subject_line,
+    unexplained_words,
+)
 from hotloop.render.numbers import block_bar, duration, number, percent, times
 
 LEAST_SHARE = 0.01
@@ -37,8 +45,9 @@ _BAR = 8
 
 def render_screen(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
     parts: list[RenderableType] = [subject_line(trace), Text(verdict(trace, findings), "bold")]
-    parts += section(_heading(trace), [_phases(trace)])
+    parts += section(_heading(trace), [_phases(trace), *matrix_speed_words(trace)])
     parts += list(_findings(trace, findings))
+    parts += _asked_for(trace, findings)
     parts += _hottest(trace, findings)
     parts += [Text(f"note: {note}", "dim") for note in urgent_notes(trace)]
     return Group(*parts)
@@ -107,6 +116,12 @@ def _body(trace: Trace, finding: Finding, snippet: bool) -> Table:
     if snippet and after and after.count("\n") < LONGEST_SNIPPET:
         shown.add_row("", Text(after, "green"))
     return shown
+
+
+def _asked_for(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
+    """Experiments that were asked for; thread counts are compared anyway and stand in the findings."""
+    asked = trace.untried or any(one.processor for one in trace.experiments)
+    return experiment_rows(trace, findings) if asked else []
 
 
 def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:

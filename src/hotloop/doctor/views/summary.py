@@ -6,8 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hotloop.doctor.clocks import processor_seconds
+from hotloop.doctor.experiments import confirmed, measured_by
 from hotloop.doctor.finding import EXACT, Finding, together
-from hotloop.doctor.trace import LEAST_ENV_STEPS, LEAST_UPDATES, OUTSIDE, UPDATE_PARTS, CallCount, Slice, Trace
+from hotloop.doctor.trace import (
+    LEAST_ENV_STEPS,
+    LEAST_UPDATES,
+    OUTSIDE,
+    UPDATE_PARTS,
+    CallCount,
+    Experiment,
+    Slice,
+    Trace,
+    Untried,
+)
 from hotloop.render.numbers import duration, number, percent, times
 
 _SPOKEN = {
@@ -196,3 +207,27 @@ def _joined(slices: Sequence[Slice]) -> Slice:
         updates=sum(one.updates for one in slices),
         phases={name: sum(one.phases.get(name, 0.0) for one in slices) for name in names},
     )
+
+
+def experiment_words(trace: Trace, one: Experiment, findings: Sequence[Finding]) -> str:
+    """What was changed; and where a finding had promised a gain for it, predicted and measured side by side."""
+    finding, found = confirmed(one, findings), measured_by(one, trace.clock)
+    if finding is None:
+        return one.what
+    held = "confirms" if found.low > 1 else "does not confirm" if found.high < 1 else "neither confirms nor refutes"
+    promise = f"predicted {times(finding.expected_gain)}, measured {times(found.value)}"
+    return f"{one.what} ({held} {finding.rule}: {promise})"
+
+
+def tried_words(trace: Trace, finding: Finding) -> str:
+    """The other way round: what experiments say of a finding."""
+    tried = [(one, measured_by(one, trace.clock)) for one in trace.experiments if confirmed(one, [finding])]
+    return "; ".join(
+        f"`{one.name}` {times(found.value)} ({found.low:.2f} to {found.high:.2f}), predicted "
+        f"{times(finding.expected_gain)}"
+        for one, found in tried
+    )
+
+
+def untried_words(one: Untried) -> str:
+    return one.reason if one.reason.startswith("not tried") else f"does not apply: {one.reason}"

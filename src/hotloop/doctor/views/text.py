@@ -12,15 +12,18 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from hotloop.doctor.experiments import measured_by
 from hotloop.doctor.finding import EXACT, Finding
 from hotloop.doctor.hottest import Place, hottest_functions, hottest_lines, unexplained
 from hotloop.doctor.port import port_command
-from hotloop.doctor.trace import OUTSIDE, UPDATE, Growth, Trace
+from hotloop.doctor.roofline import roofline
+from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Growth, Trace
 from hotloop.doctor.views.summary import (
     KINDS,
     CostRow,
     cost_row,
     ending,
+    experiment_words,
     facts,
     frequent_calls,
     phase_rows,
@@ -28,6 +31,7 @@ from hotloop.doctor.views.summary import (
     source_of,
     together_words,
     too_little_words,
+    untried_words,
     update_rows,
     verdict,
 )
@@ -78,7 +82,7 @@ _BAR, _CALLS, _OPERATORS = 18, 6, 10
 def render_text(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
     parts: list[RenderableType] = [subject_line(trace), Text(verdict(trace, findings), "bold"), *_time(trace)]
     parts += [*section("counted", _facts(trace)), *_calls(trace), *_operators(trace)]
-    parts += [*_growth(trace.growth), *_experiments(trace)]
+    parts += [*_growth(trace.growth), *experiment_rows(trace, findings)]
     parts += [*_findings(trace, findings), *_hottest(trace, findings)]
     parts += section("notes", [Text(f"- {note}", "dim") for note in trace.notes]) if trace.notes else []
     return Group(*parts)
@@ -108,7 +112,13 @@ def _time(trace: Trace) -> list[RenderableType]:
     _add(table, cost_row(trace, "the loop", trace.loop_seconds), "the loop", "bold")
     for row in [row for row in phases if row.name in OUTSIDE]:
         _add(table, row, row.name)
-    return section("where the time goes", [table])
+    return section("where the time goes", [table, *matrix_speed_words(trace)])
+
+
+def matrix_speed_words(trace: Trace) -> list[RenderableType]:
+    """How near its updates come to what the cores can multiply, where that was counted."""
+    found = roofline(trace)
+    return [] if found is None else [Text(found.sentence(), "yellow" if found.near else "")]
 
 
 def _add(table: Table, row: CostRow, name: str, style: str = "") -> None:
@@ -163,16 +173,27 @@ def _growth(growths: Sequence[Growth]) -> list[RenderableType]:
     return section("growth (microseconds, unless it says otherwise)", [table])
 
 
-def _experiments(trace: Trace) -> list[RenderableType]:
-    if not trace.experiments:
+def experiment_rows(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
+    """What was tried, by wall-clock and by processor time; what was changed, and what findings had promised for it; and
+    what does not apply."""
+    if not trace.experiments and not trace.untried:
         return []
-    table = plain_table("change", "speed", "95 %", "kind", "what")
+    measured = any(one.processor for one in trace.experiments)
+    table = plain_table("change", "speed", "95 %", *["processor", "95 %"] * measured, "kind")
     for one in trace.experiments:
         style = "green" if one.low > 1 else "red" if one.high < 1 else "dim"
-        ratio = Text(times(one.ratio), style)
-        kind = KINDS.get(one.kind, one.kind)
-        table.add_row(Text(one.name), ratio, Text(interval(one.low, one.high)), kind, Text(one.what))
-    return section("experiments (against the loop as it is, or what they name)", [table])
+        shown = [Text(times(one.ratio), style), Text(interval(one.low, one.high))]
+        if measured:
+            ratio = measured_by(one, PROCESSOR) if one.processor else None
+            shown += [Text(times(ratio.value)), Text(interval(ratio.low, ratio.high))] if ratio else [Text(), Text()]
+        table.add_row(Text(one.name), *shown, Text(KINDS.get(one.kind, one.kind)))
+    words = Table.grid(padding=(0, 2, 0, 0))
+    for one in trace.experiments:
+        words.add_row(Text(one.name, "dim"), Text(experiment_words(trace, one, findings), "dim"))
+    for untried in trace.untried:
+        words.add_row(Text(untried.name), Text(untried_words(untried)))
+    rows: list[RenderableType] = [table] if trace.experiments else []
+    return section("experiments (against the loop as it is, or what they name)", [*rows, words])
 
 
 def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:

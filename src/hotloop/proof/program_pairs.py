@@ -1,0 +1,239 @@
+"""Two programs held equal: both run unmodified with the same arguments, and everything that they compute is compared.
+
+Hashes first. Where they differ, both run again to that point: that shows whether each of them repeats itself, and keeps
+what led there. Only programs that are the same are timed, by turns and without fingerprints.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hotloop.core.errors import RunError, SettingsError
+from hotloop.doctor.script.interpreter import choose_interpreter
+from hotloop.proof.difference import Difference
+from hotloop.proof.program_runs import FOREVER, Followed, Program, follow, pace
+from hotloop.proof.program_words import Before, closer, sentence
+from hotloop.proof.programs import EnvCall, Judgement, Recording, judge, renamed
+from hotloop.proof.speed import Speed
+from hotloop.proof.verdict import PairCost, Proof
+
+Say = Callable[[str], None]
+TIMING_SECONDS, MOST_ROUNDS = 60.0, 5
+"""All rounds together take about so long, where their number was not given."""
+
+
+def prove_programs(
+    plain: str | Path,
+    fast: str | Path,
+    arguments: str | Sequence[str] = (),
+    *,
+    tolerance: float = 0.0,
+    env_steps: int | None = None,
+    seconds: float | None = None,
+    rounds: int | None = None,
+    python: str | Path | None = None,
+    in_place: bool = False,
+    say: Say = lambda _: None,
+) -> Proof:
+    """Hold a whole program equal to another: every env call and every update; then time both by turns.
+
+        proof = hotloop.prove_programs("old.py", "new.py", "--seed 1")
+        print(proof.headline())  # the same for all 20,000 env steps and 4,820 updates, or where they part
+
+    Both scripts run unmodified with the same `arguments`, each time in a fresh copy of their folder and with the same
+    hash seed, by the interpreter `python` (by default that of the active environment). Compared are observation,
+    action, reward and flags of every env step and the parameters after every optimiser step. They must be equal to the
+    last bit, or within `tolerance` as a share of each tensor's norm. `env_steps` and `seconds` (from the first env step
+    on) end both programs early. Programs that are the same are timed in `rounds` (by default as many as a minute
+    allows, at least one; 0: none).
+    """
+    if tolerance < 0:
+        raise SettingsError(f"tolerance is {tolerance}, expected 0 or more")
+    words = tuple(shlex.split(arguments)) if isinstance(arguments, str) else tuple(arguments)
+    programs = []
+    for path in (Path(plain), Path(fast)):
+        if not path.is_file():
+            raise SettingsError(f"there is no script at {path}", "give the path of a Python file")
+        programs.append(path)
+    chosen = choose_interpreter(python).path
+    both = [
+        Program(
+            path=path,
+            arguments=words,
+            python=chosen,
+            env_steps=env_steps,
+            seconds=seconds or FOREVER,
+            in_place=in_place,
+        )
+        for path in programs
+    ]
+    return _Check((both[0], both[1]), tolerance, say).run(rounds)
+
+
+class _Check:
+    def __init__(self, programs: tuple[Program, Program], tolerance: float, say: Say) -> None:
+        self.programs, self.tolerance, self.say = programs, tolerance, say
+        names = programs[0].name, programs[1].name
+        self.names = names if names[0] != names[1] else ("plain", "fast")
+        self.notes: list[str] = []
+
+    def run(self, rounds: int | None) -> Proof:
+        plain, fast = (self._follow(place) for place in (0, 1))
+        recordings = self._aligned(plain, fast)
+        judgement = judge(*recordings, self.tolerance)
+        self._note_unseen(plain, fast)
+        evidence = self._evidence(judgement, recordings, (plain, fast))
+        if judgement.ending == "same":
+            cost = self._timed(rounds, (plain, fast))
+            return self._proof("", None, evidence, cost)
+        if judgement.event is None or judgement.other is None:
+            assert judgement.difference is not None
+            return self._proof(
+                sentence(judgement, judgement.difference, self.names, ()), judgement.difference, evidence
+            )
+        return self._looked_at_again(judgement, recordings, evidence, (plain, fast))
+
+    def _follow(self, place: int, **more: Any) -> Followed:
+        program = self.programs[place]
+        purpose = "what led there" if more else "what it computes"
+        self.say(f"{program.name}: {purpose}")
+        return follow(program, near=self.tolerance > 0, **more)
+
+    def _aligned(self, plain: Followed, fast: Followed) -> tuple[Recording, Recording]:
+        recording, by_order = renamed(plain.recording, fast.recording)
+        if by_order:
+            self.notes.append("parameters have other names in the two programs and are matched by order and shape")
+        return plain.recording, recording
+
+    def _evidence(
+        self, judgement: Judgement, recordings: tuple[Recording, Recording], followed: tuple[Followed, Followed]
+    ) -> dict[str, Any]:
+        found: dict[str, Any] = {"env steps": judgement.env_steps, "updates": judgement.updates}
+        if self.tolerance:
+            found["largest error"] = f"{judgement.largest_error:.2g} of {self.tolerance:g} allowed"
+        found["made in all"] = {
+            name: {"env_steps": one.env_steps, "updates": one.num_updates()}
+            for name, one in zip(("plain", "fast"), recordings, strict=True)
+        }
+        return found
+
+    def _note_unseen(self, plain: Followed, fast: Followed) -> None:
+        for name, one in zip(self.names, (plain, fast), strict=True):
+            workers = one.data.get("workers", 0)
+            if workers:
+                self.notes.append(
+                    f"{name} started {workers} worker process{'es' * (workers > 1)}: what they did was not seen,"
+                    " only env calls and updates of the program's own process"
+                )
+            if not one.recording.updates:
+                why = "no optimiser step of PyTorch's was seen" if one.data.get("torch") else "it uses no PyTorch"
+                self.notes.append(f"{name}: {why}; only its env calls were compared")
+            if any(update.count > 1 for update in one.recording.updates):
+                self.notes.append(f"{name} makes several updates in one call: only the last of each was compared")
+
+    def _looked_at_again(
+        self,
+        judgement: Judgement,
+        recordings: tuple[Recording, Recording],
+        evidence: dict[str, Any],
+        first: tuple[Followed, Followed],
+    ) -> Proof:
+        assert judgement.event is not None
+        assert judgement.difference is not None
+        name = judgement.difference.what
+        looks = []
+        for place in (0, 1):
+            look = self._follow(
+                place, look_at=judgement.event.key, look_for=self._own_name(name, recordings, first, place)
+            )
+            self._require_repeatable(place, first[place], look)
+            looks.append(look)
+        before = Before(looks[0].closeup, looks[1].closeup, self.tolerance, self.names)
+        if judgement.ending == "rounding" and before.is_near_tie(*_actions(judgement)):
+            call = judgement.event
+            assert isinstance(call, EnvCall)
+            self.notes.append(f"from there on the two act differently: {judgement.difference.sentence()}")
+            words = f"equal until env step {call.step:,}{f' of env {call.env}' * (call.env > 0)}, then rounding"
+            return self._proof(words, None, evidence, rounding=True)
+        difference = closer(judgement, looks[0].closeup, looks[1].closeup)
+        clues = before.clues(judgement, recordings)
+        return self._proof(sentence(judgement, difference, self.names, clues), difference, evidence)
+
+    def _own_name(
+        self, name: str, recordings: tuple[Recording, Recording], first: tuple[Followed, Followed], place: int
+    ) -> str:
+        """What the program itself calls a parameter that goes by the plain one's name."""
+        if place == 0:
+            return name
+        for number, parameters in first[1].recording.parameters.items():
+            theirs, mine = [one.name for one in parameters], recordings[0].parameters.get(number, ())
+            if name not in theirs and name in [one.name for one in mine] and len(mine) == len(theirs):
+                return theirs[[one.name for one in mine].index(name)]
+        return name
+
+    def _require_repeatable(self, place: int, first: Followed, again: Followed) -> None:
+        """A program that does not repeat itself cannot be held against another. One that draws without a seed may have
+        drawn alike by chance as far as this look went."""
+        found = judge(again.recording, first.recording)
+        if found.event is None and again.data.get("unseeded"):
+            found = judge(self._follow(place).recording, first.recording)
+        if found.event is None:
+            return
+        drawn = {one["what"]: one for one in reversed(again.data.get("unseeded", ()))}
+        where = "; ".join(
+            f"{one['what']} draws without a seed at {one['where']}: set `{one['remedy']}`"
+            for one in list(drawn.values())[::-1]
+        )
+        unknown = "a seed from the clock, threads, or the order of a set may be why; no unseeded generator was seen"
+        assert found.difference is not None
+        raise RunError(
+            f"{self.programs[place].name} does not repeat itself with the same arguments: in a second run"
+            f" `{found.difference.what}` differs {found.difference.when}",
+            where or unknown,
+        )
+
+    def _timed(self, rounds: int | None, followed: tuple[Followed, Followed]) -> PairCost | None:
+        """Processor time and time on the wall from the first env step to the end, by turns."""
+        if rounds is None:
+            once = sum(float(one.data.get("seconds", 0.0)) for one in followed)
+            rounds = max(1, min(MOST_ROUNDS, int(TIMING_SECONDS / max(once, 1e-9))))
+        if not rounds:
+            return None
+        steps = min(one.recording.env_steps for one in followed)
+        limited = any(one.recording.limited for one in followed)
+        programs = [replace(one, env_steps=steps if limited else None, seconds=FOREVER) for one in self.programs]
+        times: list[dict[int, tuple[float, float]]] = []
+        for number in range(rounds):
+            self.say(f"timing, round {number + 1} of {rounds}")
+            turn = (0, 1) if number % 2 == 0 else (1, 0)
+            times.append({place: pace(programs[place]) for place in turn})
+        ratios = sorted(one[0][0] / one[1][0] for one in times)
+        seconds = [median(one[place][0] for one in times) / steps for place in (0, 1)]
+        speed = Speed(median(ratios), ratios[0], ratios[-1], seconds[0], seconds[1])
+        wall = median(one[0][1] / one[1][1] for one in times)
+        return PairCost(speed, "env step", rounds=rounds, wall_ratio=wall)
+
+    def _proof(
+        self,
+        words: str,
+        difference: Difference | None,
+        evidence: dict[str, Any],
+        cost: PairCost | None = None,
+        rounding: bool = False,
+    ) -> Proof:
+        plain, fast = (shlex.join([str(one.path), *one.arguments]) for one in self.programs)
+        return Proof(
+            "programs", fast, plain, fast, difference, evidence, tuple(self.notes), cost, words=words, rounding=rounding
+        )
+
+
+def _actions(judgement: Judgement) -> tuple[int | None, int | None]:
+    said = judgement.difference
+    assert said is not None
+    plain, fast = (int(text) if text.lstrip("-").isdigit() else None for text in (said.plain, said.fast))
+    return plain, fast

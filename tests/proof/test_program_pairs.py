@@ -1,0 +1,251 @@
+"""`hotloop prove --script`: whole programs in processes of their own, held against each other."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.proof.planted_programs import EQUAL, MUTANTS, PLAIN, version
+
+import hotloop
+from hotloop.cli import prove as verb
+from hotloop.core.errors import HotloopError
+from hotloop.proof.verdict import Proof
+
+QUICK_MUTANTS = ("learning rate", "target one update late")
+
+
+def proved(tmp_path: Path, fast: str, plain: str | None = None, *words: str, **options: Any) -> Proof:
+    """Of two texts; by default against the small DQN. Nothing is timed."""
+    (tmp_path / "old.py").write_text(PLAIN.read_text() if plain is None else textwrap.dedent(plain))
+    (tmp_path / "new.py").write_text(textwrap.dedent(fast))
+    return hotloop.prove_programs(tmp_path / "old.py", tmp_path / "new.py", words, **{"rounds": 0, **options})
+
+
+def check_mutant(tmp_path: Path, name: str) -> None:
+    changes, said = MUTANTS[name]
+    proof = proved(tmp_path, version(changes))
+    assert not proof.passed
+    assert [words for words in said if words not in proof.headline()] == [], proof.headline()
+
+
+@pytest.mark.parametrize("name", QUICK_MUTANTS)
+def test_a_planted_difference_is_told_with_its_place(tmp_path: Path, name: str) -> None:
+    check_mutant(tmp_path, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MUTANTS if name not in QUICK_MUTANTS])
+def test_every_planted_difference_is_told_with_its_place(tmp_path: Path, name: str) -> None:
+    check_mutant(tmp_path, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(EQUAL)[1:])
+def test_every_equal_rewrite_is_called_equal(tmp_path: Path, name: str) -> None:
+    proof = proved(tmp_path, version(EQUAL[name]))
+    assert proof.headline() == "the same for all 220 env steps and 180 updates"
+
+
+def test_renamed_modules_are_matched_by_order_and_shape(tmp_path: Path) -> None:
+    proof = proved(tmp_path, version(EQUAL["renamed modules"]))
+    assert proof.headline() == "the same for all 220 env steps and 180 updates"
+    assert "matched by order and shape" in proof.notes[0]
+
+
+WALK = """
+import random
+import sys
+import numpy as np
+
+class Walk:
+    def __init__(self, seed):
+        self.draws = random.Random(seed)
+    def reset(self):
+        self.place = self.draws.randrange(3)
+        return self.seen()
+    def step(self, action):
+        self.place += int(action)
+        return self.seen(), self.place / 3, self.place >= 5, {}
+    def seen(self):
+        return np.array([self.place, 1.0])
+"""
+SINGLE = """
+random.seed(0)
+envs = [Walk(seed) for seed in range(3)]
+for env in envs:
+    env.reset()
+for _ in range(12):
+    actions = [random.randrange(2) for _ in envs]
+    for env, action in zip(envs, actions):
+        if env.step(action)[2]:
+            env.reset()
+"""
+SAME_STEP = """
+class Walks:
+    num_envs = 3
+    def __init__(self):
+        self.envs = [Walk(seed) for seed in range(3)]
+    def reset(self):
+        return np.stack([env.reset() for env in self.envs]), {}
+    def step(self, actions):
+        rows, final = [], np.empty(3, object)
+        for i, env in enumerate(self.envs):
+            obs, reward, done, _ = env.step(actions[i])
+            if done:
+                final[i], obs = obs, env.reset()
+            rows.append((obs, reward, done))
+        obs, reward, done = (np.stack(column) for column in zip(*rows))
+        return obs, reward, done, np.zeros(3, bool), {"final_obs": final}
+random.seed(0)
+envs = Walks()
+envs.reset()
+for _ in range(12):
+    envs.step(np.array([random.randrange(2) for _ in range(3)]))
+"""
+NEXT_STEP = (
+    SAME_STEP.replace(
+        """            obs, reward, done, _ = env.step(actions[i])
+            if done:
+                final[i], obs = obs, env.reset()
+""",
+        """            obs, reward, done, _ = (env.reset(), 0.0, False, {}) if self.over[i] else env.step(actions[i])
+            self.over[i] = done
+""",
+    )
+    .replace("self.envs = [", "self.over = [False] * 3; self.envs = [")
+    .replace(', {"final_obs": final}', ", {}")
+)
+
+
+def test_single_and_batched_envs_are_the_same_rows(tmp_path: Path) -> None:
+    proof = proved(tmp_path, WALK + SAME_STEP, WALK + SINGLE)
+    assert proof.headline() == "the same for all 36 env steps"
+    assert "old.py: it uses no PyTorch; only its env calls were compared" in proof.notes
+
+
+def test_a_batch_that_restarts_in_the_place_of_a_step_is_told_apart_by_its_actions(tmp_path: Path) -> None:
+    """Restarts themselves are no env steps; but the program draws actions for them that the other does not draw."""
+    proof = proved(tmp_path, WALK + NEXT_STEP, WALK + SINGLE)
+    assert proof.difference is not None
+    assert proof.difference.what == "action"
+    steady = NEXT_STEP.replace("random.randrange(2)", "1")
+    assert proved(tmp_path, WALK + steady, WALK + steady.replace("range(12)", "range(11)")).difference is not None
+    single = SINGLE.replace("random.randrange(2)", "1").replace("range(12)", "range(8)")
+    found = proved(tmp_path, WALK + steady, WALK + single, env_steps=20)
+    assert found.passed, found.headline()
+
+
+def test_one_wrong_number_is_told_with_env_step_field_and_lines(tmp_path: Path) -> None:
+    wrong = WALK.replace("self.place / 3", "self.place / (3 if self.place < 4 else 2)")
+    proof = proved(tmp_path, wrong + SAME_STEP, WALK + SINGLE)
+    assert proof.difference is not None
+    assert proof.difference.what == "reward"
+    assert "1.3333333333333333 in old.py, 2.0 in new.py; made by old.py:25 and new.py:37" in proof.headline()
+
+
+def test_a_tolerance_lets_rounding_pass_and_nothing_else(tmp_path: Path) -> None:
+    rounded = WALK.replace("self.place / 3", "self.place / (3 + 1e-12)")
+    assert not proved(tmp_path, rounded + SINGLE, WALK + SINGLE).passed
+    proof = proved(tmp_path, rounded + SINGLE, WALK + SINGLE, tolerance=1e-9)
+    assert proof.headline() == "the same for all 36 env steps"
+    assert not proved(tmp_path, rounded.replace("1e-12", "1e-6") + SINGLE, WALK + SINGLE, tolerance=1e-9).passed
+
+
+def test_wrapped_envs_are_one_env(tmp_path: Path) -> None:
+    wrapped = """
+    class Outer:
+        def __init__(self, env):
+            self.env = env
+        def reset(self):
+            return self.env.reset()
+        def step(self, action):
+            return self.env.step(action=action)
+    """
+    text = WALK + textwrap.dedent(wrapped) + SINGLE.replace("Walk(seed)", "Outer(Outer(Walk(seed)))")
+    assert proved(tmp_path, text, WALK + SINGLE).headline() == "the same for all 36 env steps"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("random.seed(0)", ""), "random draws without a seed at old.py:23: set `random.seed(SEED)`"),
+        (
+            ("self.place = self.draws.randrange(3)", "self.place = random.SystemRandom().random()"),
+            "no unseeded generator was seen",
+        ),
+        (
+            ("random.randrange(2)", "np.random.randint(2)"),
+            "numpy.random draws without a seed at old.py:23: set `numpy.random.seed(SEED)`",
+        ),
+        (
+            ("random.randrange(2)", "np.random.default_rng().integers(2)"),
+            "numpy.random.default_rng() draws without a seed at old.py:23: set `numpy.random.default_rng(SEED)`",
+        ),
+    ],
+)
+def test_a_program_that_does_not_repeat_itself_is_told_the_seed_to_set(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    text = (WALK + SINGLE).replace(*change)
+    with pytest.raises(HotloopError, match=r"(old|new)\.py does not repeat itself") as error:
+        proved(tmp_path, text, text)
+    assert said.replace("old.py", error.value.message[:6]) in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("print(1)", "new.py made no env step that could be seen"),
+        (WALK + SINGLE + "raise ValueError('oh')", "new.py ended with an error after 36 env steps: ValueError: oh"),
+        (WALK + SINGLE + "sys.exit(3)", "new.py ended with an error after 36 env steps: exit code 3"),
+        (WALK + SINGLE + "import os; os.abort()", "new.py ended with -6"),
+    ],
+)
+def test_a_program_that_cannot_be_judged_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(HotloopError, match="new.py") as error:
+        proved(tmp_path, text, WALK + SINGLE)
+    assert error.value.message.startswith(said)
+
+
+def test_workers_are_said_not_to_be_seen(tmp_path: Path) -> None:
+    text = (
+        WALK
+        + SINGLE
+        + "import multiprocessing\nworker = multiprocessing.Process(target=print)\nworker.start()\nworker.join()\n"
+    )
+    assert any("new.py started 1 worker process" in note for note in proved(tmp_path, text, WALK + SINGLE).notes)
+
+
+def test_the_verb_times_what_is_the_same_and_writes_its_page(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.py").write_text(
+        WALK + SINGLE + "open('left', 'w').close()\nassert sys.argv[1:] == ['--fast', '1']"
+    )
+    words = [
+        "--script",
+        "old.py",
+        "--against",
+        "old.py",
+        "--args=--fast 1",
+        "--rounds",
+        "2",
+        "--json",
+        "--html",
+        "p.html",
+    ]
+    assert verb.run([*words, "--quiet"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "equal"
+    assert found["headline"].startswith("the same for all 36 env steps, ")
+    assert (found["cost"]["rounds"], found["evidence"]["made in all"]["fast"]["env_steps"]) == (2, 36)
+    assert not (tmp_path / "left").exists()  # it ran in a copy
+    assert "every env call" in (tmp_path / "p.html").read_text() or "env calls" in (tmp_path / "p.html").read_text()
+    (tmp_path / "new.py").write_text(WALK.replace("/ 3", "/ 2") + SINGLE)
+    assert verb.run(["--script", "old.py", "--against", "new.py", "--args=--fast 1", "--quiet"]) == 1
+    assert "different: the same until env step" in capsys.readouterr().out

@@ -1,0 +1,87 @@
+"""What `pip install` puts on a machine: all files of the package are in the wheel, and a machine that has nothing else
+trains with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import hotloop
+from hotloop.core.program import hotloop_version
+
+pytest.importorskip("build", reason="`build` is not installed: the wheel was not made")
+ROOT = Path(__file__).parents[1]
+PACKAGE = Path(hotloop.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, since building leaves files behind."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    shutil.copytree(PACKAGE, folder / "src" / "hotloop", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def built(source: Path, *options: str) -> Path:
+    words = [sys.executable, "-m", "build", "--outdir", str(source / "dist"), *options, str(source)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = (source / "dist").glob("*.whl")
+    return wheel
+
+
+def test_the_wheel_holds_every_file_of_the_package(source: Path) -> None:
+    wheel = built(source, "--wheel", "--no-isolation", "--skip-dependency-check")
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    files = [path for path in (source / "src" / "hotloop").rglob("*") if path.is_file()]
+    wanted = {f"hotloop/{path.relative_to(source / 'src' / 'hotloop').as_posix()}" for path in files}
+    assert not wanted - held
+    for name in (
+        *("presets/dqn.toml", "render/page.css", "render/page.js", "dashboard/page/index.html", "py.typed"),
+        *("dashboard/page/uplot/uPlot.iife.min.js", "dashboard/page/uplot/LICENSE", "doctor/recorder/child.py"),
+    ):
+        assert f"hotloop/{name}" in held
+    wheel.unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_an_empty_environment_installs_the_wheel_and_trains(source: Path, tmp_path: Path) -> None:
+    """Downloads PyTorch and all else; `python -m build` makes the source archive and, from that, the wheel."""
+    wheel = built(source)
+    venv.create(tmp_path / "empty", with_pip=True)
+    bin = tmp_path / "empty" / "bin"
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    install = [bin / "python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", f"{wheel}[dashboard]"]
+    subprocess.run(install, check=True, env=clean, timeout=3_000)
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def hotloop_said(*words: str) -> str:
+        done = subprocess.run([bin / "hotloop", *words], cwd=work, env=clean, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert hotloop_said("--version").strip() == hotloop_version()
+    hotloop_said("train", "cartpole-dqn", "--total-env-steps", "2k", "--run-dir", "runs/first")
+    assert "first" in hotloop_said("runs")
+    serving = subprocess.Popen(
+        [bin / "hotloop", "dashboard", "--no-browser"], cwd=work, env=clean, stdout=subprocess.PIPE, text=True
+    )
+    assert serving.stdout is not None
+    try:
+        assert serving.stdout.readline().startswith("http://127.0.0.1:")
+    finally:
+        serving.terminate()
+        serving.wait(60)
+        serving.stdout.close()
