@@ -35,7 +35,8 @@ def several_nodes(
             token.touch(mode=0o600)
             token.write_text(secrets.token_hex(32))
             os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token), RAY_USAGE_STATS_ENABLED="0")
-            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+            os.environ.update(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0", RAY_TMPDIR=str(folder))
+            (folder / "ray").mkdir()
             import ray
             from ray.cluster_utils import Cluster as SeveralNodes
 

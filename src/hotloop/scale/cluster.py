@@ -30,7 +30,7 @@ HEALTH = {
     "health_check_failure_threshold": 3,
 }
 """A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 _LONGEST_FOLDER = 30  # Ray puts sockets far below, whose paths may have 107 bytes
 
 
@@ -115,7 +115,8 @@ def _connected(**options: Any) -> Iterator[Any]:
 
     _read_environment_again()
     try:
-        ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
+        with _silence():
+            ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
     except Exception as error:  # whatever it is, it is told in a sentence
         ray.shutdown()
         raise _refused(error, options.get("address", "")) from None
@@ -123,6 +124,19 @@ def _connected(**options: Any) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Ray's C++ side writes to stderr while it connects: a refusal is one sentence of ours, not a line a second."""
+    with tempfile.TemporaryFile() as nowhere:
+        there = os.dup(2)
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(there, 2)
+            os.close(there)
 
 
 def _read_environment_again() -> None:
