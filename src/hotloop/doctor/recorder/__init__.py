@@ -18,6 +18,7 @@ Files:
                     leaves early
     hooks.py        Hooks on classes as they are made: envs by their `step`, replay by what it stores and samples,
                     loggers by name
+    keras_hooks.py  Hooks on Keras and TensorFlow: forwards, gradients, optimiser steps
     learning.py     Passes that ask PyTorch: networks and optimisers, operators, compilations, covariances
     libraries.py    Hooks on modules, set the moment the script has imported them, before the importer gets them
     lines.py        What the syntax of a source file shows of its lines: formatting, loops around them, host reads,
@@ -33,11 +34,11 @@ Files:
     program.py      Runs a script as Python itself would: as `__main__`, with its own arguments and its folder first on
                     the path
     recording.py    One run of the script in this process, and the trace that is left of it however it ends
-    repeats.py      The same thing computed again with the same weights: forwards on the inputs of before, backwards of
-                    the same loss
+    repeats.py      What is done needlessly, counted by line: the same forward or backward computed again, copies
+                    between devices
     results.py      What an env's `step` returned: how many env steps that was, and how many episodes it ended
     sampling.py     Where the loop stands, looked at every few milliseconds; each look is charged the time since the
-                    one before
+                    previous one
     sources.py      Where the user's own source says what decides: where the optimiser was made, what it mentions
     stacks.py       Where in the program something happens: the functions on the stack, and one of them replaced
     switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn; fused

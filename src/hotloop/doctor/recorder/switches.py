@@ -330,12 +330,12 @@ class SwitchedClasses(ClassHooks):
                 if reads and isinstance(function, FunctionType) and name not in hooked:
                     self._put(made, name, self.store.flushing(function))
 
-    def _hook_events(self, made: type, chosen: Callable[[str], Any], kind: str) -> None:
+    def _hook_events(self, made: type, chosen: Callable[[str], Any], kind: str, rows: bool = False) -> None:
         wraps = {attribution.LOG: lambda name, function: self.log.quiet(function), attribution.STORE: self._storing}
         wraps[attribution.SAMPLE] = lambda name, function: self.store.flushing(function)
         wrap = wraps.get(kind)
         if wrap is None:
-            super()._hook_events(made, chosen, kind)
+            super()._hook_events(made, chosen, kind, rows)
             return
         for name, function in list(made.__dict__.items()):
             if isinstance(function, FunctionType) and chosen(name):
