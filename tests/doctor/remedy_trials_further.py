@@ -232,7 +232,86 @@ def read_in_order() -> Trial:
     return Trial(lambda: {"stored": drawn(0, 500, 8)}, lambda names: names["batch"].copy(), feed)
 
 
+def keras_model() -> Names:
+    keras = stand_in("keras")
+    layers = [keras.Input((4,)), keras.layers.Dense(16, activation="relu"), keras.layers.Dense(2)]
+    model = keras.Sequential(layers)
+    model.compile(optimizer="sgd", loss="mse")
+    return {"model": model}
+
+
+def predicted() -> Trial:
+    def feed(names: Names, step: int) -> None:
+        names["obs"] = drawn(step, 4, 4)
+
+    return Trial(keras_model, lambda names: np.array(names["q"]), feed, tolerance=ROUNDING)
+
+
+def fitted() -> Trial:
+    def feed(names: Names, step: int) -> None:
+        names.update(obs=drawn(step, 32, 4), target=drawn(step + 1000, 32, 2))
+
+    def read(names: Names) -> Any:
+        return np.concatenate([np.ravel(values) for values in names["model"].get_weights()])
+
+    return Trial(keras_model, read, feed, tolerance=ROUNDING)
+
+
+def compiled(framework: str) -> Trial:
+    """A regression, step by step: its weights in TensorFlow and in JAX."""
+
+    def start() -> Names:
+        package, weights = stand_in(framework), np.zeros((4, 2), np.float32)
+        if framework == "jax":
+            return {"jax": package, "jnp": package.numpy, "weights": package.numpy.asarray(weights)}
+        return {"tf": package, "weights": package.Variable(weights)}
+
+    def feed(names: Names, step: int) -> None:
+        obs, target = drawn(step, 16, 4), drawn(step + 1000, 16, 2)
+        make = names["jnp"].asarray if framework == "jax" else lambda values: values
+        names.update(obs=make(obs), target=make(target))
+
+    return Trial(start, lambda names: np.array(getattr(names["weights"], "numpy", lambda: names["weights"])()), feed)
+
+
+def on_the_cpu() -> Trial:
+    def read(names: Names) -> Any:
+        names["network"].to(names["device"])
+        return regressed(names)
+
+    def close(names: Names) -> None:
+        torch.set_num_threads(1)
+
+    return Trial(learner, read, rows, close=close, once=True)
+
+
+def one_copy() -> Trial:
+    def feed(names: Names, step: int) -> None:
+        names["obs"] = drawn(step, 8, 4)
+
+    return Trial(lambda: {"torch": torch, "device": "cpu"}, lambda names: names["states"].numpy(), feed)
+
+
+def few_workers() -> Trial:
+    """The same games in four processes and in two; each seeded by its number."""
+
+    def feed(names: Names, step: int) -> None:
+        names["action"] = np.random.default_rng(step).integers(0, 2, 4)
+
+    def read(names: Names) -> Any:
+        return [np.asarray(names["obs"]), np.asarray(names["terminated"])]
+
+    return Trial(dict, read, feed, close=lambda names: names["envs"].close())
+
+
 FURTHER: dict[str, Trial] = {
+    "ACT003": predicted(),
+    "MACHINE007": on_the_cpu(),
+    "MACHINE008": few_workers(),
+    "SYNC003": one_copy(),
+    "UPDATE015": fitted(),
+    "UPDATE016": compiled("tensorflow"),
+    "UPDATE017": compiled("jax"),
     "ENV008": data_frame(),
     "ENV009": loaded_once(),
     "GROW002": detached(),

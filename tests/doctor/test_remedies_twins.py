@@ -1,7 +1,7 @@
 """The healthy twin of a slow script computes what the script computes, wherever the remedy is called exact.
 
 Both run here as programs from the same seeds, for fifty updates or more: the last observations and rewards, the
-network's parameters, and what else a script names (`OUTCOME` in `ward.py`) are compared.
+network's parameters, and what else a script names (`OUTCOME` in `training.py`) are compared.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def outcome(name: str, monkeypatch: pytest.MonkeyPatch, *more: str) -> dict[str,
     env_calls = UPDATES * SELDOM.get(name, 8)
     monkeypatch.setattr(sys, "argv", [name, "--env-calls", str(env_calls), *more])
     monkeypatch.syspath_prepend(SLOW_SCRIPTS)
-    monkeypatch.delitem(sys.modules, "ward", raising=False)  # it seeds, and keeps the outcome
+    monkeypatch.delitem(sys.modules, "training", raising=False)  # it seeds, and keeps the outcome
     runpy.run_path(str(SLOW_SCRIPTS / f"{name}.py"), run_name="__main__")
-    return dict(sys.modules["ward"].OUTCOME)
+    return dict(sys.modules["training"].OUTCOME)
 
 
 def compares(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
-    ill, healthy = outcome(name, monkeypatch), outcome(name, monkeypatch, "--healthy")
-    assert ill.keys() == healthy.keys()
-    assert "parameters" in ill
-    for what, value in ill.items():
+    slow, healthy = outcome(name, monkeypatch), outcome(name, monkeypatch, "--healthy")
+    assert slow.keys() == healthy.keys()
+    assert "parameters" in slow
+    for what, value in slow.items():
         if name in OTHER_DRAWS and what in LEARNED:
             continue
         both = value, healthy[what]

@@ -115,8 +115,8 @@ def test_rendering_is_found_outside_evaluation_only() -> None:
 
 def test_acting_with_gradients_is_found_unless_they_are_needed() -> None:
     counts = {"env_steps": 1000, "env_calls": 1000, "updates": 100, "backwards": 100, "act_forwards": 900}
-    sick = Counts(**counts, act_forwards_with_grad=900, update_forwards=200)
-    finding = found("ACT001", made({"act": 5.0}, counts=sick))
+    costly = Counts(**counts, act_forwards_with_grad=900, update_forwards=200)
+    finding = found("ACT001", made({"act": 5.0}, counts=costly))
     assert "900 of 900 forwards that chose actions recorded gradients; acting takes 50 %" in finding.evidence
     assert finding.expected_gain == pytest.approx(expected_gain(0.5, 1.25))
     reinforce = Counts(**counts, act_forwards_with_grad=900, update_forwards=0)

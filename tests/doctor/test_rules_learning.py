@@ -125,8 +125,8 @@ def test_one_forward_per_row_is_found_by_their_number_and_size() -> None:
 
 
 def test_a_target_that_records_gradients_is_counted() -> None:
-    sick = Counts(env_steps=1000, env_calls=1000, updates=100, unneeded_grad_forwards=100)
-    finding = found("UPDATE004", made({"update": 8.0}, counts=sick, update_parts={"optimiser": 2.0}))
+    costly = Counts(env_steps=1000, env_calls=1000, updates=100, unneeded_grad_forwards=100)
+    finding = found("UPDATE004", made({"update": 8.0}, counts=costly, update_parts={"optimiser": 2.0}))
     assert finding.share == pytest.approx(0.6)
     assert finding.expected_gain == pytest.approx(expected_gain(0.6, 1.35))
     assert judge("UPDATE004", made({"update": 8.0})) is None

@@ -1,7 +1,7 @@
-"""Small real programs, each with one disease, run through the recorder: the first finding names it, on its line.
+"""Small real programs, each slow for one reason, run through the recorder: the first finding names it, on its line.
 
 The healthy twin is the same program after the named remedy (`--healthy`): the finding is gone. Gains are compared by
-`tests/slow_scripts/gains.py`, since times are no matter for an assertion.
+`tests/slow_scripts/check.py`, since times are no matter for an assertion.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def diagnosis(script: str, seconds: float, rule: str, *arguments: str) -> tuple[
 
 def place(script: Path, text: str) -> list[str]:
     """Where `text` stands in a script, or in the loop they share."""
-    files = (script, script.with_name("ward.py"))
+    files = (script, script.with_name("training.py"))
     return [
         f"{file.name}:{number}"
         for file in files
@@ -58,22 +58,22 @@ def is_not_found(script: Path, rule: str) -> None:
     assert rule not in [one.rule for one in found], [(one.rule, one.evidence) for one in found]
 
 
-def test_every_rule_has_a_patient_and_every_patient_is_in_the_table() -> None:
+def test_every_rule_has_a_slow_script_and_every_script_is_in_the_table() -> None:
     assert {rule for _, rule, _ in TABLE} == {rule.code for rule in RULES}
-    scripts = {path.stem for path in SLOW_SCRIPTS.glob("*.py")} - {"ward", "gains"}
+    scripts = {path.stem for path in SLOW_SCRIPTS.glob("*.py")} - {"training", "check"}
     assert scripts == {name for name, _, _ in TABLE}
     for name, _, text in TABLE:
         assert place(SLOW_SCRIPTS / f"{name}.py", text), name
 
 
 @pytest.mark.parametrize(("name", "rule", "text"), [row for row in TABLE if row[0] in MOST_IMPORTANT])
-def test_the_first_finding_names_a_well_known_disease(name: str, rule: str, text: str) -> None:
+def test_the_first_finding_names_a_well_known_cause(name: str, rule: str, text: str) -> None:
     is_named_first(SLOW_SCRIPTS / f"{name}.py", rule, text)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "rule", "text"), TABLE)
-def test_the_first_finding_names_the_disease_on_its_line(name: str, rule: str, text: str) -> None:
+def test_the_first_finding_names_the_cause_on_its_line(name: str, rule: str, text: str) -> None:
     is_named_first(SLOW_SCRIPTS / f"{name}.py", rule, text)
 
 
@@ -92,7 +92,7 @@ def test_the_finding_is_gone_after_the_remedy(name: str, rule: str) -> None:
         ("snake_dqn.py", "STORE001", "[i].", ("--updates-per-step", "1")),
     ],
 )
-def test_the_plain_reference_program_has_the_disease_it_is_known_for(
+def test_the_plain_reference_program_is_slow_for_the_known_cause(
     script: str, rule: str, text: str, arguments: tuple[str, ...]
 ) -> None:
     is_named_first(REFERENCE / script, rule, text, *arguments, seconds=15.0)  # PyTorch's first update takes a second

@@ -76,8 +76,8 @@ def test_rows_that_an_env_ignored_do_not_count():
 def test_no_further_epoch_once_the_policy_moved_too_far():
     learner = make_learner(kl_stop=1e-4, epochs=2)
     assert stats_of(learner, make_rollout(learner), lr=0.05).shape == (7, 4)
-    patient = make_learner(kl_stop=1e4, epochs=2)
-    assert stats_of(patient, make_rollout(patient), lr=0.05).shape == (7, 8)
+    lenient = make_learner(kl_stop=1e4, epochs=2)
+    assert stats_of(lenient, make_rollout(lenient), lr=0.05).shape == (7, 8)
 
 
 def test_the_plain_gradient_equals_the_surrogates_while_the_ratio_is_one():

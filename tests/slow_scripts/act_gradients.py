@@ -1,7 +1,7 @@
 """Actions are chosen with gradients recorded. Remedy: inference mode."""
 
 import torch
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 
 class Recording(Learner):

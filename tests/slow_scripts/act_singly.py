@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 
 class Single(Learner):

@@ -3,7 +3,7 @@
 from collections import deque
 
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 from hotloop.core.kernels import kernel
 

@@ -2,7 +2,7 @@
 
 import networkx as nx
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 graph = nx.grid_2d_graph(8, 8)
 

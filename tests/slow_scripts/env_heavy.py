@@ -2,7 +2,7 @@
 
 import gymnasium
 import numpy as np
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 options = arguments(env_calls=600)
 ENVS = 8
@@ -31,7 +31,7 @@ class Physics(gymnasium.Env):
 
 
 class Envs:
-    """The vector env as the loop of the ward wants it."""
+    """The vector env as the training loop wants it."""
 
     def __init__(self):
         vector = gymnasium.vector.AsyncVectorEnv if options.healthy else gymnasium.vector.SyncVectorEnv

@@ -1,7 +1,7 @@
 """Sixty-four points are moved one after another by methods in Python. Remedy: all at once on arrays."""
 
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 
 class Point:

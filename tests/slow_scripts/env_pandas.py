@@ -1,7 +1,7 @@
 """Prices are read from a data frame in every env step. Remedy: from an array made once."""
 
 import numpy as np
-from ward import Drift, arguments, stand_in, train
+from training import Drift, arguments, stand_in, train
 
 pd = stand_in("pandas")
 options = arguments(env_calls=2500)

@@ -2,7 +2,7 @@
 
 import networkx as nx
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 NODES = 6
 rng = np.random.default_rng(4)

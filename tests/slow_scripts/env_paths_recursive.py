@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 WAYS = {node: [other for other in range(node + 1, min(node + 4, 13))] for node in range(13)}
 

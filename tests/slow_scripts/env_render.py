@@ -1,7 +1,7 @@
 """Every env step draws a frame that nobody looks at. Remedy: none is drawn."""
 
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 
 class Drawn(Drift):

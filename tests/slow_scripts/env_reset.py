@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as tree
 
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 options = arguments(env_calls=3000)
 LINKS = "".join(f'<link name="link_{i}"><mass value="{1 + i / 10}"/><origin xyz="0 0 {i}"/></link>' for i in range(300))

@@ -1,7 +1,7 @@
 """All cells are sorted to delete the left-most few. Remedy: a partial selection."""
 
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 
 class Colony(Drift):

@@ -1,7 +1,7 @@
 """Six wrappers lie around a tiny env. Remedy: one that does their work."""
 
 import numpy as np
-from ward import arguments, train
+from training import arguments, train
 
 
 class Tiny:

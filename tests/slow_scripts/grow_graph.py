@@ -1,7 +1,7 @@
 """The mean value of every batch is kept with its graph, for a plot. Remedy: detached."""
 
 import numpy as np
-from ward import OUTCOME, Learner, arguments, network, train
+from training import OUTCOME, Learner, arguments, network, train
 
 options = arguments(env_calls=1200)
 

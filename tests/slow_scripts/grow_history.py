@@ -1,7 +1,7 @@
 """All returns so far are averaged after every env call. Remedy: running sums."""
 
 import numpy as np
-from ward import OUTCOME, Drift, arguments, train
+from training import OUTCOME, Drift, arguments, train
 
 options = arguments(env_calls=3000)
 env = Drift(count=8)

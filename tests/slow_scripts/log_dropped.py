@@ -3,7 +3,7 @@
 import logging
 
 import torch
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 options = arguments(env_calls=1500)
 logging.basicConfig(level=logging.WARNING)

@@ -1,6 +1,6 @@
 """Every forty env calls are followed by forty of evaluation. Remedy: a fifth of that."""
 
-from ward import Drift, Learner, arguments, train
+from training import Drift, Learner, arguments, train
 
 options = arguments(env_calls=3000)
 learner, arena = Learner(), Drift(seed=9)

@@ -2,7 +2,7 @@
 
 import sys
 
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 options = arguments(env_calls=8000)
 env = Drift(count=1)

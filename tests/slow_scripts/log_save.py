@@ -3,7 +3,7 @@
 import tempfile
 
 import torch
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 options = arguments(env_calls=2000)
 learner = Learner()

@@ -1,6 +1,6 @@
 """A rate is printed that contains a slow beginning. Remedy: what is slow at first is done before the clock starts."""
 
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 
 class Lazy(Learner):

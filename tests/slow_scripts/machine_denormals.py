@@ -1,7 +1,7 @@
 """The optimiser's averages of a dead network have decayed into denormals. Remedy: flush them."""
 
 import torch
-from ward import Learner, arguments, network, train
+from training import Learner, arguments, network, train
 
 
 class Decayed(Learner):

@@ -2,7 +2,7 @@
 
 import time
 
-from ward import arguments, train
+from training import arguments, train
 
 options = arguments(env_calls=2000)
 

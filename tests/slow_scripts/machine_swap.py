@@ -6,7 +6,7 @@ import tempfile
 
 import numpy as np
 import torch
-from ward import Ring, arguments, train
+from training import Ring, arguments, train
 
 options = arguments(env_calls=600)
 ROWS, WIDTH = 20_000, 1024

@@ -1,7 +1,7 @@
 """Eight threads share the operations of a middling network on few cores. Remedy: one thread."""
 
 import torch
-from ward import Learner, arguments, network, train
+from training import Learner, arguments, network, train
 
 options = arguments(env_calls=5000)
 torch.set_num_threads(1 if options.healthy else 8)

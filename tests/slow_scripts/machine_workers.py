@@ -3,7 +3,7 @@
 import multiprocessing
 
 import numpy as np
-from ward import Drift, arguments, train
+from training import Drift, arguments, train
 
 WORKERS = 4
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from ward import Ring, arguments, train
+from training import Ring, arguments, train
 
 options = arguments(env_calls=400)
 

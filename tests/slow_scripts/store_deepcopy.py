@@ -3,7 +3,7 @@
 import copy
 
 import numpy as np
-from ward import OUTCOME, Drift, arguments, train
+from training import OUTCOME, Drift, arguments, train
 
 
 def as_table(world):

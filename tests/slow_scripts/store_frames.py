@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 from torch import nn
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 options = arguments(env_calls=3000)
 SIDE, CAPACITY = 84, 500

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from ward import OUTCOME, Drift, Learner, Stopwatch, arguments, parameters_of
+from training import OUTCOME, Drift, Learner, Stopwatch, arguments, parameters_of
 
 ROLLOUT = 256
 

@@ -2,7 +2,7 @@
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
-from ward import Learner, Ring, arguments, train
+from training import Learner, Ring, arguments, train
 
 options = arguments(env_calls=400)
 

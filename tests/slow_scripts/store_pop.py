@@ -3,7 +3,7 @@
 from collections import deque
 
 import numpy as np
-from ward import OUTCOME, Ring, arguments, train
+from training import OUTCOME, Ring, arguments, train
 
 CAPACITY = 200_000
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from ward import Drift, Ring, arguments, train
+from training import Drift, Ring, arguments, train
 
 CAPACITY = 16_384
 options = arguments(env_calls=1200)

@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 import torch
-from ward import Ring, arguments, train
+from training import Ring, arguments, train
 
 import hotloop
 

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import torch
-from ward import OUTCOME, Ring, arguments, train
+from training import OUTCOME, Ring, arguments, train
 
 options = arguments(env_calls=1500)
 np.random.seed(0)

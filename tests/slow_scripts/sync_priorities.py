@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from ward import OUTCOME, Learner, arguments, train
+from training import OUTCOME, Learner, arguments, train
 
 
 class Reading(Learner):

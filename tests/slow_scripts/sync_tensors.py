@@ -1,7 +1,7 @@
 """Six small tensors are made of every env step. Remedy: arrays until the update."""
 
 import torch
-from ward import Drift, Ring, arguments, train
+from training import Drift, Ring, arguments, train
 
 
 class Wrapped(Ring):

@@ -1,7 +1,7 @@
 """Anomaly detection is left on after a search for NaN. Remedy: switched off."""
 
 import torch
-from ward import arguments, train
+from training import arguments, train
 
 options = arguments(env_calls=1500)
 if not options.healthy:

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import torch
-from ward import Learner, Ring, arguments, train
+from training import Learner, Ring, arguments, train
 
 from hotloop import DQNSettings
 from hotloop.algos.dqn import DQNLearner

@@ -1,7 +1,7 @@
 """A wide network computes in float64. Remedy: float32."""
 
 import torch
-from ward import Learner, arguments, network, train
+from training import Learner, arguments, network, train
 
 
 class Precise(Learner):

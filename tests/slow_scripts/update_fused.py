@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 options = arguments(env_calls=800)
 layers = [layer for _ in range(6) for layer in (nn.Linear(32, 32), nn.ReLU())]

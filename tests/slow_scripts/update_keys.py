@@ -2,7 +2,7 @@
 
 import torch
 from torch import nn
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 DEPTH = 16
 

@@ -3,7 +3,7 @@
 import networkx as nx
 import torch
 from torch import nn
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 from hotloop.nets import TopologyNetwork
 

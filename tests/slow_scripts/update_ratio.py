@@ -1,6 +1,6 @@
 """Sixteen updates of 64 rows follow every step of 64 envs. Remedy: a quarter of them."""
 
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 
 class Eager(Learner):

@@ -1,7 +1,7 @@
 """A network is compiled again for every size of batch. Remedy: one size, the missing rows left out of the loss."""
 
 import torch
-from ward import Learner, Ring, arguments, network, train
+from training import Learner, Ring, arguments, network, train
 
 options = arguments(env_calls=1600)
 torch._dynamo.config.cache_size_limit = 10_000

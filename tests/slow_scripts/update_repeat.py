@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from ward import OUTCOME, Learner, arguments, network, train
+from training import OUTCOME, Learner, arguments, network, train
 
 options = arguments(env_calls=1500)
 

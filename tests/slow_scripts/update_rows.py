@@ -1,7 +1,7 @@
 """The loss is a sum over rows, each with a forward of its own. Remedy: one forward of the batch."""
 
 import torch
-from ward import Learner, arguments, train
+from training import Learner, arguments, train
 
 
 class RowByRow(Learner):

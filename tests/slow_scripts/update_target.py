@@ -3,7 +3,7 @@
 import copy
 
 import torch
-from ward import Learner, arguments, network, train
+from training import Learner, arguments, network, train
 
 
 class Target(Learner):

@@ -2,7 +2,7 @@
 
 import torch
 from torch.distributions import Categorical, Normal
-from ward import Drift, Learner, arguments, network, train
+from training import Drift, Learner, arguments, network, train
 
 options = arguments(env_calls=1500)
 if options.healthy:

@@ -143,7 +143,7 @@ def rule(code: str, remedy: Remedy, kind: str = EXACT) -> Callable[[RuleFunction
 
 RELIEF = 0.5
 """What stands beside a large cost gets faster too when it goes: code and data no longer push each other out of the
-caches. Over the slow scripts of our tests the rest took up to 1.6 times as long beside a disease of 70 % as
+caches. Over the slow scripts of our tests the rest took up to 1.6 times as long beside a cost of 70 % as
 without it."""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hotloop.doctor.finding import Finding
+from hotloop.doctor.rules.evidence import function_at
 from hotloop.doctor.trace import ACT, OUTSIDE, UPDATE, LineCost, Trace
 
 LEAST_UNEXPLAINED = 0.15
@@ -52,7 +53,7 @@ def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[Place]:
     """Own places above 15 % of the loop, outside forward, backward and optimiser, that no finding names: lines, and
     functions none of whose lines is so dear by itself."""
     explained = {where for finding in findings for where in (finding.where, *finding.lines) if where}
-    functions = {_function(line) for line in trace.lines if line.where in explained}
+    functions = {function_at(trace, where) for where in explained}
     lines = [line for line in _in_loop(trace.lines) if not _is_network(line) and _function(line) not in functions]
     if trace.beneath or any(not finding.where for finding in findings):
         return []  # the library's loop is no place to edit; a finding without a place may be about any

@@ -123,6 +123,10 @@ class Counts:
     """Processor time of a page of memory that the process has not had before."""
     graph_holder: str = ""
     """Name of a list or deque that holds them."""
+    device: str = ""
+    """Where most of the parameters lie: `cpu`, `cuda`, `mps`."""
+    workers: int = 0
+    """Child processes that computed while the loop ran."""
     compilations: int = 0
     """Graphs that `torch.compile` compiled while the loop ran."""
     update_operations: float = 0.0
@@ -299,7 +303,7 @@ class Trace:
     update_parts: dict[str, float] = field(default_factory=dict)
     """How the phase `update` splits into forward, backward, optimiser and the rest."""
     processor: dict[str, float] = field(default_factory=dict)
-    """Processor seconds of the loop's thread by phase, where they were measured."""
+    """Processor seconds of the loop's thread by phase, and by part of the update, where they were measured."""
     clock: str = WALL
     """Of phases, lines and stacks: wall-clock, or processor time where the machine was busy with other programs."""
     setup: Setup = field(default_factory=Setup)

@@ -14,10 +14,12 @@ Files:
     episodes.py     The episodes of a training as they end: what each returned, after how many env steps and seconds
     fingerprints.py Values in short: equal fingerprints mean equal numbers
     follow.py       Follows a whole training at next to no cost: no clock on every event, no phases, no limit
+    gradients.py    Changes that compute the same: no gradients while acting, fused optimisers
     guard.py        Sees to it that the script ends when the doctor has seen enough, and that nothing is lost where it
                     leaves early
     hooks.py        Hooks on classes as they are made: envs by their `step`, replay by what it stores and samples,
                     loggers by name
+    keras_hooks.py  Hooks on Keras and TensorFlow: forwards, gradients, optimiser steps
     learning.py     Passes that ask PyTorch: networks and optimisers, operators, compilations, covariances
     libraries.py    Hooks on modules, set the moment the script has imported them, before the importer gets them
     lines.py        What the syntax of a source file shows of its lines: formatting, loops around them, host reads,
@@ -33,15 +35,15 @@ Files:
     program.py      Runs a script as Python itself would: as `__main__`, with its own arguments and its folder first on
                     the path
     recording.py    One run of the script in this process, and the trace that is left of it however it ends
-    repeats.py      The same thing computed again with the same weights: forwards on the inputs of before, backwards of
-                    the same loss
+    repeats.py      What is done needlessly, counted by line: the same forward or backward computed again, copies
+                    between devices
     results.py      What an env's `step` returned: how many env steps that was, and how many episodes it ended
     sampling.py     Where the loop stands, looked at every few milliseconds; each look is charged the time since the
-                    one before
+                    previous one
     sources.py      Where the user's own source says what decides: where the optimiser was made, what it mentions
     stacks.py       Where in the program something happens: the functions on the stack, and one of them replaced
-    switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn; fused
-                    optimisers; rows stored at once
+    storing.py      Rows stored in one call, where the replay's method only appends its arguments
+    switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn
     timeline.py     The loop over time: cut into equal numbers of env steps; where its steady state begins
     toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a stretch
                     each
@@ -50,7 +52,7 @@ Files:
     trial.py        Tries changes on the running program: each by turns with the program as it is, a stretch of env
                     steps each
     unseeded.py     Random numbers that no seed decides: who drew them first, and the seed to set
-    updates.py      Changes to how a program learns: updates left out; and acting without gradients
+    updates.py      Changes to how a program learns: updates left out
     watch.py        What the hooks report to: it knows whether something is being timed already, counts, asks the
                     passes, and ends the recording
     workshop.py     What the program works with, read from its objects when the loop has ended: env, network,

@@ -129,7 +129,7 @@ class ClassHooks(Pass):
             return
         if top in ("keras", "tf_keras"):
             for name, kind in LEARNERS.items():
-                self._hook_events(made, name.__eq__, kind)
+                self._hook_events(made, name.__eq__, kind, rows=kind == attribution.FORWARD)
         if top in NEVER or _is_module(made):
             return
         if any(name in own for name in STEPS) and callable(_attribute(made, "reset")):
@@ -166,10 +166,10 @@ class ClassHooks(Pass):
             self._hook_events(made, STORES.__contains__, attribution.STORE)
             self._hook_events(made, SAMPLES.__contains__, attribution.SAMPLE)
 
-    def _hook_events(self, made: type, chosen: Callable[[str], Any], kind: str) -> None:
+    def _hook_events(self, made: type, chosen: Callable[[str], Any], kind: str, rows: bool = False) -> None:
         for name, function in list(made.__dict__.items()):
             if isinstance(function, FunctionType) and chosen(name) and _returns_at_once(function):
-                self._put(made, name, timed(self.watch, function, kind))
+                self._put(made, name, timed(self.watch, function, kind, rows))
 
     def _put(self, made: type, name: str, hook: Any) -> None:
         self.originals.setdefault(made, {}).setdefault(name, made.__dict__.get(name))
@@ -222,8 +222,9 @@ class ClassHooks(Pass):
         return reset
 
 
-def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[..., Any]:
-    """The same function, its outermost calls reported as events of one kind."""
+def timed(watch: Watch, function: Callable[..., Any], kind: str, rows: bool = False) -> Callable[..., Any]:
+    """The same function, its outermost calls reported as events of one kind; a method's with the rows of its input,
+    where they are wanted."""
     if hasattr(function, "watched"):
         return function
 
@@ -235,9 +236,18 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str) -> Callable[...
         try:
             return function(*args, **keywords)
         finally:
-            watch.leave(kind, start)
+            watch.leave(kind, start, (rows_of(args), False, id(args[0])) if rows and args else None)
 
     return unseen(hook)
+
+
+def rows_of(args: tuple[Any, ...]) -> int:
+    """Of the first input of a method; 0 where it cannot be told."""
+    shape = getattr(args[1], "shape", None) if len(args) > 1 else None
+    try:
+        return int(shape[0]) if shape is not None and len(shape) else 0
+    except (TypeError, ValueError):  # of a length that a trace does not know yet
+        return 0
 
 
 def time_all(watch: Watch, module: ModuleType, names: tuple[str, ...], kind: str) -> None:

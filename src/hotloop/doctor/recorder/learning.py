@@ -47,6 +47,7 @@ def learning_counts(hooks: TorchHooks, learning_modules: dict[int, int]) -> dict
         "parameters": sum(one.numel() for one in parameters.values()),
         "double_parameters": sum(one.numel() for one in parameters.values() if one.dtype == torch.float64),
         "optimiser": _name(hooks.optimisers[0]),
+        "device": _device(list(parameters.values())),
         "denormal_values": _denormals(torch, hooks.optimisers),
         "unneeded_grad_forwards": _unneeded(hooks.modules, learning_modules, set(parameters)),
     }
@@ -55,6 +56,14 @@ def learning_counts(hooks: TorchHooks, learning_modules: dict[int, int]) -> dict
 def _parameters(optimiser: Any) -> Iterator[Any]:
     for group in optimiser.param_groups:
         yield from group["params"]
+
+
+def _device(parameters: list[Any]) -> str:
+    """Where most of the numbers lie."""
+    numbers: dict[str, int] = {}
+    for one in parameters:
+        numbers[one.device.type] = numbers.get(one.device.type, 0) + one.numel()
+    return max(numbers, key=lambda name: numbers[name], default="")
 
 
 def _name(optimiser: Any) -> str:
@@ -69,6 +78,8 @@ def _denormals(torch: Any, optimisers: list[Any]) -> int:
         for optimiser in optimisers:
             for values in (value for state in optimiser.state.values() for value in state.values()):
                 if not torch.is_tensor(values) or not values.is_floating_point() or seen > MOST_VALUES:
+                    continue
+                if values.device.type == "meta":  # it has no numbers
                     continue
                 seen += values.numel()
                 tiny = torch.finfo(values.dtype).tiny
@@ -95,7 +106,7 @@ class Operators(Pass):
         self._running = False
 
     def on_env(self, now: float) -> None:
-        if self._profiler is None and self.watch.attribution.bursts:
+        if self._profiler is None and self.watch.attribution.bursts and "torch" in sys.modules:
             profiler = sys.modules["torch"].profiler
             self._profiler = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
             self._profiler.__enter__()

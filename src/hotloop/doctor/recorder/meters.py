@@ -53,20 +53,27 @@ class Pauses(Pass):
         trace["counts"].update(gc_seconds=self.seconds - seconds, gc_collections=self.collections - collections)
 
 
+LEAST_OF_A_WORKER = 0.02
+"""Seconds of processor time below which a child process does something else than step envs."""
+
+
 class WorkerTime(Pass):
     """Processor time of all child processes, the ended ones included, since `begin`: what stepping their envs here
     would cost at most."""
 
     def __init__(self) -> None:
         self._before: float | None = None
-
         self._at_mark = 0.0
+        self._workers = 0
 
     def begin(self) -> None:
         self._before = processor_seconds()
 
     def steady(self) -> None:
         self._at_mark = processor_seconds()
+
+    def stop(self) -> None:
+        self._workers = sum(seconds >= LEAST_OF_A_WORKER for seconds in children_seconds())
 
     @property
     def seconds(self) -> float:
@@ -75,7 +82,7 @@ class WorkerTime(Pass):
     def add_to(self, trace: dict[str, Any]) -> None:
         if self.watch.told_from is not None:
             self._before = self._at_mark
-        trace["counts"]["worker_seconds"] = self.seconds
+        trace["counts"].update(worker_seconds=self.seconds, workers=self._workers)
 
 
 class Queue(Pass):
@@ -113,15 +120,20 @@ class Queue(Pass):
 
 def processor_seconds() -> float:
     """Of all processes below this one, by what Linux tells of each; elsewhere only of those that have ended."""
+    return _seconds_of_the_ended() + sum(children_seconds())
+
+
+def children_seconds() -> list[float]:
+    """Processor time of each process below this one that is still there."""
     tree: dict[int, list[tuple[int, float]]] = {}
     for pid, parent, seconds in _processes():
         tree.setdefault(parent, []).append((pid, seconds))
-    total, waiting = _seconds_of_the_ended(), [os.getpid()]
+    found, waiting = [], [os.getpid()]
     while waiting:
         for pid, seconds in tree.get(waiting.pop(), ()):
-            total += seconds
+            found.append(seconds)
             waiting.append(pid)
-    return total
+    return found
 
 
 def _processes() -> Iterator[tuple[int, int, float]]:

@@ -65,6 +65,11 @@ class Places:
         return f"{qualified_name(code)} ({self.where(code.co_filename, line_of(code, instruction))})"
 
 
+def is_recording(file: str) -> bool:
+    """Whether code of this file is the recording's own work; a hook that passes a call on has another name."""
+    return file.startswith(OURS) and file != UNSEEN
+
+
 def unseen(hook: Any, file: str | None = UNSEEN) -> Any:
     """A hook of ours that nobody counts who looks for a caller: `warnings` passes over what it takes for the import
     system's, `logging` over its own file."""

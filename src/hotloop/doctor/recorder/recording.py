@@ -18,8 +18,10 @@ from .closeup import Closeup
 from .counting import CallCounter
 from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
+from .gradients import Forwards, Fused, NoGradients
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks, timed
+from .keras_hooks import KerasHooks
 from .learning import Compilations, Diagonals, Learning, Operators, Products
 from .libraries import Arrivals, Libraries
 from .memory import Memory
@@ -42,16 +44,17 @@ from .order import (
 from .passes import Pass
 from .places import Places
 from .program import Ending, prepare, run_program
-from .repeats import Repeats
+from .repeats import Copies, Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
-from .switches import Callers, Evaluation, Fused, Logging, Rendering, Storing, SwitchedClasses, SwitchedLibraries
+from .storing import Storing
+from .switches import Callers, Evaluation, Logging, Rendering, SwitchedClasses, SwitchedLibraries
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .tracing import Pace, Tracer, Tracing
 from .trial import Control, Experiments, Switch, Trial
 from .unseeded import Unseeded
-from .updates import FewerUpdates, Forwards, NoGradients, OnePerEnvCall, Updates
+from .updates import FewerUpdates, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
 from .workshop import Workshop
 
@@ -75,7 +78,7 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
             *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
             *(Memory(places), Mentions(places, order.script), Compilations()),
         ],
-        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Diagonals(), Products()],
+        COUNTING: lambda: [CallCounter(places, order), Repeats(places), Copies(places), Diagonals(), Products()],
         THREADS: lambda: [Toggler(order)],
         OPERATORS: lambda: [Operators()],
     }
@@ -90,8 +93,9 @@ class Remarks(Pass):
         if not watch.begun:
             return
         notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}")
-        if "torch" not in sys.modules:
-            used = next((name for name in ("jax", "tensorflow", "keras") if name in sys.modules), "no PyTorch")
+        learners = [name for name in ("torch", "tensorflow", "keras") if name in sys.modules]
+        if not learners:
+            used = "jax" if "jax" in sys.modules else "no PyTorch"
             notes.append(
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
@@ -151,7 +155,7 @@ class Recording:
         order, places = self.order, Places(self.order.script)
         made = Made(places)
         torch_hooks = TorchHooks(made)
-        hooks: list[Pass] = [self.alarm, made, torch_hooks, self.classes, Libraries(self.classes)]
+        hooks: list[Pass] = [self.alarm, made, torch_hooks, KerasHooks(), self.classes, Libraries(self.classes)]
         return Watch(
             order.lead_seconds + order.seconds,
             None if order.kind == COUNTING else order.env_steps,

@@ -1,4 +1,4 @@
-"""The same thing computed again with the same weights: forwards on the inputs of before, backwards of the same loss."""
+"""What is done needlessly, counted by line: the same forward or backward computed again, copies between devices."""
 
 from __future__ import annotations
 
@@ -17,20 +17,107 @@ MOST_NUMBERS = 1_000_000
 CHANGING = ("Dropout", "Noisy", "BatchNorm", "AlphaDropout")
 """Modules that answer differently each time while they are trained."""
 FORWARD, BACKWARD = "repeated:forward", "repeated:backward"
+TO_DEVICE, TO_HOST, BETWEEN = "copied:to device", "copied:to host", "copied:between devices"
+HOST = "cpu"
 
 
-class Repeats(Pass):
-    """Remembers what was computed since the last optimiser step or env call: inputs by their bytes."""
+class ByLine(Pass):
+    """Counts by the user's own line; the phase is known with the next optimiser step or env call."""
 
     def __init__(self, places: Places) -> None:
         self.places = places
+        self._pending: dict[tuple[str, str], list[int]] = {}
+        self._found: dict[tuple[str, str, str], list[int]] = {}
+        self._counting = False
+
+    def note_here(self, name: str, size: int = 0) -> None:
+        """Once more, and how large it was."""
+        _add(self._pending, (name, self._line()), 1, size)
+
+    def _line(self) -> str:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and self.places.whose(frame.f_code) != USER:
+            frame = frame.f_back
+        return "" if frame is None else self.places.where(frame.f_code.co_filename, frame.f_lineno)
+
+    def on_env(self, now: float) -> None:
+        self._charge_to(ACT)
+        self._counting = sys.getprofile() is not None
+
+    def on_update(self, now: float) -> None:
+        self._charge_to(UPDATE)
+
+    def _charge_to(self, phase: str) -> None:
+        for (name, where), (count, largest) in self._pending.items():
+            _add(self._found, (name, where, phase), count, largest)
+        self._pending.clear()
+
+    def add_to(self, trace: dict[str, Any]) -> None:
+        rows = [
+            dict(name=name, where=where, phase=phase, count=count, largest=largest)
+            for (name, where, phase), (count, largest) in self._found.items()
+        ]
+        trace["calls"] = [*trace.get("calls", ()), *rows]
+
+
+def _add(found: dict[Any, list[int]], key: Any, count: int, largest: int) -> None:
+    before = found.get(key, (0, 0))
+    found[key] = [before[0] + count, max(before[1], largest)]
+
+
+class Copies(ByLine):
+    """Tensors that are moved from one device to another by `to`, `cpu` and `cuda`, with their bytes."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
+        self._kept: dict[str, Any] = {}
+
+    def begin(self) -> None:
+        tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+        for name in ("to", "cpu", "cuda") if tensor is not None else ():
+            self._kept[name] = vars(tensor).get(name)
+            setattr(tensor, name, self._copying(getattr(tensor, name)))
+
+    def stop(self) -> None:
+        """Give the methods back: those of PyTorch's own base class show through again."""
+        tensor = sys.modules["torch"].Tensor if self._kept else None
+        for name, own in self._kept.items():
+            if own is None:
+                delattr(tensor, name)
+            else:
+                setattr(tensor, name, own)
+        self._kept = {}
+
+    def _copying(self, move: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(move)
+        def hook(one: Any, *args: Any, **keywords: Any) -> Any:
+            moved = move(one, *args, **keywords)
+            if self._counting and not self.watch.off_main_thread():
+                try:
+                    self._look_at(one.device.type, moved)
+                except Exception as error:
+                    self._counting = False
+                    self.watch.faults.note("copies", error)
+            return moved
+
+        return hook
+
+    def _look_at(self, start: str, moved: Any) -> None:
+        end = moved.device.type
+        if start != end:
+            name = TO_DEVICE if start == HOST else TO_HOST if end == HOST else BETWEEN
+            self.note_here(name, moved.numel() * moved.element_size())
+
+
+class Repeats(ByLine):
+    """Remembers what was computed since the last optimiser step or env call: inputs by their bytes."""
+
+    def __init__(self, places: Places) -> None:
+        super().__init__(places)
         self._seen: set[Any] = set()
         self._losses: list[Any] = []
         """Held, so that no other tensor takes their place in memory meanwhile."""
-        self._pending: dict[tuple[str, str], int] = {}
-        self._found: dict[tuple[str, str, str], int] = {}
         self._inside = self._failed = False
-        self._counting = False
 
     def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"torch": self.arrive}
@@ -72,45 +159,19 @@ class Repeats(Pass):
             return
         key = (id(module), inputs)
         if key in self._seen:
-            self._note(FORWARD)
+            self.note_here(FORWARD)
         self._seen.add(key)
 
     def _look_at_backward(self, loss: Any) -> None:
         if any(loss is one for one in self._losses):
-            self._note(BACKWARD)
+            self.note_here(BACKWARD)
         else:
             self._losses.append(loss)
 
-    def _note(self, name: str) -> None:
-        where = self._line()
-        self._pending[name, where] = self._pending.get((name, where), 0) + 1
-
-    def _line(self) -> str:
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and self.places.whose(frame.f_code) != USER:
-            frame = frame.f_back
-        return "" if frame is None else self.places.where(frame.f_code.co_filename, frame.f_lineno)
-
-    def on_env(self, now: float) -> None:
-        self._charge_to(ACT)
-        self._counting = sys.getprofile() is not None
-
-    def on_update(self, now: float) -> None:
-        self._charge_to(UPDATE)
-
     def _charge_to(self, phase: str) -> None:
-        for (name, where), count in self._pending.items():
-            self._found[name, where, phase] = self._found.get((name, where, phase), 0) + count
-        self._pending.clear()
+        super()._charge_to(phase)
         self._seen.clear()
         self._losses.clear()
-
-    def add_to(self, trace: dict[str, Any]) -> None:
-        rows = [
-            dict(name=name, where=where, phase=phase, count=count)
-            for (name, where, phase), count in self._found.items()
-        ]
-        trace["calls"] = [*trace.get("calls", ()), *rows]
 
 
 def _bytes_of(value: Any) -> Any:

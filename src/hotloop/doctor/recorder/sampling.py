@@ -1,4 +1,8 @@
-"""Where the loop stands, looked at every few milliseconds; each look is charged the time since the one before.
+"""Where the loop stands, looked at every few milliseconds; each look is charged the time since the previous one.
+
+A busy machine takes the core away most often inside system calls, and the recording makes some in every event: looks
+that find the recording at work are dropped, or its lines would seem to take what the queue took. For the same reason a
+look counts no more than two intervals, or what the thread has computed since, where that is more.
 
 The alarm signal is used where there is one: its handler runs in the main thread at the next call boundary, on the very
 line that was running. A thread that asks for the interpreter lock instead gets it when the script lets go of it, which
@@ -26,13 +30,14 @@ from .costs import (
 )
 from .order import OTHER
 from .passes import Pass
-from .places import Places
+from .places import Places, is_recording
 from .timeline import after
 
 if TYPE_CHECKING:
     from .places import Stack
 
 DEEPEST = 120
+MOST_INTERVALS = 2.0
 LOOKING_IN = 0.5
 """Seconds between two looks at whether the alarm signal is still ours."""
 
@@ -61,6 +66,8 @@ class Sampler(Pass):
         """Seconds spent looking."""
         self.fresh: deque[tuple[float, float, Stack]] = deque()
         self._last = clock()
+        self._computed: float | None = None
+        """Processor time of the loop's thread at the last look, where it is that thread which looks."""
         self._running = self.by_signal = False
 
     def prepare(self) -> None:
@@ -77,7 +84,7 @@ class Sampler(Pass):
         elif self.watch.off_main_thread():
             self.look(sys._current_frames().get(self.watch.thread))
         else:
-            self.look(frame)
+            self.look(frame, self.watch.processor)
 
     def _follow(self) -> None:
         """Instead of the signal, or once the script has taken it for itself."""
@@ -90,13 +97,17 @@ class Sampler(Pass):
             else:
                 self._last = self.clock()
 
-    def look(self, frame: FrameType | None) -> None:
+    def look(self, frame: FrameType | None, processor: Callable[[], float] | None = None) -> None:
         now = self.clock()
+        seconds = self._seconds(now, processor)
+        if frame is not None and is_recording(frame.f_code.co_filename):
+            self._last = now
+            return
         stack: list[tuple[CodeType, int]] = []
         while frame is not None and len(stack) < DEEPEST:
             stack.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
-        seconds, key = now - max(self._last, self.watch.began), tuple(stack)
+        key = tuple(stack)
         if self.watch.late_from:
             self.late[key] = self.late.get(key, 0.0) + seconds
         else:
@@ -104,6 +115,14 @@ class Sampler(Pass):
         self._last = now
         self.looks += 1
         self.cost += self.clock() - now
+
+    def _seconds(self, now: float, processor: Callable[[], float] | None) -> float:
+        seconds = now - max(self._last, self.watch.began)
+        if processor is None:
+            return seconds
+        before, self._computed = self._computed, processor()
+        computed = self._computed - before if before is not None else 0.0
+        return min(seconds, max(MOST_INTERVALS * self.interval, computed))
 
     def charge(self, phase: str, end: float, note: Any) -> None:
         """A stretch that ended at `end` was `phase`: so were the looks taken in it."""

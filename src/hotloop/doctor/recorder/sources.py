@@ -40,7 +40,10 @@ WANTED = frozenset(
         "MultivariateNormal",
     )
 )
-WITH_OWNER = frozenset(("torch.compile", "multiprocessing.Process", "mp.Process", "multiprocessing.Pool", "mp.Pool"))
+STARTING = tuple(
+    f"{owner}.{name}" for owner in ("multiprocessing", "mp", "context", "ctx") for name in ("Process", "Pool")
+)
+WITH_OWNER = frozenset(("torch.compile", "torch.device", *STARTING))
 """Names too common to be looked for without what stands before them."""
 MOST_FILES, MOST_MENTIONS = 200, 500
 

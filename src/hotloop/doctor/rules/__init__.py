@@ -11,10 +11,14 @@ Files:
     environments.py  How the envs are stepped: one by one, through wrappers, drawn on the way
     evidence.py      What rules ask of a trace: which calls, on which lines, how much of the loop's time; and the
                      finding made of it
+    frameworks.py    Keras, TensorFlow and JAX used call by call: `predict` and `fit` for a few rows, operations that
+                     nothing compiled
     libraries.py     Where a library runs the loop: which of its settings decides what a rule found, and on which line
                      it is given
     machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
     memory.py        What the loop keeps in memory: frames larger than need be, graphs that nobody drops, pages on disk
+    placement.py     Where the work is done: a device for a tiny network, copies to it by the row, more workers than
+                     cores
     recomputing.py   What is computed or compiled again although nothing has changed
     reporting.py     What is printed, logged, saved and evaluated on the way, and what a reported rate contains
     searching.py     Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few
@@ -34,9 +38,11 @@ def load_rules() -> list[Rule]:
         acting,
         drawing,
         environments,
+        frameworks,
         libraries,
         machine,
         memory,
+        placement,
         recomputing,
         reporting,
         searching,

@@ -42,6 +42,9 @@ LEAST_WAITING = 0.15
 MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 200e-6, 250e-6
 """What a worker spends on receiving, answering and waking up with cold caches, beside stepping its env (Gymnasium's
 took 240 microseconds for a CartPole that costs 18 here); and how long a message and its answer take at most."""
+WORTH_A_WORKER_SECONDS = 100e-6
+"""A step that computes for longer gains from a second core, however long it stood in the queue for one: from there on
+`ENV010` asks for workers."""
 MOST_WORKER_SPEEDUP = 16.0
 WAITING_RELIEF = 0.8
 """A loop that sleeps wakes with cold caches: acting took 1.8 times as long between two waits as without them."""
@@ -137,6 +140,8 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
     # Where an env step is mostly waiting, sending and putting the answers together goes with it.
     share = max(waited, trace.share(ENV)) if waited > 0.5 * trace.share(ENV) else waited
     seconds, answers = share * trace.loop_seconds, _answers(trace, calls)
+    if trace.machine.get("cores", 1) > 1 and _step_seconds(trace, answers) > WORTH_A_WORKER_SECONDS:
+        return None
     speedup = min(MOST_WORKER_SPEEDUP, seconds / max(1e-9, _seconds_of_the_envs(trace, answers, seconds)))
     evidence = (
         f"The loop waits for answers of workers {percent(waited)} of its time; for each of {number(answers)} answers "
@@ -152,9 +157,14 @@ def _answers(trace: Trace, calls: list[CallCount]) -> float:
     return max(1.0, trace.counts.env_steps * (trace.per_env_step(received) if received else 1.0))
 
 
+def _step_seconds(trace: Trace, answers: float) -> float:
+    """What a worker computed for each answer, without the message."""
+    return max(0.0, trace.counts.worker_seconds / answers - MESSAGE_SECONDS)
+
+
 def _seconds_of_the_envs(trace: Trace, answers: float, seconds: float) -> float:
     """What the envs of workers would cost here: what they computed, and how long they slept, without the messages."""
-    computed = max(0.0, trace.counts.worker_seconds - answers * MESSAGE_SECONDS)
+    computed = answers * _step_seconds(trace, answers)
     return computed + max(0.0, seconds - computed - answers * MOST_MESSAGE_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""A small training loop in good health. Each patient beside this file changes one thing in it."""
+"""A small training loop without a known fault. Each script beside this file changes one thing in it."""
 
 import argparse
 import importlib

@@ -1,0 +1,171 @@
+"""Keras, TensorFlow and JAX used call by call: `predict` and `fit` for a few rows, operations that nothing compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.rules.beneath import Patterns, is_in, lines_above, share_of, stacks_in
+from hotloop.doctor.rules.evidence import microseconds_words, number, own_microseconds, suggest
+from hotloop.doctor.trace import ACT, ENV, UPDATE, StackCost, Trace
+from hotloop.render.numbers import percent
+
+KERAS = ("keras/*", "tf_keras/*")
+PREDICT: Patterns = tuple((file, name) for file in KERAS for name in ("predict", "*.predict"))
+FIT: Patterns = tuple((file, name) for file in KERAS for name in ("fit", "*.fit"))
+TENSORFLOW: Patterns = (("tensorflow/*", "*"), *((file, "*") for file in KERAS))
+EAGER_OPERATION: Patterns = (("tensorflow/python/ops/gen_*.py", "*"),)
+"""An operation by itself; compiled functions run many without them."""
+TRACING: Patterns = (("tensorflow/python/framework/func_graph.py", "*"),)
+JAX: Patterns = (("jax/_src/*", "*"),)
+JAX_COMPILING: Patterns = (("jax/_src/compiler.py", "*"), ("jax/_src/interpreters/mlir.py", "*"))
+MOST_ROWS = 512
+"""Rows of a `predict` or `fit` above which its machinery of batches is worth its price."""
+PREDICT_MICROSECONDS, FIT_MICROSECONDS = 300.0, 900.0
+"""What `predict_on_batch` and `train_on_batch` take instead, for a small model (250 and 760)."""
+MOST_KERAS_GAINS = 50.0
+LEAST_SHARE = 0.2
+COMPILED_SPEEDUP = 6.0
+"""A step of a small Keras model took 34 times as long without `tf.function`; steps that return to Python gain less."""
+JIT_SPEEDUP = 15.0
+LEAST_EAGER = 0.3
+"""Of the samples inside TensorFlow: in single operations."""
+
+CALLED = Remedy(
+    "Ask for the batch with one call: `predict` sets up a data set, a loop over batches and callbacks every time, and "
+    "is meant for thousands of rows. `model(obs, training=False)` gives the same, and is what `tf.function` compiles.",
+    "q = model.predict(obs, verbose=0)",
+    "q = model.predict_on_batch(obs)",
+)
+ON_BATCH = Remedy(
+    "Train on the batch with one call: `fit` sets up a loop over batches and epochs, shuffling and callbacks for every "
+    "call. The same update where the batch is one (`batch_size` rows or fewer, one epoch).",
+    "model.fit(obs, target, epochs=1, verbose=0)",
+    "model.train_on_batch(obs, target)",
+)
+COMPILED = Remedy(
+    "Compile the step with `tf.function`: it is traced once, and then runs as one call. Keep Python numbers that "
+    "change out of its arguments: every new value is traced again; tensors of one shape are not.",
+    "def step(obs, target):\n"
+    "    error = tf.matmul(obs, weights) - target\n"
+    "    weights.assign_sub(0.01 * tf.matmul(tf.transpose(obs), error))\n"
+    "    return tf.reduce_mean(tf.square(error))\n\n\n"
+    "# in the loop\n"
+    "loss = float(step(tf.constant(obs), tf.constant(target)))",
+    "import tensorflow as tf\n\n\n"
+    "@tf.function\n"
+    "def step(obs, target):\n"
+    "    error = tf.matmul(obs, weights) - target\n"
+    "    weights.assign_sub(0.01 * tf.matmul(tf.transpose(obs), error))\n"
+    "    return tf.reduce_mean(tf.square(error))\n\n\n"
+    "# in the loop\n"
+    "loss = float(step(tf.constant(obs), tf.constant(target)))",
+)
+JITTED = Remedy(
+    "Compile the whole update, and the choice of an action, with `jax.jit`: operations are dispatched one by one "
+    "otherwise, and a gradient is derived anew at every call. What changes goes in as arguments and comes back as "
+    "results.",
+    "def step(weights, obs, target):\n"
+    "    error = jnp.dot(obs, weights) - target\n"
+    "    return weights - 0.01 * jnp.dot(obs.T, error)\n\n\n"
+    "# in the loop\n"
+    "weights = step(weights, obs, target)",
+    "import jax\nimport jax.numpy as jnp\n\n\n"
+    "@jax.jit\n"
+    "def step(weights, obs, target):\n"
+    "    error = jnp.dot(obs, weights) - target\n"
+    "    return weights - 0.01 * jnp.dot(obs.T, error)\n\n\n"
+    "# in the loop\n"
+    "weights = step(weights, obs, target)",
+)
+
+
+@rule("ACT003", remedy=CALLED)
+def predicted_by_the_row(trace: Trace) -> Finding | None:
+    """Keras's `predict` is called for a few rows.
+
+    It makes a data set of its input, a loop over its batches and callbacks for it: tens of milliseconds, whatever the
+    network. Found where `predict` takes a part of the loop, on no more than 512 rows at a time.
+    """
+    counts = trace.counts
+    forwards, rows = counts.act_forwards + counts.update_forwards, _rows(trace)
+    stacks = stacks_in(trace, PREDICT)
+    if not stacks or not forwards or rows > MOST_ROWS:
+        return None
+    share = share_of(trace, stacks)
+    took = own_microseconds(trace, share, forwards)
+    evidence = (
+        f"`predict` is called {number(forwards / max(1, counts.env_steps))} times per env step, on {number(rows)} rows "
+        f"or so, and takes {microseconds_words(trace, share, forwards)} each time: {percent(share)} of the loop."
+    )
+    speedup = max(1.0, min(MOST_KERAS_GAINS, took / PREDICT_MICROSECONDS))
+    return suggest(trace, share, speedup, evidence=evidence, places=lines_above(trace, stacks, PREDICT))
+
+
+def _rows(trace: Trace) -> float:
+    counts = trace.counts
+    return max(counts.batch_size, counts.act_rows / max(1, counts.act_forwards))
+
+
+@rule("UPDATE015", remedy=ON_BATCH)
+def fitted_by_the_step(trace: Trace) -> Finding | None:
+    """Keras's `fit` is called for every update.
+
+    It is made for epochs over a data set, and sets all of that up at each call: tens of milliseconds beside an update
+    of one. Found where `fit` takes a part of the loop and is called for every twenty-fifth env call or more often.
+    """
+    counts, stacks = trace.counts, stacks_in(trace, FIT)
+    if not stacks or counts.updates < 0.04 * counts.env_calls or counts.batch_size > MOST_ROWS:
+        return None
+    share = share_of(trace, stacks)
+    took = own_microseconds(trace, share, counts.updates)
+    evidence = (
+        f"`fit` is called {number(counts.updates / max(1, counts.env_steps))} times per env step and takes "
+        f"{microseconds_words(trace, share, counts.updates)} each time: {percent(share)} of the loop."
+    )
+    speedup = max(1.0, min(MOST_KERAS_GAINS, took / FIT_MICROSECONDS))
+    return suggest(trace, share, speedup, evidence=evidence, places=lines_above(trace, stacks, FIT))
+
+
+@rule("UPDATE016", remedy=COMPILED)
+def tensorflow_uncompiled(trace: Trace) -> Finding | None:
+    """TensorFlow runs operation by operation.
+
+    Outside `tf.function` every operation is a call from Python into TensorFlow and back, noted on the gradient tape:
+    tens of microseconds each, for small networks more than the arithmetic by far. Found where a fifth of the loop or
+    more is spent in TensorFlow and Keras, a third of that or more in single operations.
+    """
+    stacks = _without(stacks_in(trace, TENSORFLOW), (*PREDICT, *FIT, *TRACING))
+    single = [stack for stack in stacks if any(is_in(frame, EAGER_OPERATION) for frame in stack.frames)]
+    share = share_of(trace, stacks)
+    if share < LEAST_SHARE or share_of(trace, single) < LEAST_EAGER * share:
+        return None
+    evidence = (
+        f"{percent(share)} of the loop is spent in TensorFlow outside compiled functions, "
+        f"{percent(share_of(trace, single))} inside single operations."
+    )
+    places = lines_above(trace, [stack for stack in stacks if stack.phase in (UPDATE, ACT)] or stacks, TENSORFLOW)
+    return suggest(trace, share, COMPILED_SPEEDUP, evidence=evidence, places=places)
+
+
+@rule("UPDATE017", remedy=JITTED)
+def jax_uncompiled(trace: Trace) -> Finding | None:
+    """JAX runs operation by operation.
+
+    Outside `jax.jit` every operation is dispatched by Python, and `jax.grad` derives the gradient again at each call:
+    hundreds of microseconds where the compiled step takes ten. Found where a fifth of the loop or more is spent in
+    JAX's own Python, compilation apart: a compiled function passes it by.
+    """
+    stacks = _without([stack for stack in stacks_in(trace, JAX) if stack.phase != ENV], JAX_COMPILING)
+    share = share_of(trace, stacks)
+    if share < LEAST_SHARE:
+        return None
+    evidence = (
+        f"{percent(share)} of the loop is spent in JAX's Python, which dispatches operations one by one "
+        f"({number(own_microseconds(trace, share, trace.counts.env_calls))} microseconds per call of `step`)."
+    )
+    return suggest(trace, share, JIT_SPEEDUP, evidence=evidence, places=lines_above(trace, stacks, JAX))
+
+
+def _without(stacks: Sequence[StackCost], patterns: Patterns) -> list[StackCost]:
+    return [stack for stack in stacks if not any(is_in(frame, patterns) for frame in stack.frames)]
