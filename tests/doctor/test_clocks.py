@@ -72,3 +72,9 @@ def test_a_quiet_machine_is_told_by_the_wall_clock(why: str, changed: dict[str, 
 def test_a_phase_never_becomes_longer_by_another_clock() -> None:
     told = with_clock(busy_trace(processor={"env": 4.1, "update": 2.0}))
     assert told.phases["env"] == 4.0
+
+
+def test_parts_of_the_update_are_each_on_the_processors_clock() -> None:
+    """The update took 4 s, of which 2 computed: all of the forward's second, and one of the backward's three."""
+    told = with_clock(busy_trace(processor={"env": 1.0, "update": 2.0, "forward": 1.0, "backward": 1.0}))
+    assert told.update_parts == {"forward": 1.0, "backward": 1.0}

@@ -175,6 +175,14 @@ def test_processor_time_goes_to_the_phases_of_the_wall_clock() -> None:
     assert seen.processor() == {"other": 0.0, "env": 3.0, "store-and-sample": 3.0, "act": 1.5}
 
 
+def test_processor_time_goes_to_the_parts_of_the_update_too() -> None:
+    """A backward of 5 s that was kept waiting for 3, between two gaps of 1 s."""
+    seen = Attribution(0.0)
+    seen.events([Seen(a.FORWARD, 1, 2, forward=(32, True, 7)), Seen(a.BACKWARD, 3, 8, lost=(0.0, 3.0))])
+    assert seen.parts == {"forward": 1, "rest": 1, "backward": 5}
+    assert seen.processor() == {"store-and-sample": 1, "update": 4, "forward": 1, "rest": 1, "backward": 2}
+
+
 class Clocks:
     def __init__(self) -> None:
         self.wall = self.processor = 0.0

@@ -15,6 +15,8 @@ from hotloop.nets.sac_settings import SACLayout
 from hotloop.proof.reference.sac_update import SACAgent, TD3Agent
 
 FEATURES, ACTIONS, HIDDEN, ROWS, GAMMA = 5, 2, (16, 11), 8, 0.97
+LR, K = 1e-3, 6
+"""Learning rate; updates of a call."""
 DETERMINISTIC: dict[str, Any] = {
     "stochastic": False,
     "learn_temperature": False,
@@ -140,6 +142,38 @@ def plain_update(agent: Any, batch: SACBatch, j: int) -> tuple[float, Array]:
     next_noise = np.zeros_like(batch.action) if batch.next_noise is None else batch.next_noise
     loss, errors = agent.update(*seen, done, tensor(next_noise), tensor(batch.noise), tensor(batch.weight))
     return loss, errors.numpy()
+
+
+def rates(k: int = K) -> Array:
+    return np.full(k, LR)
+
+
+def assert_same_updates(one: Any, other: Any, batches: SACBatch, first_update: int, tolerance: float = 1e-4) -> None:
+    k = len(batches.reward)
+    found, expected = (lane.update(batches, rates(k), first_update) for lane in (one, other))
+    np.testing.assert_allclose(found.scalars, expected.scalars, rtol=1e-3, atol=tolerance)
+    np.testing.assert_allclose(found.td_error, expected.td_error, rtol=1e-3, atol=tolerance)
+
+
+def assert_same_state(one: Any, other: Any, tolerance: float = 2e-5) -> None:
+    """Of two lanes; the eager one has a generator besides."""
+    expected = other.state()
+    for name, vector in one.state().items():
+        np.testing.assert_allclose(vector, expected[name], rtol=1e-3, atol=tolerance, err_msg=name)
+
+
+def assert_plain_updates(lane: Any, agent: Any, calls: int, k: int, tolerance: float) -> None:
+    """`calls` times k updates of a lane are those of a plain program that began with the same parameters."""
+    for call in range(calls):
+        batches = make_batches(lane.objective.spec, k, seed=call)
+        stats = lane.update(batches, rates(k), call * k)
+        for j in range(k):
+            loss, errors = plain_update(agent, batches, j)
+            np.testing.assert_allclose(stats.scalars[0, j], loss, rtol=tolerance, atol=tolerance / 10)
+            np.testing.assert_allclose(stats.td_error[j], errors, rtol=1e-3, atol=tolerance)
+    state = lane.state()
+    for name, vector in plain_vectors(agent).items():
+        np.testing.assert_allclose(state[name], vector, rtol=1e-3, atol=tolerance / 10, err_msg=name)
 
 
 def objective_of(variant: str) -> SACObjective:

@@ -314,6 +314,28 @@ print(hashlib.sha256(lane.parameters().tobytes()).hexdigest())
 
 
 @pytest.mark.slow
+def test_half_a_library_that_a_killed_compiler_left_is_made_anew(tmp_path: Path) -> None:
+    program = (
+        "import torch; from hotloop.lanes.compiling import compile_function\n"
+        "print(compile_function(lambda x: (x + 1.0,), [torch.zeros(2)])(torch.ones(2))[0].tolist())"
+    )
+    names = {key: value for key, value in os.environ.items() if key != "TORCHINDUCTOR_CACHE_DIR"}
+    (tmp_path / "cache").mkdir(mode=0o700)
+
+    def compute() -> str:
+        environment = names | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+        return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True).stdout
+
+    assert compute() == "[2.0, 2.0]\n"
+    libraries = list((tmp_path / "cache").rglob("*.main.so"))
+    assert libraries
+    for library in libraries:
+        library.write_bytes(library.read_bytes()[:1000])
+    assert compute() == "[2.0, 2.0]\n"
+    assert all(len(library.read_bytes()) > 1000 for library in (tmp_path / "cache").rglob("*.main.so"))
+
+
+@pytest.mark.slow
 def test_half_precision_is_near_full_precision_and_not_equal_to_it() -> None:
     eager, lane = make_lanes(make_spec(), NetworkSettings(hidden=(16,)), precision="bfloat16")
     batches = make_batch(4)

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 import torch
 from tests.lanes.sac_pairs import (
+    LR,
     VARIANTS,
+    K,
+    assert_plain_updates,
+    assert_same_state,
+    assert_same_updates,
     make_batches,
     make_network,
     make_spec,
     objective_of,
     plain_agent,
-    plain_update,
-    plain_vectors,
+    rates,
 )
 
 from hotloop.core.errors import NonFiniteError
@@ -23,12 +27,7 @@ from hotloop.lanes.compiled import CompiledLane, adam_factors
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.sac_objective import SACObjective
 
-LR, K = 1e-3, 6
 PLAIN = ("sac", "fixed-temperature", "td3")
-
-
-def rates(k: int) -> Any:
-    return np.full(k, LR)
 
 
 def make_lane(variant: str, kind: type[Any] = EagerLane) -> Any:
@@ -39,17 +38,7 @@ def make_lane(variant: str, kind: type[Any] = EagerLane) -> Any:
 @pytest.mark.parametrize("variant", PLAIN)
 def test_the_eager_lane_makes_the_updates_of_a_plain_program(variant: str) -> None:
     lane = make_lane(variant)
-    agent = plain_agent(lane.network, lane.objective.spec, LR)
-    for call in range(10):
-        batches = make_batches(lane.objective.spec, K, seed=call)
-        stats = lane.update(batches, rates(K), call * K)
-        for j in range(K):
-            loss, errors = plain_update(agent, batches, j)
-            np.testing.assert_allclose(stats.scalars[0, j], loss, rtol=1e-4)
-            np.testing.assert_allclose(stats.td_error[j], errors, rtol=1e-3, atol=1e-4)
-    state = lane.state()
-    for name, vector in plain_vectors(agent).items():
-        np.testing.assert_allclose(state[name], vector, rtol=1e-3, atol=2e-5, err_msg=name)
+    assert_plain_updates(lane, plain_agent(lane.network, lane.objective.spec, LR), calls=10, k=K, tolerance=1e-4)
 
 
 def test_ddpg_is_td3_with_one_critic_no_smoothing_and_no_delay() -> None:
@@ -129,12 +118,8 @@ def test_adam_counts_the_steps_of_each_stage() -> None:
 def test_the_compiled_lane_makes_the_updates_of_the_eager_one(variant: str) -> None:
     eager, lane = make_lane(variant), make_lane(variant, CompiledLane)
     for call in range(2):
-        batches = make_batches(eager.objective.spec, 5, seed=call)
-        found, expected = (each.update(batches, rates(5), 5 * call) for each in (lane, eager))
-        np.testing.assert_allclose(found.scalars, expected.scalars, rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(found.td_error, expected.td_error, rtol=1e-3, atol=1e-4)
-    for name, vector in eager.state().items():
-        np.testing.assert_allclose(lane.state()[name], vector, rtol=1e-3, atol=2e-5, err_msg=name)
+        assert_same_updates(lane, eager, make_batches(eager.objective.spec, 5, seed=call), 5 * call)
+    assert_same_state(lane, eager)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -32,7 +32,7 @@ def with_clock(trace: Trace) -> Trace:
         trace,
         clock=PROCESSOR,
         phases=phases,
-        update_parts={part: seconds * ratios.get(UPDATE, 1.0) for part, seconds in trace.update_parts.items()},
+        update_parts=_parts(trace, phases.get(UPDATE, 0.0)),
         lines=tuple(_scaled(line, ratios) for line in trace.lines),
         beneath=tuple(_scaled(line, ratios) for line in trace.beneath),
         stacks=tuple(_scaled(stack, ratios) for stack in trace.stacks),
@@ -63,6 +63,13 @@ def _ratio(processor: Mapping[str, float], seconds: float, phase: str) -> float:
     if phase in OUTSIDE or phase == WAIT or phase not in processor or seconds <= 0:
         return 1.0
     return min(1.0, processor[phase] / seconds)
+
+
+def _parts(trace: Trace, whole: float) -> dict[str, float]:
+    """Of the update: each on the processor's clock, together what the update takes by it."""
+    parts = {part: seconds * _ratio(trace.processor, seconds, part) for part, seconds in trace.update_parts.items()}
+    total = sum(parts.values())
+    return {part: seconds * whole / total for part, seconds in parts.items()} if total else parts
 
 
 def _scaled(cost: Cost, ratios: Mapping[str, float]) -> Cost:

@@ -306,7 +306,7 @@ class Trace:
     update_parts: dict[str, float] = field(default_factory=dict)
     """How the phase `update` splits into forward, backward, optimiser and the rest."""
     processor: dict[str, float] = field(default_factory=dict)
-    """Processor seconds of the loop's thread by phase, where they were measured."""
+    """Processor seconds of the loop's thread by phase, and by part of the update, where they were measured."""
     clock: str = WALL
     """Of phases, lines and stacks: wall-clock, or processor time where the machine was busy with other programs."""
     setup: Setup = field(default_factory=Setup)

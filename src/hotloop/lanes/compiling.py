@@ -52,16 +52,34 @@ def require_compiler(device: torch.device) -> None:
 def compile_function(function: Callable[..., tuple[Tensor, ...]], example: Sequence[Tensor]) -> Compiled:
     """Machine code that computes `function` for tensors of exactly the shapes and dtypes of `example`, which is not
     changed. What the code returns on a GPU is overwritten by its next call."""
-    device = example[0].device
     inputs: list[Any] = [tensor.clone() for tensor in example]
-    with torch.no_grad(), _cached_on_disk(), _without_torch_warnings():
+    with torch.no_grad(), _cached_on_disk() as own_folder_used, _without_torch_warnings():
         try:
             graph = make_fx(function, tracing_mode="fake")(*inputs)
-            compiled = torch._inductor.compile(graph, inputs, options=_options(device))
-            compiled(*inputs)  # what is left to do at the first call
+            return _machine_code(graph, inputs, own_folder_used)
         except Exception as error:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise LaneError(f"the compiled lane cannot compile this update: {reason}", EAGER_HINT) from error
+
+
+def _machine_code(graph: torch.fx.GraphModule, inputs: list[Any], own_folder_used: bool) -> Compiled:
+    """Compiled, or taken from disk, and called once: what is left to do at the first call.
+
+    TorchInductor's compiler writes libraries under their final names. One that was killed meanwhile leaves half a
+    library there, which no later process could load: so what lies in our own folder is thrown away once, and made anew.
+    """
+    options = _options(inputs[0].device)
+    try:
+        compiled = torch._inductor.compile(graph, inputs, options=options)
+        compiled(*inputs)
+    except Exception:
+        if not own_folder_used:
+            raise
+        shutil.rmtree(_private_folder(), ignore_errors=True)
+        _private_folder.cache_clear()
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = _private_folder()
+        compiled = torch._inductor.compile(graph, inputs, options=options)
+        compiled(*inputs)
     return compiled
 
 
@@ -81,12 +99,12 @@ def _options(device: torch.device) -> dict[str, object]:
 
 
 @contextmanager
-def _cached_on_disk() -> Iterator[None]:
-    """Compiled code in the user's own folder, unless the user has named another."""
+def _cached_on_disk() -> Iterator[bool]:
+    """Compiled code in a folder of our own, unless the user has named another; says whether it is ours."""
     named = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = named or _private_folder()
     try:
-        yield
+        yield named is None
     finally:
         if named is None:
             del os.environ["TORCHINDUCTOR_CACHE_DIR"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,15 +13,19 @@ from tests.lanes.sac_pairs import (
     ACTIONS,
     FEATURES,
     HIDDEN,
+    LR,
     ROWS,
     VARIANTS,
+    K,
+    assert_plain_updates,
+    assert_same_state,
+    assert_same_updates,
     make_batches,
     make_network,
     make_spec,
     objective_of,
     plain_agent,
-    plain_update,
-    plain_vectors,
+    rates,
 )
 
 from hotloop.core.errors import NonFiniteError
@@ -33,12 +36,6 @@ from hotloop.lanes.native import sac_plan_kernels as plan
 from hotloop.lanes.native.sac_lane import NativeSACLane
 from hotloop.lanes.sac_objective import SACBatch, SACObjective
 from hotloop.nets.sac_settings import SACLayout
-
-LR, K = 1e-3, 6
-
-
-def rates(k: int = K) -> Array:
-    return np.full(k, LR)
 
 
 def layout_of(objective: SACObjective, activation: str = "relu", hidden: tuple[int, ...] = HIDDEN) -> SACLayout:
@@ -51,19 +48,6 @@ def native(
 ) -> NativeSACLane:
     network = make_network(objective.spec, activation, hidden)
     return NativeSACLane(objective, network, layout_of(objective, activation, hidden), rows)
-
-
-def assert_same_updates(one: Any, other: Any, batches: SACBatch, first_update: int, tolerance: float = 1e-4) -> None:
-    k = len(batches.reward)
-    found, expected = (lane.update(batches, rates(k), first_update) for lane in (one, other))
-    np.testing.assert_allclose(found.scalars, expected.scalars, rtol=1e-3, atol=tolerance)
-    np.testing.assert_allclose(found.td_error, expected.td_error, rtol=1e-3, atol=tolerance)
-
-
-def assert_same_state(one: Any, other: Any, tolerance: float = 2e-5) -> None:
-    expected = other.state()
-    for name, vector in one.state().items():
-        np.testing.assert_allclose(vector, expected[name], rtol=1e-3, atol=tolerance, err_msg=name)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -116,17 +100,7 @@ def test_observations_wider_than_a_vector(monkeypatch: pytest.MonkeyPatch) -> No
 def test_two_hundred_updates_of_a_plain_program(variant: str) -> None:
     objective = objective_of(variant)
     lane = native(objective)
-    agent = plain_agent(make_network(objective.spec), objective.spec, LR)
-    for call in range(25):
-        batches = make_batches(objective.spec, 8, seed=call)
-        stats = lane.update(batches, rates(8), call * 8)
-        for j in range(8):
-            loss, errors = plain_update(agent, batches, j)
-            np.testing.assert_allclose(stats.scalars[0, j], loss, rtol=1e-3, atol=1e-4)
-            np.testing.assert_allclose(stats.td_error[j], errors, rtol=1e-3, atol=1e-3)
-    state = lane.state()
-    for name, vector in plain_vectors(agent).items():
-        np.testing.assert_allclose(state[name], vector, rtol=1e-3, atol=1e-4, err_msg=name)
+    assert_plain_updates(lane, plain_agent(lane.network, objective.spec, LR), calls=25, k=8, tolerance=1e-3)
 
 
 def test_several_updates_at_once_are_several_calls() -> None:

@@ -100,7 +100,7 @@ class Attribution:
         self.recording = 0.0
         """Seconds that were the doctor's own."""
         self.lost: dict[str, float] = {}
-        """Seconds by phase in which the loop's thread did not compute."""
+        """Seconds in which the loop's thread did not compute, by phase and by part of the update."""
         self.counts = dict.fromkeys(COUNTED, 0)
         self.part = ""
         """Of the update: what the sink is being told of."""
@@ -212,18 +212,20 @@ class Attribution:
             if part:
                 parts[part] += event
             if lost is not None:
-                self._lose(before, min(gap, lost[0]))
-                self._lose(phase, min(event, lost[1]))
+                self._lose(before, its_part, min(gap, lost[0]))
+                self._lose(phase, part, min(event, lost[1]))
             self.recording += end - mark - gap - event
             mark = end
         self.mark = mark
 
-    def _lose(self, phase: str, seconds: float) -> None:
-        self.lost[phase] = self.lost.get(phase, 0.0) + seconds
+    def _lose(self, phase: str, part: str, seconds: float) -> None:
+        for name in (phase, part) if part else (phase,):
+            self.lost[name] = self.lost.get(name, 0.0) + seconds
 
     def processor(self) -> dict[str, float]:
-        """Seconds by phase in which the loop's thread computed."""
-        return {phase: seconds - self.lost.get(phase, 0.0) for phase, seconds in self.phases.items()}
+        """Seconds in which the loop's thread computed, by phase and by part of the update."""
+        spent = {**self.phases, **self.parts}
+        return {name: seconds - self.lost.get(name, 0.0) for name, seconds in spent.items()}
 
     def _tell(self, meaning: Meaning, seen: list[Any]) -> None:
         sink: Any = self._sink

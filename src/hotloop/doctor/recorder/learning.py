@@ -106,7 +106,7 @@ class Operators(Pass):
         self._running = False
 
     def on_env(self, now: float) -> None:
-        if self._profiler is None and self.watch.attribution.bursts:
+        if self._profiler is None and self.watch.attribution.bursts and "torch" in sys.modules:
             profiler = sys.modules["torch"].profiler
             self._profiler = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
             self._profiler.__enter__()

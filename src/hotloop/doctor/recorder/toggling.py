@@ -57,7 +57,7 @@ class Toggler(Pass):
 
     def on_update(self, now: float) -> None:
         """A stretch that an env call fell into is begun again: it was not of updates alone."""
-        if not self.by_update:
+        if not self.by_update or "torch" not in sys.modules:
             return
         if self.watch.env_calls != self._env_calls:
             self._env_calls = self.watch.env_calls

@@ -77,7 +77,7 @@ def _code(rule: str) -> Html:
 
 
 def _places(trace: Trace, finding: Finding) -> Html | None:
-    wheres = [where for where in (finding.where, *finding.lines) if where]
+    wheres = dict.fromkeys(where for where in (finding.where, *finding.lines) if where)
     rows: list[Child] = []
     for where in wheres:
         source = source_of(trace, where).strip()
@@ -98,13 +98,21 @@ def _before_after(finding: Finding) -> Html | None:
 def line_rows(trace: Trace, at_most: int) -> Html | None:
     """The dearest of them, each with a bar in its phase's colour."""
     least = _LEAST_SHARE * trace.loop_seconds
-    lines = most_expensive(
-        (line for line in shown_lines(trace) if line.phase not in OUTSIDE and line.seconds >= least), at_most
-    )
+    lines = most_expensive((line for line in _by_place(trace) if line.seconds >= least), at_most)
     if not lines:
         return None
     widest = max(line.seconds for line in lines) or 1.0
     return element("div", *(_line(trace, line, widest) for line in lines), class_="lines")
+
+
+def _by_place(trace: Trace) -> list[LineCost]:
+    """A line once for each phase: forwards, backwards and what is between them are one cost of it."""
+    found: dict[tuple[str, str], LineCost] = {}
+    for line in shown_lines(trace):
+        if line.phase not in OUTSIDE:
+            before = found.get((line.where, line.phase))
+            found[line.where, line.phase] = replace(line, seconds=line.seconds + (before.seconds if before else 0.0))
+    return list(found.values())
 
 
 def _line(trace: Trace, line: LineCost, widest: float) -> Html:
@@ -180,7 +188,7 @@ def _experiments(trace: Trace, findings: Sequence[Finding]) -> Html:
     )
     told = [replace(one, what=experiment_words(trace, one, findings)) for one in trace.experiments]
     untried = element("ul", *(element("li", element("b", one.name), " ", untried_words(one)) for one in trace.untried))
-    return section("Experiments", whiskers(told), untried if trace.untried else None, note=note)
+    return section("Experiments", whiskers(told, trace.clock), untried if trace.untried else None, note=note)
 
 
 def _matrix_speed(trace: Trace) -> Html | None:
