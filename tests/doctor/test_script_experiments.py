@@ -59,6 +59,14 @@ def test_a_program_without_learning(tmp_path: Path) -> None:
     assert any("in a copy of its folder" in note for note in trace.notes)
 
 
+def test_what_was_tried_before_a_program_is_killed_is_told(tmp_path: Path) -> None:
+    deadly = WALK.replace("while True:", "while True:\n    sys.argv += ['x']").replace(
+        "    env.step(0)", "    env.step(0)\n    if len(sys.argv) > 3_500:\n        os.kill(os.getpid(), 9)"
+    )
+    trace, _ = record(tmp_path / "deadly.py", deadly.replace("import sys", "import os, sys"), experiment_seconds=20.0)
+    assert "nothing was rendered" in tried(trace)["rendering off"]
+
+
 def test_arguments_are_tried_in_processes_by_turns(tmp_path: Path) -> None:
     arms = ("slow=--slow",)
     trace, said = record(tmp_path / "walk.py", WALK, experiments=False, arms=arms, experiment_seconds=0.1)
@@ -129,7 +137,7 @@ import gymnasium, torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import EvalCallback
 torch.set_num_threads(1)
-evaluation = EvalCallback(gymnasium.make("CartPole-v1"), eval_freq=50, n_eval_episodes=1, verbose=0)
+evaluation = EvalCallback(gymnasium.make("CartPole-v1"), eval_freq=10, n_eval_episodes=1, verbose=0)
 model = DQN("MlpPolicy", "CartPole-v1", learning_starts=100, train_freq=1, verbose=1, seed=1)
 model.learn(10_000_000, log_interval=1, callback=evaluation)
 """

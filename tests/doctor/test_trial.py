@@ -9,10 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from hotloop.doctor.experiments import judge_trials
+from hotloop.doctor.recorder.gradients import Forwards, Fused, NoGradients
+from hotloop.doctor.recorder.passes import Pass
 from hotloop.doctor.recorder.places import Places
-from hotloop.doctor.recorder.switches import Callers, Evaluation, Fused, Logging, Rendering, Storing, SwitchedClasses
+from hotloop.doctor.recorder.storing import Storing
+from hotloop.doctor.recorder.switches import Callers, Evaluation, Logging, Rendering, SwitchedClasses
 from hotloop.doctor.recorder.trial import Control, Switch, Trial
 from hotloop.doctor.recorder.updates import FewerUpdates, OnePerEnvCall, Updates
 from hotloop.doctor.trace import Experiment, Untried
@@ -34,6 +38,8 @@ class Bench:
     made: list[str] = field(default_factory=list)
     """What the program really did, in order."""
 
+    more: list[Pass] = field(default_factory=list)
+
     def __post_init__(self) -> None:
         places = Places(__file__)
         self.log, self.render, self.store, self.evaluation = Logging(), Rendering(), Storing(), Evaluation(places)
@@ -49,7 +55,7 @@ class Bench:
     ) -> Any:
         trial = Trial(
             switches,
-            [self.classes, self.updates, Callers(self.evaluation)],
+            [self.classes, self.updates, Callers(self.evaluation), *self.more],
             lead=5.0,
             seconds=seconds,
             learns=learns,
@@ -311,3 +317,35 @@ def test_fused_is_switched_on_and_off() -> None:
     assert group == {"fused": None, "foreach": None, "params": []}
     group["fused"] = True
     assert switch.reason(trial) == "the optimiser is fused already"
+
+
+def acting_program(bench: Bench, network: Any, seen: dict[str, list[bool]], keeps_graph: bool) -> None:
+    """Acts with gradients; learns from a forward of its own, or from what acting has left."""
+    env, optimiser, obs = bench.env_class(), bench.adam(), torch.ones(1, 2)
+    while True:
+        q = network(obs)
+        seen["acting"].append(q.requires_grad)
+        env.step(int(q.argmax()))
+        loss = q.sum() if keeps_graph else network(obs).sum()
+        seen["learning"].append(loss.requires_grad)
+        loss.backward()
+        optimiser.step()
+
+
+@pytest.mark.parametrize("keeps_graph", [False, True])
+def test_acting_records_no_gradients_where_no_update_uses_them(
+    keeps_graph: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.nn.Module, "__call__", torch.nn.Module.__call__)
+    switch, seen = NoGradients(), {"acting": [], "learning": []}
+    forwards = Forwards(switch)
+    bench = Bench(more=[forwards])
+    forwards._arrive(torch)
+    network = torch.nn.Linear(2, 2)
+    found = bench.run([switch], lambda: acting_program(bench, network, seen, keeps_graph), seconds=3.0)
+    assert all(seen["learning"])
+    assert set(seen["acting"]) == ({True} if keeps_graph else {True, False})
+    if keeps_graph:
+        assert "the update uses the gradients" in found["no_grad while acting"].reason
+    else:
+        assert found["no_grad while acting"].ratio == 1.0  # our clock charges forwards with nothing

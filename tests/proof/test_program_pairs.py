@@ -151,7 +151,7 @@ def test_a_tolerance_lets_rounding_pass_and_nothing_else(tmp_path: Path) -> None
     rounded = WALK.replace("self.place / 3", "self.place / (3 + 1e-12)")
     assert not proved(tmp_path, rounded + SINGLE, WALK + SINGLE).passed
     proof = proved(tmp_path, rounded + SINGLE, WALK + SINGLE, tolerance=1e-9)
-    assert proof.headline() == "the same for all 36 env steps"
+    assert proof.headline() == "the same within 1e-09 for all 36 env steps"
     assert not proved(tmp_path, rounded.replace("1e-12", "1e-6") + SINGLE, WALK + SINGLE, tolerance=1e-9).passed
 
 
@@ -249,3 +249,71 @@ def test_the_verb_times_what_is_the_same_and_writes_its_page(
     (tmp_path / "new.py").write_text(WALK.replace("/ 3", "/ 2") + SINGLE)
     assert verb.run(["--script", "old.py", "--against", "new.py", "--args=--fast 1", "--quiet"]) == 1
     assert "different: the same until env step" in capsys.readouterr().out
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+MACHINE_CODE = [
+    ("from torch import nn\n", "from torch import nn\nimport hotloop\n"),
+    (
+        "self.optimiser = torch.optim.Adam(network.parameters(), lr=lr)",
+        "self.fast = hotloop.QLearner(network, lr, obs=(4,))",
+    ),
+    (
+        "obs, action, reward, next_obs, terminated = batch\n",
+        "names = 'obs', 'action', 'reward', 'next_obs', 'terminated'\n"
+        "        batch = dict(zip(names, batch))\n"
+        "        self.fast.update({**batch, 'discount': self.gamma * (1 - batch['terminated'])})\n"
+        "        return\n",
+    ),
+]
+"""The plain example with the same draws and the same acting; only the update is hotloop's."""
+NEAR_TIE = """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.q = torch.nn.Linear(2, 2)
+    def forward(self, obs):
+        return self.q(obs)
+torch.manual_seed(0)
+net, env = Net(), Walk(0)
+optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
+obs = env.reset()
+for step in range(40):
+    q = net(torch.tensor(obs).float())
+    action = int(q.argmax())
+    loss = (q[0] - q[1]) ** 2
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    obs, _, done, _ = env.step(action)
+    obs = env.reset() if done else obs
+"""
+"""Both actions are drawn towards the same value: soon rounding decides."""
+
+
+def test_a_near_tie_that_rounding_decides_is_no_difference(tmp_path: Path) -> None:
+    plain = WALK + "import torch\n" + NEAR_TIE
+    proof = proved(tmp_path, plain.replace("(q[0] - q[1]) ** 2", "(q[1] - q[0] + 1e-7) ** 2"), plain, tolerance=0.01)
+    assert proof.passed, proof.headline()
+    assert proof.verdict in ("rounding", "equal")
+    assert proof.evidence["largest error"] != "0"
+
+
+@pytest.mark.slow
+def test_updates_of_hotloops_parts_are_seen_and_are_the_same_within_rounding(tmp_path: Path) -> None:
+    plain = (EXAMPLES / "plain_dqn.py").read_text()
+    fast = plain
+    for old, new in MACHINE_CODE:
+        assert old in fast
+        fast = fast.replace(old, new)
+    proof = proved(tmp_path, fast, plain, "--seed", "1", "--env-steps", "2500", tolerance=1e-3)
+    assert proof.headline() == "the same within 0.001 for all 2,500 env steps and 1,501 updates"
+
+
+@pytest.mark.slow
+def test_another_generator_is_told_at_the_first_action(tmp_path: Path) -> None:
+    words = "--seed", "1", "--env-steps", "1100"
+    fast = (EXAMPLES / "faster_dqn.py").read_text()
+    proof = proved(tmp_path, fast, (EXAMPLES / "plain_dqn.py").read_text(), *words, tolerance=1e-3)
+    assert "the same until env step 1: then `action` differs" in proof.headline()
+    assert "had drawn other numbers" in proof.headline()

@@ -14,6 +14,7 @@ Files:
     episodes.py     The episodes of a training as they end: what each returned, after how many env steps and seconds
     fingerprints.py Values in short: equal fingerprints mean equal numbers
     follow.py       Follows a whole training at next to no cost: no clock on every event, no phases, no limit
+    gradients.py    Changes that compute the same: no gradients while acting, fused optimisers
     guard.py        Sees to it that the script ends when the doctor has seen enough, and that nothing is lost where it
                     leaves early
     hooks.py        Hooks on classes as they are made: envs by their `step`, replay by what it stores and samples,
@@ -41,8 +42,8 @@ Files:
                     previous one
     sources.py      Where the user's own source says what decides: where the optimiser was made, what it mentions
     stacks.py       Where in the program something happens: the functions on the stack, and one of them replaced
-    switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn; fused
-                    optimisers; rows stored at once
+    storing.py      Rows stored in one call, where the replay's method only appends its arguments
+    switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn
     timeline.py     The loop over time: cut into equal numbers of env steps; where its steady state begins
     toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a stretch
                     each
@@ -51,7 +52,7 @@ Files:
     trial.py        Tries changes on the running program: each by turns with the program as it is, a stretch of env
                     steps each
     unseeded.py     Random numbers that no seed decides: who drew them first, and the seed to set
-    updates.py      Changes to how a program learns: updates left out; and acting without gradients
+    updates.py      Changes to how a program learns: updates left out
     watch.py        What the hooks report to: it knows whether something is being timed already, counts, asks the
                     passes, and ends the recording
     workshop.py     What the program works with, read from its objects when the loop has ended: env, network,

@@ -18,6 +18,7 @@ from .closeup import Closeup
 from .counting import CallCounter
 from .episodes import Episodes
 from .follow import Follower, OptimiserSteps
+from .gradients import Forwards, Fused, NoGradients
 from .guard import Guard, leave_stopped_script
 from .hooks import ClassHooks, timed
 from .keras_hooks import KerasHooks
@@ -46,13 +47,14 @@ from .program import Ending, prepare, run_program
 from .repeats import Copies, Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
-from .switches import Callers, Evaluation, Fused, Logging, Rendering, Storing, SwitchedClasses, SwitchedLibraries
+from .storing import Storing
+from .switches import Callers, Evaluation, Logging, Rendering, SwitchedClasses, SwitchedLibraries
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
 from .tracing import Pace, Tracer, Tracing
 from .trial import Control, Experiments, Switch, Trial
 from .unseeded import Unseeded
-from .updates import FewerUpdates, Forwards, NoGradients, OnePerEnvCall, Updates
+from .updates import FewerUpdates, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
 from .workshop import Workshop
 

@@ -169,12 +169,12 @@ class Trial(Follower):
         if self.state == WARMING and (self.updates >= WARM_UPDATES or not self.learns):
             if not self.learns or self.burst_ended:
                 self.state, self._look_began = LOOKING, (self.env_calls, self.updates, self.bursts, now)
-        elif self.state == LOOKING and self._has_look_began(now):
+        elif self.state == LOOKING and self._has_seen_enough(now):
             self._end_looking(now)
         elif self.state == TRYING and self._in_stretch >= self._calls and (self.burst_ended or not self.learns):
             self._end_stretch(now)
 
-    def _has_look_began(self, now: float) -> bool:
+    def _has_seen_enough(self, now: float) -> bool:
         spent = now - self._look_began[3]
         self.has_seen_turns = self.bursts - self._look_began[2] >= LOOK_BURSTS or not self.learns
         enough = spent >= LOOK_SECONDS and self.has_seen_turns and (self.burst_ended or not self.learns)
@@ -258,6 +258,7 @@ class Trial(Follower):
             if self._stretches > 2:  # the first pair warms up
                 tried.pairs.append((as_it_is, other))
             self._first = None
+            self.passes.ask("now_and_then", now)  # before the next stretch's clock starts
             if self._is_enough(tried, now):
                 tried.switch.off()
                 self._next(self.clock())

@@ -1,4 +1,4 @@
-"""Changes to how a program learns: updates left out; and acting without gradients, which computes the same.
+"""Changes to how a program learns: updates left out.
 
 An update that is a function of its own is left out whole, its last result stands for it. Where it is written into the
 loop, or one call makes many updates, backward and optimiser step are left out and the loss is still computed.
@@ -15,11 +15,10 @@ from typing import Any
 from .passes import Pass
 from .places import Places, unseen
 from .stacks import callers, codes, find_function, innermost_common
-from .switches import Evaluation, Storing
+from .storing import Storing
+from .switches import Evaluation
 from .trial import LOOKING, TRYING, Switch, Trial
 
-MOST_FRAMES = 8
-"""Of the stack that tells one forward of a program from another."""
 FEW = 1.5
 """Updates in one call of a function up to which the call is the update."""
 LEARNING = "changes-learning"
@@ -231,114 +230,3 @@ class OnePerEnvCall(FewerUpdates):
     def _skips(self, number: int) -> bool:
         trial = self.updates.watch
         return trial.since_env > (1 if self._whole else 0)
-
-
-class NoGradients(Switch):
-    """Forwards whose graph no update ever uses, told by where in the program they are called."""
-
-    name = "no_grad while acting"
-    what = "networks that choose actions record no gradients"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.acting: dict[Any, int] = {}
-        self.needed: set[Any] = set()
-        self.unknown: set[Any] = set()
-        """Whose results hold no tensor, or that an update followed before an env call did."""
-        self.sites: set[Any] = set()
-        """Where gradients are recorded for nothing."""
-
-    def look(self, trial: Trial) -> None:
-        sure = {site for site, count in self.acting.items() if count >= 5} if trial.has_seen_turns else set()
-        self.sites = sure - self.needed - self.unknown
-
-    def reason(self, trial: Trial) -> str:
-        if self.sites:
-            return ""
-        if set(self.acting) & self.needed:
-            return "the update uses the gradients that are recorded when actions are chosen"
-        if self.acting:
-            return "it is not certain that no update uses the gradients that are recorded when actions are chosen"
-        return "no gradients are recorded when actions are chosen, as far as can be told"
-
-
-class Forwards(Pass):
-    """Tells `NoGradients` which forwards there are; leaves out their gradients while it is on."""
-
-    watch: Trial
-
-    def __init__(self, switch: NoGradients) -> None:
-        self.switch = switch
-        self._since: list[Any] = []
-        self._inside = False
-
-    def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
-        return {"torch": self._arrive}
-
-    def on_env(self, now: float) -> None:
-        """What was called since the last env call and no backward reached may have chosen the action."""
-        if self.watch.state == LOOKING:
-            for site in self._since:
-                self.switch.acting[site] = self.switch.acting.get(site, 0) + 1
-        self._since.clear()
-
-    def on_update(self, now: float) -> None:
-        self.switch.unknown.update(self._since)
-        self._since.clear()
-
-    def _arrive(self, torch: ModuleType) -> None:
-        module, enabled, disabled = torch.nn.Module, torch.is_grad_enabled, torch.no_grad
-        call, switch = module.__call__, self.switch
-
-        @functools.wraps(call)
-        def forward(one: Any, *args: Any, **keywords: Any) -> Any:
-            if self._inside or not self._asked() or not enabled():
-                return call(one, *args, **keywords)
-            self._inside = True
-            try:
-                site = site_of(sys._getframe(1))
-                if site in switch.sites:
-                    switch.seen += 1
-                    if switch.active:
-                        with disabled():
-                            return call(one, *args, **keywords)
-                result = call(one, *args, **keywords)
-                if self.watch.state == LOOKING:
-                    self._note(site, result)
-                return result
-            finally:
-                self._inside = False
-
-        module.__call__ = unseen(forward)
-
-    def _asked(self) -> bool:
-        state = self.watch.state
-        return state == LOOKING or (state == TRYING and bool(self.switch.sites))
-
-    def _note(self, site: Any, result: Any) -> None:
-        tensors, needed = list(tensors_in(result)), self.switch.needed
-        if not tensors:
-            self.switch.unknown.add(site)
-        recorded = [one for one in tensors if one.requires_grad]
-        if not recorded:
-            return
-        self._since.append(site)
-        for one in recorded:
-            one.register_hook(lambda gradient: needed.add(site))
-
-
-def site_of(frame: Any) -> Any:
-    """The lines that lead to a call, some way out."""
-    return tuple((one.f_code, one.f_lineno) for one in callers(frame)[:MOST_FRAMES])
-
-
-def tensors_in(result: Any) -> Any:
-    """Of a tensor, or of a tuple, list or dict of them."""
-    if hasattr(result, "requires_grad"):
-        yield result
-    elif isinstance(result, (tuple, list)):
-        for one in result:
-            yield from tensors_in(one)
-    elif isinstance(result, dict):
-        for one in result.values():
-            yield from tensors_in(one)

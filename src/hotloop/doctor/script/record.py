@@ -189,9 +189,11 @@ class _Recorder:
             notes = [] if more.experiments or more.untried else _why_missing(EXPERIMENTS, more, self.interrupted)
             found, untried = (*trace.experiments, *more.experiments), (*trace.untried, *_ended_early(more))
             trace = _noted(replace(trace, experiments=found, untried=untried), *notes)
+            if changes == CHANGES_LEARNING and not notes:
+                made = "in its own folder" if self.plan.in_place else "in a copy of its folder"
+                trace = _noted(trace, f"{LEARNED_OTHERWISE}, {made}")
         self.where = where
-        where_made = "in its own folder" if self.plan.in_place else "in a copy of its folder"
-        return _noted(trace, f"{LEARNED_OTHERWISE}, {where_made}")
+        return trace
 
     def _try_arms(self, trace: Trace) -> Trace:
         own = self.arguments

@@ -13,9 +13,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hotloop.doctor.trace import OUTSIDE, PHASES, UPDATE, Experiment, Growth, Slice, StackCost, Trace
+from hotloop.doctor.experiments import Ratio, measured_by
+from hotloop.doctor.trace import OUTSIDE, PHASES, PROCESSOR, UPDATE, WALL, Experiment, Growth, Slice, StackCost, Trace
 from hotloop.doctor.views.summary import KINDS, CostRow, cost_row, merged, phase_rows, update_rows
-from hotloop.render.html import Child, Html, element, join, phase_class, table
+from hotloop.render.html import Child, Html, element, join, phase_class, prose, table
 from hotloop.render.numbers import duration, interval, number, percent, times
 from hotloop.render.plots import Axes, dots, hover, legend, line, plot
 
@@ -189,33 +190,37 @@ class RatioScale:
         return min(100.0, max(0.0, 100 * (math.log(max(ratio, 1e-9)) - self.low) / (self.high - self.low)))
 
 
-def whiskers(experiments: Sequence[Experiment]) -> Html:
-    """One row per experiment: a dot, its interval, and a line where nothing would have changed."""
+def whiskers(experiments: Sequence[Experiment], clock: str = WALL) -> Html:
+    """One row per experiment: a dot and its interval by the report's clock, and a line where nothing changes."""
     if not experiments:
         return Html("")
-    scale = RatioScale.around([end for one in experiments for end in (one.low, one.high, one.ratio)])
-    return element("div", *(_experiment(one, scale) for one in experiments), class_="whiskers")
+    ratios = [measured_by(one, clock) for one in experiments]
+    scale = RatioScale.around([end for ratio in ratios for end in ratio])
+    rows = (_experiment(one, ratio, scale) for one, ratio in zip(experiments, ratios, strict=True))
+    return element("div", *rows, class_="whiskers")
 
 
-def _experiment(one: Experiment, scale: RatioScale) -> Html:
-    name = element("div", element("b", one.name), element("span", one.what, class_="what"), class_="name")
-    processor = ""
+def _experiment(one: Experiment, ratio: Ratio, scale: RatioScale) -> Html:
+    name = element("div", element("b", one.name), element("span", prose(one.what), class_="what"), class_="name")
+    second = None
     if one.processor:
-        ratio, low, high = one.processor
-        processor = element("span", f"processor {times(ratio)} {interval(low, high)}", class_="what")
-    shown = element("div", element("b", times(one.ratio)), " ", interval(one.low, one.high), processor, class_="ratio")
-    return element("div", name, _whisker(one, scale), shown, badge(one.kind), class_="experiment")
+        named, other = ("processor", PROCESSOR) if ratio.value == one.ratio else ("wall-clock", WALL)
+        beside = measured_by(one, other)
+        second = element("span", f"{named} {times(beside.value)} {interval(beside.low, beside.high)}", class_="what")
+    told = f" {interval(ratio.low, ratio.high)}"
+    shown = element("div", element("b", times(ratio.value)), told, second, class_="ratio")
+    return element("div", name, _whisker(ratio, scale), shown, badge(one.kind), class_="experiment")
 
 
-def _whisker(one: Experiment, scale: RatioScale) -> Html:
-    style = "faster" if one.low > 1 else "slower" if one.high < 1 else "unclear"
-    reach = f"left:{scale.place(one.low):.4g}%;width:{scale.place(one.high) - scale.place(one.low):.4g}%"
+def _whisker(ratio: Ratio, scale: RatioScale) -> Html:
+    style = "faster" if ratio.low > 1 else "slower" if ratio.high < 1 else "unclear"
+    reach = f"left:{scale.place(ratio.low):.4g}%;width:{scale.place(ratio.high) - scale.place(ratio.low):.4g}%"
     marks = [
         element("i", class_="one", style=f"left:{scale.place(1.0):.4g}%"),
         element("i", class_="reach", style=reach),
-        element("i", class_="dot", style=f"left:{scale.place(one.ratio):.4g}%"),
+        element("i", class_="dot", style=f"left:{scale.place(ratio.value):.4g}%"),
     ]
-    spoken = f"{times(one.ratio)} {interval(one.low, one.high)}"
+    spoken = f"{times(ratio.value)} {interval(ratio.low, ratio.high)}"
     return element("div", *marks, class_=f"axis {style}", role="img", aria_label=spoken)
 
 

@@ -188,7 +188,7 @@ def _experiments(trace: Trace, findings: Sequence[Finding]) -> Html:
     )
     told = [replace(one, what=experiment_words(trace, one, findings)) for one in trace.experiments]
     untried = element("ul", *(element("li", element("b", one.name), " ", untried_words(one)) for one in trace.untried))
-    return section("Experiments", whiskers(told), untried if trace.untried else None, note=note)
+    return section("Experiments", whiskers(told, trace.clock), untried if trace.untried else None, note=note)
 
 
 def _matrix_speed(trace: Trace) -> Html | None:

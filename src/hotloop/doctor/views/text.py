@@ -181,7 +181,8 @@ def experiment_rows(trace: Trace, findings: Sequence[Finding]) -> list[Renderabl
     measured = any(one.processor for one in trace.experiments)
     table = plain_table("change", "speed", "95 %", *["processor", "95 %"] * measured, "kind")
     for one in trace.experiments:
-        style = "green" if one.low > 1 else "red" if one.high < 1 else "dim"
+        told = measured_by(one, trace.clock)
+        style = "green" if told.low > 1 else "red" if told.high < 1 else "dim"
         shown = [Text(times(one.ratio), style), Text(interval(one.low, one.high))]
         if measured:
             ratio = measured_by(one, PROCESSOR) if one.processor else None
