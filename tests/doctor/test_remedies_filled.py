@@ -13,6 +13,7 @@ from tests.doctor.remedy_trials import mlp
 from tests.doctor.sample_trace import make_trace
 from tests.doctor.test_remedies import parts_of
 
+import hotloop
 from hotloop.cli.arguments import settings_from_words
 from hotloop.doctor.finding import KNOBS, RULES, knob_of
 from hotloop.doctor.port import port_command
@@ -100,6 +101,31 @@ def test_the_learner_has_the_rate_and_the_target_of_the_program() -> None:
     names = run("UPDATE006", {"network": network, "batch": batch})
     assert names["learner"].updates == 1
     assert not torch.equal(torch.nn.utils.parameters_to_vector(network.parameters()), before)
+
+
+class ActorCritic(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.actor, self.critic = mlp(), torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Linear(16, 1))
+
+    def forward(self, obs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.actor(obs), self.critic(obs)
+
+
+def test_a_policy_that_learns_from_rollouts_is_offered_the_learner_of_policies() -> None:
+    """16 env calls of 8 envs, then 8 updates of 32 rows: a Q-learner would compute something else."""
+    counts = Counts(env_steps=1280, env_calls=160, updates=80, backwards=80, update_bursts=10, batch_size=32)
+    text = RULES["UPDATE006"].remedy.written(recorded(counts=counts))
+    assert "QLearner" not in text
+    assert "hotloop.Rollout(num_steps=16, num_envs=8, obs=(4,), num_actions=2)" in text
+    assert port_command(recorded(counts=counts)) == ""
+    once, loop = parts_of(text, once=True)
+    envs = hotloop.vector("cartpole", num_envs=8)
+    names: dict[str, Any] = {"network": ActorCritic(), "envs": envs, "obs": envs.reset()[0]}
+    exec(once, names)
+    for _ in range(16):
+        exec(loop, names)
+    assert names["stats"].updates == 16  # four epochs of 128 rows in minibatches of 32
 
 
 def test_the_batched_env_is_the_programs_where_we_have_it() -> None:

@@ -33,7 +33,7 @@ MUTANTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     "ends not cut": ([("GAMMA * (1 - ended) * best", "GAMMA * best")], ["differs", SAME_BATCH, "the loss was"]),
     "epsilon one env step late": (
         [("1 - step / 100", "1 - (step - 1) / 100")],
-        ["then `action` differs", "asked its network"],
+        ["then `action` differs", "`random` had drawn other numbers"],
     ),
     "replay without the newest row": (
         [("random.sample(rows, BATCH)", "random.sample(rows[:-1], BATCH)")],
@@ -67,7 +67,7 @@ MUTANTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
     ),
     "other initial weights": (
         [("nn.Linear(3, 16), nn.Tanh()", "nn.Linear(3, 16, bias=False), nn.Tanh()")],
-        ["`body.0.bias`"],
+        ["`action` differs", "its parameters differ"],
     ),
     "weights drawn in another order": (
         [("env, online, target = Walk(SEED), Net(), Net()", "env, target, online = Walk(SEED), Net(), Net()")],

@@ -24,7 +24,8 @@ def run(words: list[str]) -> int:
 
     own, arms = split_words(words[:cut], OPTIONS, SWITCHES, preset_names())
     arguments, overrides = parser.parse_args(own), words[cut + 1 :]
-    options = {name[2:]: getattr(arguments, name[2:]) for name in OPTIONS} | {"until_sure": arguments.until_sure}
+    names = [*[name[2:] for name in OPTIONS], "until_sure", "trust", "mixed"]
+    options = {name: getattr(arguments, name) for name in names}
     command = shlex.join(["hotloop", "compare", *[word for word in words if word not in SWITCHES[:3]]])
     display = display_console(arguments.quiet)
     try:

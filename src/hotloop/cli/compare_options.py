@@ -17,6 +17,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--measure": {"default": "mean_return", "help": "field of the evaluations (default mean_return)"},
     "--scores": {"metavar": "FILE:COLUMN", "help": "where commands write their scores, with {seed} and {arm} in it"},
     "--workers": {"type": int, "default": 0, "help": "runs at once (default: as many as there are cores)"},
+    "--on": {"default": "local", "help": "where to train: `local`, `ray` (a cluster on this machine) or HOST:PORT"},
     "--plan": {
         "metavar": "FILE.jsonl",
         "help": "train nothing here: write a list for `hotloop job run` (docs/scale.md)",
@@ -24,7 +25,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--html": {"metavar": "FILE", "help": "write one page with verdicts, figures, tables and settings"},
     "--markdown": {"metavar": "FILE.md[#NAME]", "help": "put tables and figures into a Markdown page, between marks"},
 }
-SWITCHES = ("--json", "--quiet", "--debug", "--until-sure")
+SWITCHES = ("--json", "--quiet", "--debug", "--until-sure", "--trust", "--mixed")
 
 
 def compare_parser() -> VerbParser:
@@ -44,5 +45,7 @@ def compare_parser() -> VerbParser:
     for name, about in OPTIONS.items():
         parser.add_argument(name, **about)
     parser.add_argument("--until-sure", action="store_true", help="add seeds until it is decided, SEEDS at most")
+    parser.add_argument("--trust", action="store_true", help="send your own envs and scripts to the cluster of `--on`")
+    parser.add_argument("--mixed", action="store_true", help="train on machines that round in another way, too")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     return parser

@@ -153,7 +153,8 @@ def remarks(result: dict[str, Any]) -> list[str]:
     if (episodes := result["evaluation"]["episodes"]) < FEW_EPISODES:
         said.append(
             f"judged on {episodes} episode{'s' * (episodes > 1)} only: `hotloop evaluate '{result['run']}' --episodes "
-            "100` says more, or `--evaluation.final-episodes 100` in the next run"
+            "100` (with `--trust` where the env is a file of yours) says more, or `--evaluation.final-episodes 100` in "
+            "the next run"
         )
     seconds = {name: phase["seconds"] for name, phase in phases.items() if name not in ("start-up", "compile")}
     share = seconds.get(EVALUATE, 0.0) / (sum(seconds.values()) or 1.0)

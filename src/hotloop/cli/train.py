@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
+from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
 from hotloop.presets import preset_names
 
@@ -15,12 +16,22 @@ def run(words: list[str]) -> int:
         "Train an agent. Every setting can be overridden: `hotloop settings dqn` or `settings ppo` lists them.\n"
         f"presets: {', '.join(preset_names())}",
         "hotloop train cartpole-dqn --seed 3 --env.num-envs 16 --network.hidden 128 128",
-        usage="hotloop train PRESET|FILE.toml [--any.setting VALUE ...] [--json] [--quiet]",
+        usage="hotloop train PRESET|FILE.toml [--any.setting VALUE ...] [--json] [--quiet]\n"
+        "       hotloop train PRESET|FILE.toml [--any.setting VALUE ...] --seeds N [--on PLACE] [--workers N]",
     )
     parser.add_argument("preset", help="a preset's name, or a TOML file with settings")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.add_argument("--seeds", type=int, help="train so many, seeds 0 to SEEDS - 1, and tell their mean")
+    parser.add_argument("--on", help="with --seeds, where: `local`, `ray` or HOST:PORT (docs/scale.md)")
+    parser.add_argument("--workers", type=int, help="with --seeds, runs at once (default: as many as cores)")
     name, rest = _first_word(words)
     arguments, overrides = parser.parse_known_args([*name, *rest])
+    if arguments.seeds is not None:
+        from hotloop.cli import compare
+
+        return compare.run(words)  # a comparison with one arm
+    if arguments.on is not None or arguments.workers is not None:
+        raise SettingsError("`--on` and `--workers` are for several runs", "give `--seeds N` too")
     settings = settings_from_words(arguments.preset, overrides)  # before PyTorch: a mistake is answered at once
     from hotloop.algos.registry import label_of
 

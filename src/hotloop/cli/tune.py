@@ -16,7 +16,7 @@ def run(words: list[str]) -> int:
         "--search NAME=LOW..HIGH[:log|:step=N] or NAME=A,B,C, as often as there are settings to search.",
         "hotloop tune cartpole-dqn --search optimiser.lr=1e-5..1e-2:log --search n-step=1,3,5 --trials 20",
         usage="hotloop tune PRESET|FILE.toml [--any.setting VALUE ...] --search NAME=VALUES [--search ...] --trials N "
-        "[--seeds N] [--jobs N] [--storage FOLDER] [--measure NAME] [--no-prune] [--json] [--quiet]",
+        "[--seeds N] [--workers N] [--on PLACE] [--storage FOLDER] [--measure NAME] [--no-prune] [--json] [--quiet]",
     )
     parser.add_argument("preset", help="a preset's name, or a TOML file with settings")
     parser.add_argument("--search", action="append", required=True, metavar="NAME=VALUES", help="a setting to search")
@@ -24,7 +24,12 @@ def run(words: list[str]) -> int:
         "--trials", type=int, required=True, help="how many there shall be, those there before included"
     )
     parser.add_argument("--seeds", type=int, default=1, help="runs of each trial, whose mean counts (default 1)")
-    parser.add_argument("--jobs", type=int, default=0, help="runs at once (default: as many as there are cores)")
+    parser.add_argument(
+        "--workers", "--jobs", dest="jobs", type=int, default=0, help="runs at once (default: as many as cores)"
+    )
+    parser.add_argument("--on", default="local", help="where to train: `local`, `ray` or HOST:PORT (docs/scale.md)")
+    parser.add_argument("--trust", action="store_true", help="allow envs in files, and send them to the cluster")
+    parser.add_argument("--mixed", action="store_true", help="train on machines that round in another way, too")
     parser.add_argument(
         "--storage", type=Path, metavar="FOLDER", help="where study and runs are kept (default: runs/tune-...)"
     )
@@ -42,11 +47,14 @@ def run(words: list[str]) -> int:
         arguments.preset,
         search=arguments.search,
         trials=arguments.trials,
-        overrides=overrides,
+        overrides=[*overrides, *(["--trust"] if arguments.trust else [])],
         seeds=arguments.seeds,
         measure=arguments.measure,
         prune=not arguments.no_prune,
         jobs=arguments.jobs,
+        on=arguments.on,
+        trust=arguments.trust,
+        mixed=arguments.mixed,
         storage=arguments.storage,
         say=None if arguments.quiet else say,
     )

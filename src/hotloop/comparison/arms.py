@@ -47,13 +47,15 @@ class Arm:
         return folder_name(self.label)
 
 
-def parse_arms(texts: Sequence[str], common: Sequence[str], scores: str | None = None) -> list[Arm]:
+def parse_arms(
+    texts: Sequence[str], common: Sequence[str], scores: str | None = None, trust: bool = False
+) -> list[Arm]:
     """`[LABEL=]PRESET|FILE.toml [--any.setting VALUE ...]`, `[LABEL=]FOLDER ...`, a command, or `[LABEL=]FILE:COLUMN`
     with `{seed}` in the path; `common` overrides come first, so that an arm's own win. `scores` is where commands
-    write their scores, `{arm}` in it for the label."""
+    write their scores, `{arm}` in it for the label; `trust` allows code that a TOML file names."""
     if not texts:
         raise SettingsError("no ARM is given", "`hotloop compare --help` explains")
-    arms = [arm for text in texts for arm in _parse(text, common)]
+    arms = [arm for text in texts for arm in _parse(text, common, trust)]
     if common and all(arm.runs for arm in arms):
         raise SettingsError(
             "all arms are finished runs, so that no setting can be changed", "leave out what follows `--`"
@@ -76,7 +78,7 @@ def _with_scores(arms: list[Arm], text: str | None) -> list[Arm]:
     return [replace(arm, scores=scores.of_arm(arm.label)) if arm.script is not None else arm for arm in arms]
 
 
-def _parse(text: str, common: Sequence[str]) -> list[Arm]:
+def _parse(text: str, common: Sequence[str], trust: bool) -> list[Arm]:
     label, text = _split_label(text)
     try:
         parts = shlex.split(text)
@@ -97,7 +99,7 @@ def _parse(text: str, common: Sequence[str]) -> list[Arm]:
         named = label or short_label(script.path.stem, script.arguments)
         return [Arm(named, str(script.path), script.arguments, script.settings(), named=bool(label), script=script)]
     source, *own = parts
-    words = (*common, *own)
+    words = (*common, *own, *(("--trust",) if trust else ()))
     for word in words:
         name = word.partition("=")[0].replace("_", "-")
         if name in OURS:

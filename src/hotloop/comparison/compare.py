@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,11 +33,12 @@ from hotloop.comparison.verdict import MEASURES
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import Overrides, as_words
 from hotloop.core.places import Place
+from hotloop.core.terminal import printable
 from hotloop.doctor.facts import usable_cores
 from hotloop.render.chart import as_pixels
 from hotloop.render.picture import png_bytes
 from hotloop.runs.files import make_folder, write_file
-from hotloop.scale.local import LocalPlace
+from hotloop.scale.places import LOCAL, Places, require_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +53,9 @@ def compare(
     threshold: float | None = None,
     margin: float | None = None,
     workers: int = 0,
+    on: str = "local",
+    trust: bool = False,
+    mixed: bool = False,
     until_sure: bool = False,
     out: str | Path | None = None,
     html: str | Path | None = None,
@@ -70,12 +75,15 @@ def compare(
     all arms, as `hotloop.preset` takes them or as words. Finished runs of the same settings and seed are reused, so the
     same call continues what was stopped. Tables, curves and `compare.json` are written to `found.folder`; `html` and
     `markdown` (`FILE.md#NAME`) name pages to write besides. A run that fails is one of `found.failed`. `until_sure`
-    adds seeds, `seeds` at most, until every verdict is decided. `console`, one of Rich's, shows how it is getting on.
+    adds seeds, `seeds` at most, until every verdict is decided. `workers` runs are trained at once, `on` this machine
+    (`local`), a Ray cluster of its own (`ray`) or one that is there (`HOST:PORT`); `trust` sends your own code along,
+    `mixed` takes machines that round in another way. `console`, one of Rich's, shows how it is getting on.
     """
     texts = [shlex.quote(str(arm)) if isinstance(arm, Path) else arm for arm in arms]
     _check(seeds, workers, threshold, margin, markdown)
+    require_place(on)
     common = as_words(overrides)
-    parsed = parse_arms(texts, common, scores)
+    parsed = parse_arms(texts, common, scores, trust)
     if seeds is None and not all(arm.runs for arm in parsed):
         raise SettingsError("`--seeds N` is missing: how many runs to train of each arm", "8 of each show most of it")
     if until_sure and (seeds is None or any(arm.runs for arm in parsed)):
@@ -98,15 +106,20 @@ def compare(
         cores=cores,
         margin=margin,
         looks=len(counts),
+        on=on,
     )
     meter = LoadMeter()
-    for count in counts:
-        jobs = plan_jobs(parsed, count, folder, reuse=None if out else DEFAULT_ROOT)
-        asked = replace(question, seeds=count or question.seeds, workers=min(question.workers, len(jobs)))
-        _train(jobs, LocalPlace(asked.workers), asked, folder, console, meter)
-        comparison = collect(asked, jobs, folder, load_of(meter.looks))
-        if comparison.decided:
-            break
+    places = Places(on, workers, trust=trust, mixed=mixed, say=_sayer(console))
+    with _stopped_in(folder), places:
+        for count in counts:
+            jobs = plan_jobs(parsed, count, folder, reuse=None if out else DEFAULT_ROOT)
+            asked = replace(question, seeds=count or question.seeds, workers=min(question.workers, len(jobs)))
+            place = places.open(asked.workers, needed=any(job.status == "waiting" for job in jobs))
+            asked = replace(asked, workers=min(place.workers, len(jobs)), differing=place.differing)
+            _train(jobs, place, asked, folder, console, meter)
+            comparison = collect(asked, jobs, folder, load_of(meter.looks) if on == LOCAL else None)
+            if comparison.decided:
+                break
     _write(comparison, html, markdown)
     return comparison
 
@@ -134,24 +147,36 @@ def _command(texts: Sequence[str], common: Sequence[str], **options: object) -> 
 def _train(
     jobs: Sequence[Job], place: Place, question: Question, folder: Path, console: Console | None, meter: LoadMeter
 ) -> None:
+    if console is None:
+        pool.run_jobs(jobs, place, meter.watch)
+        return
     there = sum(job.reused for job in jobs)
+    where = f" on {question.on}" if place.elsewhere else ""
+    told = f"{len(jobs)} runs in {folder}, {question.workers} at once{where}"
+    told += f"; {there} are finished already" if there else ""
+    console.print(told, style="dim", soft_wrap=True)
+    with CompareProgress(jobs, question.measure, console) as progress:
+
+        def watch() -> None:
+            progress.watch()
+            meter.watch()
+
+        pool.run_jobs(jobs, place, watch)
+
+
+@contextmanager
+def _stopped_in(folder: Path) -> Iterator[None]:
+    """Ctrl-C says what is left."""
     try:
-        if console is None:
-            pool.run_jobs(jobs, place, meter.watch)
-            return
-        told = f"{len(jobs)} runs in {folder}, {question.workers} at once"
-        told += f"; {there} are finished already" if there else ""
-        console.print(told, style="dim", soft_wrap=True)
-        with CompareProgress(jobs, question.measure, console) as progress:
-
-            def watch() -> None:
-                progress.watch()
-                meter.watch()
-
-            pool.run_jobs(jobs, place, watch)
+        yield
     except KeyboardInterrupt:
         stopped = f"stopped; what was trained is in {folder}, and the same command continues it"
         raise KeyboardInterrupt(stopped) from None
+
+
+def _sayer(console: Console | None) -> Callable[[str], None]:
+    """Text is text, whatever brackets a machine's name or error has."""
+    return lambda text: console.print(printable(text), style="dim", soft_wrap=True, markup=False) if console else None
 
 
 def _write(comparison: Comparison, html: str | Path | None, markdown: str | None) -> None:

@@ -49,13 +49,14 @@ def plan_compare(
     command: str,
     until_sure: bool = False,
     scores: str | None = None,
+    trust: bool = False,
     **how_it_is_judged: object,
 ) -> Planned:
     """Write the list; the same command writes the same list. How runs are judged is asked once they are there."""
     file = Path(file)
     if until_sure:
         raise SettingsError("`--until-sure` looks at runs before it plans others, which a list cannot", "leave it out")
-    parsed = parse_arms(arms, as_words(overrides), scores)
+    parsed = parse_arms(arms, as_words(overrides), scores, trust)
     if seeds is None or any(arm.runs for arm in parsed):
         raise SettingsError(
             "`--plan` lists runs to train, which needs `--seeds N` and arms that are not finished runs",

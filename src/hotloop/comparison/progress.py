@@ -72,7 +72,9 @@ class CompareProgress:
                 if job.status == "failed":
                     self._say(f" {job.name}: {job.error}", ("failed", "red"))
                 elif self._live is None:
-                    self._say(f"finished {job.name} ({self._line(job.arm.label)})")
+                    self._say(
+                        f"finished {job.name}{f' on {job.where}' if job.where else ''} ({self._line(job.arm.label)})"
+                    )
 
     def _say(self, text: str, *before: tuple[str, str]) -> None:
         """Labels and errors are text, whatever brackets are in them."""
@@ -127,5 +129,9 @@ class CompareProgress:
                 Text(f"{counts['failed']} failed", "red") if counts["failed"] else "",
                 f"best {best}",
             )
+        for job in self._jobs:
+            if job.status == "running" and job.where:
+                bar = ProgressBar(total=1.0, completed=self._share(job), width=30)
+                table.add_row(Text(printable(f"  {job.name}"), "dim"), bar, Text(printable(job.where), "dim"))
         table.add_row(f"{self._clock() - self._began:,.0f} s")
         return table

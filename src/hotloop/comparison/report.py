@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,8 @@ class Question:
     cores: int
     margin: float | None = None
     looks: int = 1  # how often the verdict may be asked for while seeds are added
+    on: str = "local"  # where runs were trained that were not there
+    differing: Mapping[str, Sequence[str]] = field(default_factory=dict)  # machines that round in another way
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,15 @@ class Comparison:
     def by_training(self) -> bool:
         """Whether arms are judged by training episodes: where one is a script, whose evaluations we do not know."""
         return any(is_foreign(summary.arm) for summary in self.summaries)
+
+    @property
+    def machines(self) -> dict[str, list[str]]:
+        """Of a cluster: which runs each of its machines has finished."""
+        found: dict[str, list[str]] = {}
+        for job in self.jobs:
+            if job.where and job.status == "finished":
+                found.setdefault(job.where, []).append(job.name)
+        return found
 
     @property
     def decided(self) -> bool:
@@ -116,6 +127,9 @@ class Comparison:
             "folder": str(self.folder),
             "workers": self.question.workers,
             "cores": self.question.cores,
+            "on": self.question.on,
+            "machines": self.machines,
+            "differing_machines": {name: list(words) for name, words in self.question.differing.items()},
             "load": self.load and self.load.as_data(),
             "reused": sum(job.reused for job in self.jobs),
             "versions": versions(),
@@ -213,10 +227,17 @@ def notes(comparison: Comparison) -> list[str]:
     sentences = [
         f"{judged}, and over the run (area under the curve against env steps, divided by its width): "
         "interquartile means with bootstrap intervals.",
-        f"Rates and seconds as measured with {at_once} on {question.cores} cores"
+        f"Rates and seconds as measured with {at_once} on "
+        + (f"{question.cores} cores" if question.on == "local" else f"a cluster ({question.on})")
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {clock}.",
     ]
+    if question.differing:
+        ran = [
+            f"{', '.join(runs)} on {name} ({', '.join(question.differing.get(name, ['like this one']))})"
+            for name, runs in comparison.machines.items()
+        ]
+        sentences.append(f"Machines that round in another way took part: {'; '.join(ran)}.")
     if comparison.load is not None:
         sentences.insert(2, comparison.load.sentence(question.cores))
     for arm in (summary.arm for summary in comparison.summaries):

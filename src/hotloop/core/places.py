@@ -61,6 +61,10 @@ class Place(Protocol):
     def elsewhere(self) -> bool:
         """Whether tasks are done from their `spec`, on machines that need not have this one's files."""
 
+    @property
+    def differing(self) -> Mapping[str, Sequence[str]]:
+        """Machines that take part although they round in another way, and in what they differ."""
+
     def run(self, tasks: Sequence[Task]) -> News:
         """News as it comes, and None ten times a second where there is none. Whoever stops listening ends what is
         running, which saves a checkpoint first."""

@@ -53,7 +53,7 @@ def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[Place]:
     """Own places above 15 % of the loop, outside forward, backward and optimiser, that no finding names: lines, and
     functions none of whose lines is so dear by itself."""
     explained = {where for finding in findings for where in (finding.where, *finding.lines) if where}
-    functions = {function_at(trace, where) for where in explained}
+    functions = {(file, _plain(name)) for file, name in (function_at(trace, where) for where in explained)}
     lines = [line for line in _in_loop(trace.lines) if not _is_network(line) and _function(line) not in functions]
     if trace.beneath or any(not finding.where for finding in findings):
         return []  # the library's loop is no place to edit; a finding without a place may be about any
@@ -109,4 +109,8 @@ def _is_network(line: LineCost) -> bool:
 
 def _function(line: LineCost) -> tuple[str, str]:
     """(file, function); what a comprehension or a lambda does belongs to the function around it."""
-    return line.where.rpartition(":")[0], line.function.partition(".<locals>.<")[0]
+    return line.where.rpartition(":")[0], _plain(line.function)
+
+
+def _plain(function: str) -> str:
+    return function.partition(".<locals>.<")[0]

@@ -35,7 +35,7 @@ def family_of(trace: Trace) -> str:
     setup, counts = trace.setup, trace.counts
     if setup.algorithm:
         return {"DQN": DQN, "PPO": PPO}.get(setup.algorithm, "")
-    replayed = counts.updates >= LEAST_UPDATES_PER_CALL * max(1, counts.env_calls)
+    replayed = counts.updates >= LEAST_UPDATES_PER_CALL * max(1, counts.env_calls) and not trace.learns_from_rollouts
     valued = bool(setup.layers) and setup.num_actions > 0 and setup.layers[-1] == setup.num_actions
     return DQN if valued and replayed and counts.optimisers <= 1 and counts.backwards == counts.updates else ""
 

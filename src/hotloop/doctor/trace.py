@@ -38,6 +38,9 @@ WALL, PROCESSOR = "wall", "processor"
 was kept from running."""
 
 
+UPDATES_OF_A_ROLLOUT = 8
+
+
 @dataclass(frozen=True, kw_only=True)
 class Subject:
     """What was diagnosed, and how it ended."""
@@ -374,6 +377,12 @@ class Trace:
         learns = bool(counts.updates or counts.optimiser)
         few = counts.env_steps < LEAST_ENV_STEPS or (learns and counts.updates < LEAST_UPDATES)
         return self.subject.kind == "script" and few
+
+    @property
+    def learns_from_rollouts(self) -> bool:
+        """Whether updates come many at once after many env calls, as PPO makes them; replay gives a few each time."""
+        bursts = self.counts.update_bursts
+        return 0 < UPDATES_OF_A_ROLLOUT * bursts <= min(self.counts.updates, self.counts.env_calls)
 
     @property
     def envs_at_once(self) -> float:

@@ -115,7 +115,7 @@ class _Check:
     ) -> dict[str, Any]:
         found: dict[str, Any] = {"env steps": judgement.env_steps, "updates": judgement.updates}
         if self.tolerance:
-            found["largest error"] = f"{judgement.largest_error:.2g} of {self.tolerance:g} allowed"
+            found |= {"tolerance": self.tolerance, "largest error": f"{judgement.largest_error:.2g}"}
         found["made in all"] = {
             name: {"env_steps": one.env_steps, "updates": one.num_updates()}
             for name, one in zip(("plain", "fast"), recordings, strict=True)

@@ -76,7 +76,12 @@ def _differs(difference: Difference, names: tuple[str, str]) -> str:
         return f"then only {names[difference.plain == 'none']} has `{difference.what}`"
     if difference.total > 1 and difference.largest_error is not None:
         return f"{what} by {difference.largest_error:.2g}"
+    if difference.plain.startswith("#"):  # of arrays only hashes are known
+        return what
     return f"{what}: {difference.plain} in {names[0]}, {difference.fast} in {names[1]}"
+
+
+OTHER_BATCH = "the batch before it was not the same"
 
 
 class Before:
@@ -99,6 +104,8 @@ class Before:
         if not event.number:
             return ["no update was made before"]
         found = [self._of_batch()]
+        if found[0] == OTHER_BATCH:
+            return found
         settings = self._of_settings()
         if settings:
             found.append(settings)
@@ -123,7 +130,7 @@ class Before:
             return "the batch before it was the same" if inputs[0] == inputs[1] else ""
         for one, two in zip(*given, strict=True):
             if not self._same(one["given"], two["given"]):
-                return "the batch before it was not the same"
+                return OTHER_BATCH
         for one, two in zip(*given, strict=True):
             if not self._same(one["answer"], two["answer"]):
                 why = "" if self._same(one["parameters"], two["parameters"]) else ": it has other parameters"

@@ -9,6 +9,7 @@ Files:
     joblist.py  `jobs.jsonl`: the runs of a comparison as a file that any machine can work through; untrusted when read
     local.py    This machine as a place: each run a process of its own, several at once
     node.py     What a machine of a cluster does: says how it rounds, and trains one run
+    places.py   Which place `--on` means: this machine, a Ray cluster of our own, or one that is there already
     ray_place.py  A Ray cluster as a place: a task for each run, a lost one begun again elsewhere
     shipping.py  A run directory on its way between two machines, while it is being trained: packets of plain data
     specs.py    A run as plain data: settings or a script, a seed, and the files of the user's own that it needs

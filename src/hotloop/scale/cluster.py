@@ -8,10 +8,9 @@ that a janitor removes however we end, loopback only, no dashboard, and lost nod
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import importlib
 import logging
 import os
-import re
 import secrets
 import stat
 import tempfile
@@ -20,11 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hotloop.core.errors import MissingExtraError, RunError, SettingsError
-from hotloop.core.values import nearest
+from hotloop.core.errors import RunError
 from hotloop.scale.janitor import Janitor
 
-LOCAL, RAY = "local", "ray"
 STORE_BYTES = 128 * 2**20
 HEALTH = {
     "health_check_initial_delay_ms": 1_000,
@@ -33,7 +30,6 @@ HEALTH = {
     "health_check_failure_threshold": 3,
 }
 """A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
-_ADDRESS = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}")
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 _LONGEST_FOLDER = 30  # Ray puts sockets far below, whose paths may have 107 bytes
 
@@ -45,28 +41,12 @@ class Cluster:
     """Where runs are worked on; None: each node's own temporary folder."""
 
 
-def require_place(on: str) -> None:
-    """SettingsError unless it is `local`, `ray` or an address; MissingExtraError where Ray is not installed."""
-    if on == LOCAL:
-        return
-    if on != RAY and not _ADDRESS.fullmatch(on):
-        near = nearest(on, [LOCAL, RAY])
-        raise SettingsError(
-            f"`--on` is `{on}`, expected `local`, `ray` or HOST:PORT", f"did you mean `{near}`?" if near else ""
-        )
-    if importlib.util.find_spec("ray") is None:
-        raise MissingExtraError(
-            f"`--on {on}` needs Ray, which is not installed", "pip install 'hotloop[ray]', on every machine alike"
-        )
-
-
 @contextlib.contextmanager
 def cluster(on: str, workers: int) -> Iterator[Cluster]:
     """Connected to Ray for as long as it takes; the process's environment is left as it was."""
-    require_place(on)
     before = dict(os.environ)
     try:
-        with _own(workers) if on == RAY else _joined(on) as found:
+        with _own(workers) if on == "ray" else _joined(on) as found:
             yield found
     finally:
         os.environ.clear()
@@ -133,8 +113,10 @@ def _require_token() -> None:
 def _connected(**options: Any) -> Iterator[Any]:
     import ray
 
+    _read_environment_again()
     try:
-        ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
+        with _silence():
+            ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
     except Exception as error:  # whatever it is, it is told in a sentence
         ray.shutdown()
         raise _refused(error, options.get("address", "")) from None
@@ -144,9 +126,32 @@ def _connected(**options: Any) -> Iterator[Any]:
         ray.shutdown()
 
 
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Ray's C++ side writes to stderr while it connects: a refusal is one sentence of ours, not a line a second."""
+    with tempfile.TemporaryFile() as nowhere:
+        there = os.dup(2)
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(there, 2)
+            os.close(there)
+
+
+def _read_environment_again() -> None:
+    """Ray reads token and address once, when it is first imported or used; that may have been before we came."""
+    with contextlib.suppress(ImportError, AttributeError):
+        constants: Any = importlib.import_module("ray._private.ray_constants")
+        inside: Any = importlib.import_module("ray._raylet")
+        constants.ENABLE_RAY_CLUSTER = os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") != "0"
+        inside.Config.initialize("")
+        inside.AuthenticationTokenLoader.instance().reset_cache()
+
+
 def _refused(error: Exception, address: str) -> RunError:
     said = " ".join(str(error).split())
-    if "token" in said.lower() or "unauthenticated" in said.lower():
+    if address and ("token" in said.lower() or "unauthenticated" in said.lower()):
         return RunError(
             f"the cluster at {address} refused our token", "use the token that the cluster was started with"
         )

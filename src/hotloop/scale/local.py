@@ -27,6 +27,11 @@ class LocalPlace:
     """Seconds for a checkpoint before the end."""
     elsewhere: bool = False
 
+    @property
+    def differing(self) -> dict[str, list[str]]:
+        """This machine is like itself."""
+        return {}
+
     def run(self, tasks: Sequence[Task]) -> News:
         """Ctrl-C or SIGTERM ends the children, which save a checkpoint first, and comes out as KeyboardInterrupt. They
         are ended in the same way should this process be killed."""

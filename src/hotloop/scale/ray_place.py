@@ -17,13 +17,12 @@ from typing import Any
 from hotloop.core.arithmetic import arithmetic, differences
 from hotloop.core.errors import HotloopError, RunError, SettingsError
 from hotloop.core.interrupts import terminate_as_interrupt
-from hotloop.core.places import Began, Done, News, Place, Task
+from hotloop.core.places import Began, Done, News, Task
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK
 from hotloop.runs.files import make_folder, write_file
 from hotloop.scale import node
-from hotloop.scale.cluster import LOCAL, Cluster, cluster, require_place
-from hotloop.scale.local import LocalPlace
+from hotloop.scale.cluster import Cluster
 from hotloop.scale.shipping import Inbox, Outbox
 from hotloop.scale.specs import needs_trust, read_folder
 
@@ -34,19 +33,6 @@ MOST_LOSSES = 6
 """In a row, without a checkpoint between them."""
 _POLL_SECONDS = 0.1
 _HANDSHAKE_SECONDS = 300.0
-
-
-@contextlib.contextmanager
-def place_for(
-    on: str, workers: int, *, trust: bool = False, mixed: bool = False, say: Say = lambda text: None
-) -> Iterator[Place]:
-    """`local`, `ray` or HOST:PORT; `workers` is how many runs work at once there, 0: as many as there are cores."""
-    require_place(on)
-    if on == LOCAL:
-        yield LocalPlace(workers)
-        return
-    with cluster(on, workers) as found:
-        yield RayPlace(found, workers, trust=trust, mixed=mixed, say=say)
 
 
 @dataclass

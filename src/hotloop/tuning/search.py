@@ -14,10 +14,12 @@ from hotloop.comparison.jobs import most_at_once
 from hotloop.core.errors import SettingsError
 from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.core.overrides import Overrides, as_words
+from hotloop.core.places import Place
 from hotloop.doctor.facts import usable_cores
 from hotloop.export.follow import need
 from hotloop.runs import lock
 from hotloop.runs.files import make_folder
+from hotloop.scale.places import Places
 from hotloop.tuning.search_result import SearchResult, find, write_findings
 from hotloop.tuning.space import check_space, parse_search, words_of
 from hotloop.tuning.study import Plan, close_study, open_study, states
@@ -37,6 +39,9 @@ def tune(
     measure: str = "mean_return",
     prune: bool = True,
     jobs: int = 0,
+    on: str = "local",
+    trust: bool = False,
+    mixed: bool = False,
     storage: str | Path | None = None,
     say: Say | None = None,
 ) -> SearchResult:
@@ -47,8 +52,9 @@ def tune(
 
     `search` names settings with ranges or lists. `trials` is how many there shall be in all: the same call continues
     what was stopped, and Ctrl-C ends the search with what was found so far (`found.stopped`). Each trial is judged by
-    the mean of `measure` over `seeds`; `prune=False` trains every one to its end. `jobs` are trained at once. The
-    study, the runs and `tune.json` lie in `storage`; `say` is told how it is getting on.
+    the mean of `measure` over `seeds`; `prune=False` trains every one to its end. `jobs` are trained at once, `on` this
+    machine or a cluster as `compare` does; the study stays here, and only this process talks to it. The study,
+    the runs and `tune.json` lie in `storage`; `say` is told how it is getting on.
     """
     words = as_words(overrides)
     _check(words, trials=trials, seeds=seeds, jobs=jobs)
@@ -58,12 +64,14 @@ def tune(
     plan = Plan(preset, tuple(words), settings, dimensions, seeds, measure, prune, Path(storage or ""))
     plan = plan if storage else replace(plan, folder=plan.default_folder())
     need("tune", "searching", "optuna")
+    places = Places(on, jobs, trust=trust, mixed=mixed, say=say or _say_nothing)
     make_folder(plan.folder)
     held = lock.acquire(plan.folder / "lock")
     try:
         study = open_study(plan)
         try:
-            stopped = _search(study, plan, trials, jobs, say or _say_nothing)
+            with places:
+                stopped = _search(study, plan, trials, jobs, places, say or _say_nothing)
             found = replace(find(study, plan), stopped=stopped)
         finally:
             close_study(study)
@@ -82,12 +90,13 @@ def _check(words: Sequence[str], **counts: int) -> None:
             raise SettingsError(f"`{name}` is something that tune sets itself", _OURS[name])
 
 
-def _search(study: Any, plan: Plan, trials: int, jobs: int, say: Say) -> bool:
+def _search(study: Any, plan: Plan, trials: int, jobs: int, places: Places, say: Say) -> bool:
     """Whether it was interrupted."""
-    workers = min(jobs or most_at_once(usable_cores(), plan.settings), trials)
-    say(f"{trials} trials in {plan.folder}, {workers} at once")
     try:
-        Search(study, plan, trials, say).run(workers)
+        place = places.open(min(jobs or most_at_once(usable_cores(), plan.settings), trials))
+        workers = min(place.workers, trials)
+        say(f"{trials} trials in {plan.folder}, {workers} at once")
+        Search(study, plan, trials, place, say).run(workers)
     except KeyboardInterrupt:
         return True
     return False
@@ -100,8 +109,8 @@ def _say_nothing(text: str) -> None:
 class Search:
     """One thread for each process that may train at once; the threads themselves only wait and read."""
 
-    def __init__(self, study: Any, plan: Plan, trials: int, say: Say) -> None:
-        self._study, self._plan, self._trials, self._say = study, plan, trials, say
+    def __init__(self, study: Any, plan: Plan, trials: int, place: Place, say: Say) -> None:
+        self._study, self._plan, self._trials, self._place, self._say = study, plan, trials, place, say
         self._stop, self._guard = threading.Event(), threading.RLock()
         self._problems: list[BaseException] = []
         self._states = states()
@@ -163,7 +172,7 @@ class Search:
         except SettingsError as error:  # two settings that do not go together
             return self._failed(trial, error.message, shown, nonfinite=False)
         try:
-            value = TrialRun(self._plan, trial, words, settings, self._stop, self._guard).score()
+            value = TrialRun(self._plan, trial, words, settings, self._place, self._stop, self._guard).score()
         except Stopped:
             return
         except Pruned:

@@ -12,6 +12,7 @@ from typing import Any
 from hotloop.comparison.arms import Arm
 from hotloop.comparison.jobs import Job, job_at, run_jobs
 from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.places import Place
 from hotloop.export.follow import Once, Tail
 from hotloop.runs import lock
 from hotloop.runs.directory import FAILURE, LOCK, Run
@@ -47,10 +48,12 @@ class TrialRun:
         trial: Any,
         words: Sequence[str],
         settings: Mapping[str, Any],
+        place: Place,
         stop: threading.Event,
         guard: AbstractContextManager[Any],
     ) -> None:
         self._plan, self._trial, self._stop, self._guard = plan, trial, stop, guard
+        self._place = LocalPlace(1) if isinstance(place, LocalPlace) else place  # one run of a trial at a time
         self._arm = Arm(f"trial {trial.number}", plan.source, tuple(words), settings)
         with guard:
             frozen = trial.study.get_trials(deepcopy=False)[trial.number]
@@ -74,7 +77,7 @@ class TrialRun:
                 looked = time.monotonic()
                 self._report(seed, watcher.new_scores(), may_prune=True)
 
-        run_jobs([job], LocalPlace(1), watch)
+        run_jobs([job], self._place, watch)
         if job.status == "failed":
             raise Failed(job.error, nonfinite=(job.path / FAILURE).is_dir())
         self._report(seed, watcher.new_scores(), may_prune=False)

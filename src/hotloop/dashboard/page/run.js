@@ -239,7 +239,7 @@ export class RunView {
     const job = jobs.find((one) => one.id === this.playing);
     if (!job || job.state === "running") return;
     this.playing = null;
-    if (job.state === "failed" || !job.frames) this.stage.replaceChildren(el("p", { class: "missing" }, job.said || "It could not be played."), command(job.command));
+    if (job.state === "failed" || !job.frames) this.stage.replaceChildren(el("p", { class: "missing" }, job.said || "It could not be played."), command(job.said.includes("--trust") ? `hotloop watch ${this.data.path} --trust` : job.command));
     else this.drawFrames(job);
   }
 

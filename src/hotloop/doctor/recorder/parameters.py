@@ -6,9 +6,11 @@ import gc
 import sys
 from typing import Any
 
+from .places import OURS
+
 
 def names_of(parameters: list[Any]) -> list[str]:
-    """`hidden.0.weight`; with the network's name in front where two would be called the same."""
+    """`hidden.0.weight`; with the network's name in front where two would be called the same, or have a number only."""
     places = {id(one): place for place, one in enumerate(parameters)}
     found: dict[int, tuple[Any, str]] = {}
     for root in _roots(places):
@@ -19,12 +21,19 @@ def names_of(parameters: list[Any]) -> list[str]:
     names = [found[place][1] if place in found else f"parameter {place}" for place in range(len(parameters))]
     networks: dict[int, str] = {}
     for place, name in enumerate(names):
-        if names.count(name) > 1 and place in found:
+        if place in found and (names.count(name) > 1 or name[0].isdigit()):
             root = found[place][0]
             if id(root) not in networks:
                 networks[id(root)] = _name_of(root, len(networks))
             found[place] = root, f"{networks[id(root)]}.{name}"
     return [found[place][1] if place in found else names[place] for place in range(len(parameters))]
+
+
+def names_in(module: Any) -> list[str]:
+    """Of all parameters of one network."""
+    names = [name for name, _ in module.named_parameters()]
+    prefix = f"{_name_of(module, 0)}." if any(name[0].isdigit() for name in names) else ""
+    return [prefix + name for name in names]
 
 
 def _roots(wanted: dict[int, int]) -> list[Any]:
@@ -44,11 +53,15 @@ def _roots(wanted: dict[int, int]) -> list[Any]:
 
 def _name_of(root: Any, number: int) -> str:
     """What the program calls it: a variable, or an attribute of some object."""
+    tables = [one if isinstance(one, dict) else getattr(one, "__dict__", None) for one in gc.get_referrers(root)]
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(OURS):
+            tables.append(frame.f_locals)
+        frame = frame.f_back
     names = set()
-    for holder in gc.get_referrers(root):
-        table = holder if isinstance(holder, dict) else getattr(holder, "f_locals", None)
-        table = getattr(holder, "__dict__", None) if table is None else table
-        if isinstance(table, dict) and table is not locals():
+    for table in tables:
+        if isinstance(table, dict):
             names |= {name for name, value in list(table.items()) if value is root and isinstance(name, str)}
-    known = sorted(name for name in names - {"root", "module", "self", "network"} if not name.startswith("_"))
+    known = sorted(name for name in names - {"root", "module", "self"} if not name.startswith("_"))
     return known[0] if known else f"{type(root).__name__} {number}".replace(" ", "-")

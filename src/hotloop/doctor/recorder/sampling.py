@@ -30,7 +30,7 @@ from .costs import (
 )
 from .order import OTHER
 from .passes import Pass
-from .places import Places, is_recording
+from .places import UNSEEN, Places, is_recording
 from .timeline import after
 
 if TYPE_CHECKING:
@@ -100,8 +100,11 @@ class Sampler(Pass):
     def look(self, frame: FrameType | None, processor: Callable[[], float] | None = None) -> None:
         now = self.clock()
         seconds = self._seconds(now, processor)
-        if frame is not None and is_recording(frame.f_code.co_filename):
-            self._last = now
+        own = frame
+        while frame is not None and is_recording(frame.f_code.co_filename):
+            frame = frame.f_back
+        if own is not frame and frame is not None and frame.f_code.co_filename == UNSEEN:
+            self._last = now  # what a hook does for the recording; a callback of the collector's is not that
             return
         stack: list[tuple[CodeType, int]] = []
         while frame is not None and len(stack) < DEEPEST:

@@ -15,12 +15,12 @@ from threading import get_ident
 from types import ModuleType
 from typing import Any
 
-from .closeup import Closeup
+from .closeup import MOST_NUMBERS, Closeup, numbers_of
 from .env_rows import Answer, EnvRows, number_of_envs, observation_of_reset, rows_of_step, value_of_step
 from .fingerprints import fingerprint, row_of
 from .follow import Follower, FollowPass
 from .order import Order
-from .parameters import names_of
+from .parameters import names_in, names_of
 from .places import LIBRARY, USER, Places, line_of
 from .results import read_step
 
@@ -68,7 +68,7 @@ class Tracing(FollowPass):
         self.optimisers: dict[int, Optimiser] = {}
         self._made: dict[int, tuple[Any, list[str]]] = {}
         """Each optimiser that has not stepped yet, and fingerprints of what it was made for, as it was then."""
-        self._first_resets: dict[int, tuple[Any, Any, int]] = {}
+        self._first_resets: dict[int, tuple[Any, list[Any], int]] = {}
         """Of envs that were not stepped yet: they have no number."""
         self._lines: list[str] = []
         self._places: dict[tuple[Any, int], int] = {}
@@ -121,7 +121,7 @@ class Tracing(FollowPass):
         self.num_envs += rows
         reset = self._first_resets.pop(id(env), None)
         if reset is not None:
-            self._note_reset(seen, reset[1], reset[2])
+            self._note_reset(seen, *reset[1:])
         return seen
 
     def on_wrapped(self, args: tuple[Any, ...], calls: int, result: Any) -> None:
@@ -142,20 +142,21 @@ class Tracing(FollowPass):
         seen, where = self.envs.get(id(env)), self._where()
         rows, batched = number_of_envs(env) if seen is None else (len(seen.steps), seen.batched)
         parts = [row_of(observation, place, rows) for place in range(rows)] if batched else [observation]
-        words = [fingerprint(one, self.order.near) for one in parts]
+        noted = [(fingerprint(one, self.order.near), self.closeup and numbers_of(one, MOST_NUMBERS)) for one in parts]
         if seen is None:
-            self._first_resets[id(env)] = (env, words, where)
+            self._first_resets[id(env)] = (env, noted, where)
             return
-        self._note_reset(seen, words, where)
+        self._note_reset(seen, noted, where)
         self._look_ahead()
 
-    def _note_reset(self, seen: EnvRows, words: list[str], where: int) -> None:
-        for place in range(min(len(words), len(seen.steps))):
+    def _note_reset(self, seen: EnvRows, noted: list[Any], where: int) -> None:
+        """`noted`: the fingerprint of each observation, and the observation itself where it may be looked for."""
+        for place, (word, value) in enumerate(noted[: len(seen.steps)]):
             seen.restarts[place] = False
             key = seen.key_of_reset(place)
-            self._note(key, where, [words[place]])
+            self._note(key, where, [word])
             if key == self.order.look_at and self.closeup is not None:
-                self.closeup.keep_state()
+                self.closeup.keep_env_call(value)
                 self._end()
 
     def on_made(self, optimiser: Any) -> None:
@@ -179,6 +180,8 @@ class Tracing(FollowPass):
         _, words = self._made.pop(id(owner), (None, ()))
         if known is None and len(words) == len(parameters):
             self._note(f"U {seen.number} 0 0", 0, list(words))
+            if self.order.look_at == f"U {seen.number} 0":
+                self._end()
         return seen
 
     def _updated(self, seen: Optimiser, updates: int, optimiser: Any = None) -> None:
@@ -216,8 +219,8 @@ class Tracing(FollowPass):
         try:
             seen = self.optimisers.get(id(learner))
             if seen is None:
-                named = list(learner.network.named_parameters())
-                seen = self._first_update(learner, [one for _, one in named], [name for name, _ in named])
+                parameters = [one for _, one in learner.network.named_parameters()]
+                seen = self._first_update(learner, parameters, names_in(learner.network))
             if updates:
                 self._updated(seen, updates)
         except Exception as error:

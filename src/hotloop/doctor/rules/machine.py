@@ -5,6 +5,7 @@ What gets slower while the run goes on.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import linear_regression
 
 from hotloop.doctor.finding import Finding, Remedy, rule
@@ -205,6 +206,8 @@ LEAST_GROWTH = 1.4
 BEYOND_THE_OTHERS = 1.3
 """A machine that gets busier slows everything alike; what grows outgrows the rest."""
 STEADINESS = 0.78
+AT_ONCE = 0.6
+"""Of the whole rise, from one tenth of the run to the next."""
 LOWEST_START = 0.25
 LARGE_CONTAINER = 500
 GROWING_CALLS = ("list.append", "list.insert", "list.pop", "list.extend", "deque.append", "random.sample")
@@ -275,8 +278,11 @@ def _rise(growth: Growth) -> float:
 
 
 def _rises(growth: Growth) -> bool:
-    """Dear at the end for having risen, not for one busy moment: of all pairs of points most rise."""
+    """Dear at the end for having risen, not for one busy moment: of all pairs of points most rise. What rises at once
+    is something that begins: learning above all, where it cannot be seen."""
     costs = [cost for _, cost in growth.points]
+    if max((later - earlier for earlier, later in pairwise(costs)), default=0.0) > AT_ONCE * _rise(growth):
+        return False
     pairs = [(costs[i], costs[j]) for i in range(len(costs)) for j in range(i + 1, len(costs))]
     return sum(later > earlier for earlier, later in pairs) >= STEADINESS * len(pairs) > 0
 

@@ -50,6 +50,8 @@ RATIO = Remedy(
 def learner_snippet(trace: Trace) -> str:
     """With the learning rate, the target's interval, the batch and the sizes that were recorded."""
     setup, batch = trace.setup, trace.counts.batch_size or 32
+    if trace.learns_from_rollouts:
+        return policy_snippet(trace)
     size = setup.layers[0] if setup.layers else 4
     rate, every = f"{setup.lr or 1e-3:g}", setup.target_every or 20
     return (
@@ -58,6 +60,28 @@ def learner_snippet(trace: Trace) -> str:
         "# in the loop\n"
         f"stats = learner.update(batch)  # of hotloop.Replay, or a dict: obs [{batch}, {size}], action, reward, "
         "discount, next_obs"
+    )
+
+
+def policy_snippet(trace: Trace) -> str:
+    """For a policy that learns from rollouts, with their length, envs and minibatches."""
+    setup, counts = trace.setup, trace.counts
+    num_steps, num_envs = round(counts.env_calls / max(1, counts.update_bursts)), max(1, round(trace.envs_at_once))
+    shape = f"({', '.join(map(str, setup.obs_shape or (4,)))}{',' * (len(setup.obs_shape or (4,)) == 1)})"
+    kind = f"num_actions={setup.num_actions}" if setup.num_actions else "action=envs.single_action_space.shape"
+    rate, batch = f"{setup.lr or 3e-4:g}", counts.batch_size or 64
+    how = "" if setup.num_actions else ", action=envs.single_action_space"
+    return (
+        "import hotloop\n\n"
+        f"policy = hotloop.PolicyLearner(network, lr={rate}, batch_size={batch}{how})  # obs -> (logits, values)\n"
+        f"rollout = hotloop.Rollout(num_steps={num_steps}, num_envs={num_envs}, obs={shape}, {kind})\n"
+        "# in the loop\n"
+        "action, note = policy.act(obs)\n"
+        "next_obs, reward, terminated, truncated, info = envs.step(action)\n"
+        "rollout.add(obs, action, note, reward, terminated, truncated, hotloop.final_obs(next_obs, info))\n"
+        "obs = next_obs\n"
+        "if rollout.full:\n"
+        "    stats = policy.update(rollout, obs)  # all epochs; give it your clip, epochs and coefficients"
     )
 
 
@@ -70,7 +94,8 @@ EXAMPLE_LEARNER = (
 NATIVE = Remedy(
     "Let machine code do the whole update in one call: `hotloop.QLearner` takes your own multilayer Q-network and "
     "computes both forwards, backward, Adam and target as PyTorch does. It moves the target by itself; give it your "
-    "loss (`huber` or `mse`), and your double DQN or clipping where you have them.",
+    "loss (`huber` or `mse`), and your double DQN or clipping where you have them. For a policy that learns from "
+    "rollouts, `hotloop.PolicyLearner` does the same for all epochs.",
     "with torch.no_grad():\n"
     "    y = reward + discount * target_network(next_obs).max(dim=1)[0]\n"
     "q = network(obs).gather(1, action[:, None])[:, 0]\n"
@@ -132,7 +157,7 @@ def arithmetic_microseconds(trace: Trace) -> float:
 
 
 def native_problem(trace: Trace) -> bool:
-    """Whether this cannot be a small multilayer Q-network on a CPU: a target, Adam, few tensors."""
+    """Whether this cannot be a small multilayer network on a CPU that learns by Adam from replay or from rollouts."""
     counts = trace.counts
     forwards = counts.update_forwards / max(1, counts.updates)
     return (

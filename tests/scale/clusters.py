@@ -1,0 +1,78 @@
+"""Clusters of several nodes on this machine, and what is left of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from hotloop.scale.cluster import HEALTH, STORE_BYTES, Cluster, _read_environment_again
+from hotloop.scale.janitor import Janitor
+
+TINY = [
+    *("--total-env-steps", "600", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"),
+    *("--evaluation.every", "200", "--evaluation.episodes", "2", "--evaluation.final-episodes", "3"),
+    *("--checkpoint.every", "200"),
+]
+
+
+@contextlib.contextmanager
+def several_nodes(
+    nodes: int, cpus: int = 1, store: int = STORE_BYTES, **of_nodes: Any
+) -> Iterator[tuple[Any, Cluster]]:
+    """As `hotloop.scale.cluster` starts one, with more nodes, which can be killed and added."""
+    before = dict(os.environ)
+    folder = Path(tempfile.mkdtemp(prefix="hotloop-test-"))
+    try:
+        with Janitor(folder):
+            token = folder / "token"
+            token.touch(mode=0o600)
+            token.write_text(secrets.token_hex(32))
+            os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(token), RAY_USAGE_STATS_ENABLED="0")
+            os.environ.update(RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0", RAY_TMPDIR=str(folder))
+            (folder / "ray").mkdir()
+            import ray
+            from ray.cluster_utils import Cluster as SeveralNodes
+
+            _read_environment_again()
+
+            options = {"include_dashboard": False, "object_store_memory": store, "num_gpus": 0}
+            made = SeveralNodes()
+            (folder / "work").mkdir()
+            made.add_node(num_cpus=0, temp_dir=str(folder / "ray"), _system_config=HEALTH, **options)
+            for _ in range(nodes):
+                made.add_node(num_cpus=cpus, wait=False, **options, **of_nodes)
+            made.wait_for_nodes()
+            ray.init(address=made.address, log_to_driver=False, logging_level="FATAL")
+            try:
+                yield made, Cluster(ray, folder / "work")
+            finally:
+                ray.shutdown()
+                made.shutdown()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def left_behind() -> list[str]:
+    """Processes of a cluster, folders and shared memory."""
+    names = ("raylet", "gcs_server", "ray::", "hotloop-node-", "hotloop-job-")
+    found = [" ".join(process.info["cmdline"] or [])[:200] for process in psutil.process_iter(["cmdline"])]
+    found = [words for words in found if any(name in words for name in names)]
+    folders = [*Path(tempfile.gettempdir()).glob("hotloop-test-*"), *Path(tempfile.gettempdir()).glob("hotloop-node-*")]
+    return found + [str(path) for path in folders] + [name for name in os.listdir("/dev/shm") if "plasma" in name]
+
+
+def pids_of(word: str) -> list[int]:
+    """Processes with this word on their command line or as their title."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if word in " ".join(process.info["cmdline"] or []):
+            found.append(process.pid)
+    return found
