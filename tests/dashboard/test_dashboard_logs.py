@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hotloop.dashboard.arms import arms_of
 from hotloop.dashboard.index import Index
-from hotloop.dashboard.library import Library
+from hotloop.dashboard.library import Item, Library
 from hotloop.dashboard.table import table
 
 
@@ -83,6 +84,19 @@ def test_numbered_folders_are_seeds_of_one_arm(tmp_path):
         (tmp_path / f"ppo_{number}").mkdir()
         (tmp_path / f"ppo_{number}" / "progress.csv").write_text("step,r\n1,2\n")
     assert [len(arm["runs"]) for arm in table(library_of(tmp_path))["arms"]] == [2]
+
+
+def test_folders_named_as_cleanrl_names_them_are_seeds_of_one_arm():
+    names = [
+        "runs/CartPole-v1__dqn__1__1700000000",
+        "runs/CartPole-v1__dqn__2__1700009999",
+        "runs/CartPole-v1__ppo__1__1700000000",
+    ]
+    items = [Item(name, "tensorboard", name, {}, "log") for name in names]
+    assert [(arm.label, len(arm.items)) for arm in arms_of(items)] == [
+        ("runs/CartPole-v1__dqn", 2),
+        ("runs/CartPole-v1__ppo", 1),
+    ]
 
 
 def test_a_saved_report_of_the_doctor_opens(tmp_path):

@@ -94,7 +94,7 @@ def test_node_kills(here: dict[str, str], tmp_path: Path) -> None:
             made.add_node(num_cpus=1, wait=False, object_store_memory=128 * 2**20, num_gpus=0)
             return True
 
-        print("node kills:", until_enough(tmp_path, place, kill, 12.0, here))
+        print("node kills:", until_enough(tmp_path, place, kill, 6.0, here))
 
 
 def test_worker_and_trainer_kills(here: dict[str, str], tmp_path: Path) -> None:

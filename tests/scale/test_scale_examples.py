@@ -25,7 +25,10 @@ while [ "$1" != hotloop ]; do shift; done
 while read -r i; do "${@//\\{\\}/$i}"; done
 """,
     "ssh": """#!/bin/bash
-mkdir -p "$MACHINES/$1" && cd "$MACHINES/$1" && shift && exec bash -c "$*"
+mkdir -p "$MACHINES/$1" && cd "$MACHINES/$1" && shift && HOME=$PWD exec bash -c "$*"
+""",
+    "ray": """#!/bin/bash
+echo "$PWD ray $* mode=$RAY_AUTH_MODE" >> "$ASKED"
 """,
     "hotloop": """#!/bin/bash
 echo "$PWD $*" >> "$ASKED"
@@ -82,3 +85,20 @@ def test_a_job_that_fails_stops_no_other_and_is_told(folder: Path) -> None:
     done = subprocess.run(["bash", str(SCRIPTS / "ssh.sh"), "jobs.jsonl", "one", "two"])
     assert done.returncode == 1
     assert asked(folder) == JOBS
+
+
+def test_a_cluster_over_ssh_has_a_token_that_only_its_owner_can_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    for deed in ("up", "up", "down"):
+        subprocess.run(["bash", str(SCRIPTS / "ray.sh"), deed, "192.0.2.1", "one", "two"], check=True)
+    token = folder / "home" / ".ray" / "auth_token"
+    assert token.stat().st_mode & 0o777 == 0o600
+    assert len(token.read_text()) == 64
+    begun = [line for line in asked(folder) if "start" in line]
+    assert begun == sorted(
+        2 * ["ray start --head --node-ip-address 192.0.2.1 --port 6379 --include-dashboard false mode=token"]
+        + 4 * ["ray start --address 192.0.2.1:6379 mode=token"]
+    )
+    assert len([line for line in asked(folder) if "ray stop" in line]) == 3

@@ -8,6 +8,7 @@ bin=$(dirname "$python")
 a=hotloop-a-$$ b=hotloop-b-$$
 export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=$folder/token RAY_USAGE_STATS_ENABLED=0 OMP_NUM_THREADS=1
 temp=$(mktemp -d /tmp/hotloop-test-XXXXXX)
+mkdir "$temp/a" "$temp/b" "$temp/work"
 
 finish() {
     for name in $a $b; do
@@ -27,7 +28,7 @@ ip -n $b addr add 10.77.0.2/24 dev vb$$ && ip -n $b link set vb$$ up && ip -n $b
 RAY_health_check_period_ms=1000 RAY_health_check_timeout_ms=1000 RAY_health_check_failure_threshold=3 RAY_health_check_initial_delay_ms=1000 \
     ip netns exec $a "$python" -m ray.scripts.scripts start --head --node-ip-address 10.77.0.1 --port 6379 --include-dashboard false \
     --num-cpus 1 --object-store-memory 134217728 --temp-dir "$temp/a" >&2 || exit 1
-ip netns exec $b "$python" -m ray.scripts.scripts start --address 10.77.0.1:6379 --node-ip-address 10.77.0.2 \
+TMPDIR=$temp/work ip netns exec $b "$python" -m ray.scripts.scripts start --address 10.77.0.1:6379 --node-ip-address 10.77.0.2 \
     --num-cpus 1 --object-store-memory 134217728 >&2 || exit 1
 
 (umask 077 && echo wrong > "$folder/wrong")

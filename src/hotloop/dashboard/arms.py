@@ -20,6 +20,8 @@ from hotloop.dashboard.library import Item
 from hotloop.render.numbers import shown
 
 _NUMBERED = re.compile(r"^(.*?)[-_ .]*(?:seed[-_ ]*)?\d+$", re.DOTALL)
+_CLEANRL = re.compile(r"^(.+__.+)__\d+__\d{9,}$", re.DOTALL)
+"""`ENV__SCRIPT__SEED__TIME`"""
 _SEED_FOLDER = re.compile(r"seed[-_]?\d+")
 _MOST_WORDS, _LONGEST = 3, 60
 MOST_VARIED = 60
@@ -43,6 +45,8 @@ def key_of(item: Item) -> str:
 def _without_number(place: str) -> str:
     """The place of a log with the number of its seed left out: in its folder's name, or in its file's."""
     folder, _, name = place.rpartition("/")
+    if cleanrl := _CLEANRL.match(name):
+        return f"{folder}/{cleanrl[1]}"
     stem, dot, ending = name.partition(".")
     if dot and not _NUMBERED.match(stem):  # `ppo_1/progress.csv`
         inner = _NUMBERED.match(folder)

@@ -112,9 +112,9 @@ class Outbox:
                     return
 
     def _other_files(self, wanted: Any) -> Iterator[Packet]:
-        for path in sorted(self._run.rglob("*")) if self._run.is_dir() else []:
+        for path in self._outside_checkpoints():
             name = path.relative_to(self._run).as_posix()
-            if name.startswith(CHECKPOINTS) or name in (LOCK, EVENTS) or is_temporary(path.name) or not wanted(name):
+            if name in (LOCK, EVENTS) or is_temporary(path.name) or not wanted(name):
                 continue
             with suppress(FileNotFoundError):
                 about = os.lstat(path)
@@ -122,6 +122,12 @@ class Outbox:
                 if is_plain_file(path) and self._files.get(name) != mark:
                     yield self._counted({"kind": "file", "name": name, "data": path.read_bytes()})
                     self._files[name] = mark
+
+    def _outside_checkpoints(self) -> Iterator[Path]:
+        """Checkpoints come and go while we look, and have a way of their own."""
+        for folder, names, files in os.walk(self._run):
+            names[:] = sorted(name for name in names if name != CHECKPOINTS)
+            yield from (Path(folder) / name for name in sorted(files))
 
 
 class Inbox:

@@ -166,7 +166,7 @@ export class RunTable {
     const open = this.unfolded.has(entry.arm.key);
     const unfold = () => { this.toggle(this.unfolded, entry.arm.key); this.draw(); };
     return el("button", { class: "plain unfold", type: "button", "aria-expanded": String(open), onclick: unfold },
-      `${open ? "▾" : "▸"} ${entry.label}`, el("small", {}, `${seeds} seeds`));
+      `${open ? "▾" : "▸"} ${entry.label}`, el("small", {}, `${seeds} ${entry.runs[0].kind === "run" ? "seeds" : "logs"}`));
   }
 
   about(run) {
