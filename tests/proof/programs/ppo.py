@@ -14,7 +14,7 @@ actor = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 2))
 critic = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 1))
 optimiser = torch.optim.Adam([*actor.parameters(), *critic.parameters()], lr=3e-4)
 obs, _ = envs.reset(seed=1)
-for iteration in range(4):
+for _iteration in range(4):
     rows = []
     for _ in range(64):
         with torch.no_grad():
@@ -25,7 +25,7 @@ for iteration in range(4):
         ended = torch.from_numpy(terminated | truncated).float()
         rows.append((tensor, action, policy.log_prob(action), value, torch.from_numpy(reward).float(), ended))
         obs = next_obs
-    states, actions, old, values, rewards, dones = (torch.stack(column) for column in zip(*rows))
+    states, actions, old, values, rewards, dones = (torch.stack(column) for column in zip(*rows, strict=True))
     with torch.no_grad():
         following = critic(torch.from_numpy(obs))[:, 0]
     advantage, carried = torch.zeros_like(rewards), torch.zeros(4)
@@ -35,7 +35,7 @@ for iteration in range(4):
         carried = advantage[t] = delta + 0.99 * 0.95 * (1 - dones[t]) * carried
     goal = (advantage + values).reshape(-1)
     flat = [one.reshape(256, *one.shape[2:]) for one in (states, actions, old, advantage)]
-    for epoch in range(4):
+    for _epoch in range(4):
         for part in np.random.permutation(256).reshape(4, 64):
             state, act, before, gain = (one[part] for one in flat)
             policy = Categorical(logits=actor(state))
