@@ -8,7 +8,7 @@ import pytest
 from tests.story_page import PAGE, run_page, with_answers
 
 THINNED = {
-    "--seconds 6": "--quick --seconds 2",
+    "--seconds 6": "--seconds 3",
     '--env-steps 2000"': '--env-steps 640" --rounds 1',
     "--seed {seed}": "--seed {seed} --env-steps 540",
     "--seeds 5": "--seeds 2",

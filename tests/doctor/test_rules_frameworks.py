@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import pytest
 from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
+from hotloop.doctor.recorder.recording import Remarks
+from hotloop.doctor.recorder.watch import Watch
 from hotloop.doctor.trace import Counts, Mention
 
 OWN = "train (train.py:30)"
@@ -116,3 +121,12 @@ def test_more_workers_than_cores_cost_their_messages() -> None:
 def test_a_worker_for_each_core_and_cheap_envs_are_no_crowd(changed: dict[str, object]) -> None:
     """Cheap envs are MACHINE003's: they belong in this process."""
     assert judge("MACHINE008", made({"wait": 8.0}, counts=Counts(**{**vars(WORKERS), **changed}))) is None
+
+
+def test_a_program_that_uses_ray_is_told_what_cannot_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))
+    remarks = Remarks()
+    remarks.watch = Watch(1.0, None)
+    trace: dict[str, list[str]] = {"notes": []}
+    remarks.add_to(trace)
+    assert [note.startswith("Ray runs envs and learners in processes of its own") for note in trace["notes"]] == [True]

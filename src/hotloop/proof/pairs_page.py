@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hotloop.core.errors import ArgumentError
 from hotloop.core.program import hotloop_version
@@ -62,15 +63,15 @@ def _contents(proofs: Sequence[Proof]) -> Html | None:
 def _word(proof: Proof) -> str:
     if not proof.passed:
         return "different"
-    return "draws in another order" if proof.draws_differently else "the same"
+    return "draws in another order" if proof.draws_differently else "rounding" if proof.rounding else "the same"
 
 
 def _of_proof(proof: Proof, number: int) -> Html:
-    kind = "bad" if not proof.passed else "open" if proof.draws_differently else "good"
+    kind = "bad" if not proof.passed else "open" if proof.draws_differently or proof.rounding else "good"
     said, difference = proof.headline(), proof.difference
-    if difference is not None:
+    if difference is not None and not proof.words:
         said = f"different: {_place(difference)} is {difference.plain} in plain, {difference.fast} in fast"
-    shown = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in proof.evidence.items()]
+    shown = [(name, _shown(value)) for name, value in proof.evidence.items()]
     columns = [
         _facts("The first difference", _difference_rows(difference)) if difference else None,
         _facts("Compared", [row for row in shown if row[1] != "0"]),
@@ -87,6 +88,12 @@ def _of_proof(proof: Proof, number: int) -> Html:
         class_=f"verdict {kind}",
         id=f"pair-{number}",
     )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_shown(one)}" for name, one in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _place(difference: Difference) -> str:

@@ -124,8 +124,10 @@ class Proof:
             return "the same in distribution, as far as told: they draw random numbers in another order"
         speed = f", {_of_speed(self.cost)}" if self.cost else ""
         counted = _listed([_counted(what, count) for what, count in self.counts()])
+        if self.subject != "programs":
+            return f"the same for {counted}{speed}"
         within = f" within {self.evidence['tolerance']:g}" if "tolerance" in self.evidence else ""
-        return f"the same{within} for {'all ' * (self.subject == 'programs')}{counted}{speed}"
+        return f"the same{within} for all {counted}{speed}"
 
     @property
     def verdict(self) -> str:

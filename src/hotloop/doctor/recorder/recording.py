@@ -85,11 +85,19 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
     return made[order.kind]()
 
 
+RAY = (
+    "Ray runs envs and learners in processes of its own, which are not seen: what is told is of this process alone."
+    " RLlib's own timers say which part waits; with num_env_runners=0 and num_learners=0 it all runs here"
+)
+
+
 class Remarks(Pass):
     """What the reader should know of what was found and what could not be seen."""
 
     def add_to(self, trace: dict[str, Any]) -> None:
         notes, watch = trace["notes"], self.watch
+        if "ray" in sys.modules:
+            notes.append(RAY)
         if not watch.begun:
             return
         notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}")
