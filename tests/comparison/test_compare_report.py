@@ -20,6 +20,7 @@ from hotloop.comparison.report import (
     Question,
     as_page,
     collect,
+    notes,
     parse_target,
     with_part,
     write_files,
@@ -222,3 +223,12 @@ def test_without_a_threshold_the_first_arm_sets_it(jobs: list[Job]) -> None:
     assert comparison.threshold == 500.0  # 10 + 0.9 x 550 = 505
     assert comparison.margin == 28.0  # a twentieth of 550
     assert "nine tenths of what the first arm learned" in page(comparison)
+
+
+def test_two_names_of_the_same_settings_are_told(jobs: list[Job]) -> None:
+    comparison = collect(QUESTION, jobs)
+    told = "a and b|<i>[x] have the same settings: they are one program under two names."
+    assert told in notes(comparison)
+    changed = replace(jobs[0].arm, settings={**jobs[0].arm.settings, "n_step": 5})
+    apart = [replace(job, arm=changed) if job.arm.label == "a" else job for job in jobs]
+    assert told not in notes(collect(QUESTION, apart))

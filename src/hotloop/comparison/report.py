@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,12 @@ def notes(comparison: Comparison) -> list[str]:
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {clock}.",
     ]
+    arms = [summary.arm for summary in comparison.summaries]
+    for arm, other in combinations((arm for arm in arms if not arm.runs), 2):
+        if arm.settings == other.settings:
+            sentences.append(
+                f"{arm.label} and {other.label} have the same settings: they are one program under two names."
+            )
     if question.differing:
         ran = [
             f"{', '.join(runs)} on {name} ({', '.join(question.differing.get(name, ['like this one']))})"
@@ -240,7 +247,7 @@ def notes(comparison: Comparison) -> list[str]:
         sentences.append(f"Machines that round in another way took part: {'; '.join(ran)}.")
     if comparison.load is not None:
         sentences.insert(2, comparison.load.sentence(question.cores))
-    for arm in (summary.arm for summary in comparison.summaries):
+    for arm in arms:
         if arm.scores is not None:
             sentences.append(
                 f"Scores of {arm.label}: `{arm.scores.column}` of {arm.scores.path}, the mean of {WINDOW} rows "
