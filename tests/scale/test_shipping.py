@@ -55,6 +55,12 @@ def test_everything_crosses_once_and_arrives_as_it_was(tmp_path: Path) -> None:
     assert not home.with_name("home.arriving").exists()
 
 
+def test_the_settings_cross_first_since_they_make_a_folder_a_run(tmp_path: Path) -> None:
+    run = written(tmp_path / "run", 100, b"one\n")
+    (run / "lane.json").write_text("{}")
+    assert next(Outbox(run).packets())["name"] == "settings.toml"
+
+
 def test_a_run_is_taken_up_from_its_newest_checkpoint_alone(tmp_path: Path) -> None:
     run = written(written(tmp_path / "run", 100, b"one\n"), 200, b"two\n")
     inbox = Inbox(tmp_path / "there")

@@ -19,7 +19,7 @@ from hotloop.core.errors import HotloopError, RunError, SettingsError
 from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.core.places import Began, Done, News, Task
 from hotloop.runs import lock
-from hotloop.runs.directory import LOCK
+from hotloop.runs.directory import LOCK, is_run
 from hotloop.runs.files import make_folder, write_file
 from hotloop.scale import node
 from hotloop.scale.cluster import Cluster
@@ -154,7 +154,7 @@ class RayPlace:
                 self._folders[root] = self._ray.put(read_folder(Path(root)))
         folders = {root: self._ray.get(self._folders[root]) for root in spec["roots"]}
         run.objects = []
-        if spec["kind"] == "run":
+        if spec["kind"] == "run" and is_run(run.task.path):
             run.objects = [self._ray.put(packet) for packet in Outbox(run.task.path, newest_only=True).packets()]
         barred = [key for key in self._nodes if key not in self._usable()]
         options = {"label_selector": {"ray.io/node-id": f"!in({','.join(barred)})"}} if barred else {}

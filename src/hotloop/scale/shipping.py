@@ -16,7 +16,7 @@ from typing import Any
 
 from hotloop.core.errors import CheckpointError, HotloopError, RunError
 from hotloop.runs.checkpoint_files import is_checkpoint_name, newest_first, verify_folder
-from hotloop.runs.directory import EVENTS, LOCK, RESULT, Run
+from hotloop.runs.directory import EVENTS, LOCK, RESULT, SETTINGS, Run
 from hotloop.runs.files import (
     explained,
     fsync_folder,
@@ -127,7 +127,8 @@ class Outbox:
         """Checkpoints come and go while we look, and have a way of their own."""
         for folder, names, files in os.walk(self._run):
             names[:] = sorted(name for name in names if name != CHECKPOINTS)
-            yield from (Path(folder) / name for name in sorted(files))
+            # the settings first: a folder that holds anything else, and not them, is no run and none can be begun there
+            yield from (Path(folder) / name for name in sorted(files, key=lambda name: (name != SETTINGS, name)))
 
 
 class Inbox:
