@@ -28,6 +28,7 @@ settings.load_profile("hotloop")
 
 LONG = ("test_tutorial", "test_rules_slow_scripts", "test_killed_parents", "test_mutants", "test_presets")
 LONG += ("test_signals", "test_workers_lost", "test_tune_search", "test_hostile_envs", "test_planted")
+LONG += ("test_story", "test_program_pairs")
 """Files that take longest, begun first: whole files are dealt out, and the last one is waited for."""
 
 

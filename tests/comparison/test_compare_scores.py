@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 import hotloop
 from hotloop.comparison.arms import file_label, parse_arms
@@ -146,3 +147,24 @@ def test_the_meter_looks_when_it_is_time() -> None:
     for _ in range(4):
         meter.watch()
     assert len(meter.looks) == 2
+
+
+def test_a_finished_run_beside_files_is_judged_by_its_training_episodes(tmp_path: Path) -> None:
+    arm = make_arm("ours")
+    for seed in range(5):
+        run = write_run(tmp_path / "ours" / f"seed-{seed}", arm, seed, [400.0, 500.0])  # evaluations are not asked
+        rows = [
+            {"event": "progress", "env_steps": 100 * place, "mean_return": 10.0 * place + seed, "seconds": 5.0 + place}
+            | {"phases": {"start-up": 5.0}}
+            for place in (1, 2)
+        ]
+        with (run / "events.jsonl").open("a") as events:
+            events.write("".join(json.dumps(row) + "\n" for row in rows))
+        write_monitor(tmp_path / "theirs" / f"{seed}.monitor.csv", [5.0 + 0.1 * seed] * 20)
+    found = hotloop.compare(
+        f"ours={tmp_path}/ours", f"theirs={tmp_path}/theirs/{{seed}}.monitor.csv", out=tmp_path / "out"
+    )
+    ours, theirs = found.summaries
+    assert ours.scores.tolist() == [20.0, 21.0, 22.0, 23.0, 24.0]
+    assert theirs.scores.tolist() == pytest.approx([5.0, 5.1, 5.2, 5.3, 5.4])
+    assert found.contrasts[0].learning == "worse"

@@ -384,3 +384,16 @@ def test_answers_of_gym_and_stable_baselines3_are_rows_like_gymnasiums() -> None
     single += rows_of_step(second, 1, (np.array([7.0, 7.0]), 1.0, False, True, {}), near=False)
     assert {key: found[key] for key, _ in single} == dict(single)
     assert found["R 1 1 0"] == [fingerprint(np.zeros(2))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "said"), [("sb3_dqn", "600 env steps and 500 updates"), ("ppo", "990 env steps and 64 updates")]
+)
+def test_programs_of_others_are_the_same_as_themselves_and_with_two_threads(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    """Their networks are too small for PyTorch to divide the work."""
+    text = PLAIN.with_name(f"{name}.py").read_text()
+    assert proved(tmp_path, text, text).headline() == f"the same for all {said}"
+    assert proved(tmp_path, text.replace("set_num_threads(1)", "set_num_threads(2)"), text).passed
