@@ -56,6 +56,7 @@ def test_20_scripts_that_end_by_themselves_around_the_windows_end_are_not_lost(t
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_200_ends_at_random_moments_around_the_windows_end_leave_200_reports(tmp_path):
     draw = random.Random(7)
     for _ in range(200):

@@ -114,12 +114,13 @@ def _connected(**options: Any) -> Iterator[Any]:
     import ray
 
     _read_environment_again()
+    said: list[str] = []
     try:
-        with _silence():
+        with _silence(said):
             ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
     except Exception as error:  # whatever it is, it is told in a sentence
         ray.shutdown()
-        raise _refused(error, options.get("address", "")) from None
+        raise _refused(error, options.get("address", ""), "".join(said)) from None
     try:
         yield ray
     finally:
@@ -127,7 +128,7 @@ def _connected(**options: Any) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def _silence() -> Iterator[None]:
+def _silence(said: list[str]) -> Iterator[None]:
     """Ray's C++ side writes to stderr while it connects: a refusal is one sentence of ours, not a line a second."""
     with tempfile.TemporaryFile() as nowhere:
         there = os.dup(2)
@@ -137,6 +138,8 @@ def _silence() -> Iterator[None]:
         finally:
             os.dup2(there, 2)
             os.close(there)
+            nowhere.seek(0)
+            said.append(nowhere.read().decode(errors="replace"))
 
 
 def _read_environment_again() -> None:
@@ -149,9 +152,10 @@ def _read_environment_again() -> None:
         inside.AuthenticationTokenLoader.instance().reset_cache()
 
 
-def _refused(error: Exception, address: str) -> RunError:
+def _refused(error: Exception, address: str, beside: str) -> RunError:
+    """In a sentence; `beside` is what was written to stderr, where Ray tells of a wrong token."""
     said = " ".join(str(error).split())
-    if address and ("token" in said.lower() or "unauthenticated" in said.lower()):
+    if address and ("InvalidAuthToken" in beside or "token" in said.lower() or "unauthenticated" in said.lower()):
         return RunError(
             f"the cluster at {address} refused our token", "use the token that the cluster was started with"
         )
