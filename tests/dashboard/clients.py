@@ -1,7 +1,7 @@
 """What open pages cost a training: its processor time per env step in blocks with a dashboard and its clients, and
 without, by turns within one training.
 
-python -m tests.dashboard.clients --clients 50 --pairs 10 --seconds 60     # twenty minutes, ten of them with clients
+python -m tests.dashboard.clients --pairs 10 --seconds 60 --alone 20     # ten minutes with fifty clients
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def watched_cost(training: Training, clients: int, seconds: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for name, default in (("clients", 50), ("pairs", 10), ("seconds", 60)):
+    for name, default in (("clients", 50), ("pairs", 10), ("seconds", 60), ("alone", 60)):
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
     ratios = []
@@ -112,9 +112,7 @@ def main() -> None:
                 costs = {}
                 for watched in (True, False) if pair % 2 else (False, True):
                     costs[watched] = (
-                        watched_cost(training, given.clients, given.seconds)
-                        if watched
-                        else training.cost(given.seconds)
+                        watched_cost(training, given.clients, given.seconds) if watched else training.cost(given.alone)
                     )
                 ratios.append(costs[True] / costs[False])
                 print(f"watched {costs[True]:.3f} us, alone {costs[False]:.3f} us: {ratios[-1]:.4f}", flush=True)
