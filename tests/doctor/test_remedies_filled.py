@@ -17,6 +17,7 @@ import hotloop
 from hotloop.cli.arguments import settings_from_words
 from hotloop.doctor.finding import KNOBS, RULES, knob_of
 from hotloop.doctor.port import port_command
+from hotloop.doctor.recorder.workshop import Workshop
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Counts, Setup, Trace
 
@@ -186,3 +187,16 @@ def test_a_finding_names_the_line_where_the_library_was_told() -> None:
     assert (found.where, found.before) == ("sac.py:4", source)
     assert "optimizer_kwargs=dict(fused=True)" in found.after
     assert 'SAC("MlpPolicy", "Pendulum-v1"' in found.after
+
+
+@pytest.mark.parametrize(
+    ("copied_at", "every"),
+    [
+        ([100, 600, 1100, 1601], 500),  # begun within an interval; once an update late
+        ([0, 0, 250, 250, 500, 500], 250),  # two targets, moved together
+        ([7], None),  # one copy tells no interval
+        ([1, 2, 3, 4], None),  # in every update: not a target's
+    ],
+)
+def test_the_targets_interval_is_what_lies_between_two_copies(copied_at: list[int], every: int | None) -> None:
+    assert Workshop(SimpleNamespace(copied_at=copied_at))._target().get("target_every") == every

@@ -20,7 +20,7 @@ from .places import unseen
 from .sources import Made
 from .watch import Watch
 
-MOST_KEPT = 256
+MOST_KEPT, MOST_COPIES = 256, 1_000
 NO_NETWORK = -1
 """Rows of a forward that is none: of a module without parameters (a loss, an activation), or of a layer whose network
 has been counted."""
@@ -34,8 +34,8 @@ class TorchHooks(Pass):
         self.optimisers: list[Any] = []
         """Held, since they are asked for their state when the script's own names are gone; likewise the modules."""
         self.modules: dict[int, Any] = {}
-        self.copies = 0
-        """Times that parameters were loaded into a module in the loop: a target network that is moved."""
+        self.copied_at: list[int] = []
+        """How many updates had been made each time that parameters were loaded into a module: a target is moved."""
         self._networks: dict[int, bool] = {}
         """Of the modules that are held: whether they have parameters."""
         self._leaders: dict[int, int] = {}
@@ -116,8 +116,8 @@ class TorchHooks(Pass):
 
         @functools.wraps(load)
         def load_state_dict(*args: Any, **keywords: Any) -> Any:
-            if watch.begun and not watch.over:
-                self.copies += 1
+            if watch.begun and not watch.over and len(self.copied_at) < MOST_COPIES:
+                self.copied_at.append(watch.attribution.counts["updates"])
             return load(*args, **keywords)
 
         module.load_state_dict = unseen(load_state_dict)

@@ -65,10 +65,11 @@ class Workshop(Pass):
         return {"lr": float(lr)}
 
     def _target(self) -> dict[str, Any]:
-        """Copies into a module are a target's, where they come regularly and seldom."""
-        updates = self.watch.attribution.counts["updates"]
-        copies = self.hooks.copies
-        return {"target_every": round(updates / copies)} if copies >= 2 and updates >= 2 * copies else {}
+        """Copies into a module are a target's, where they come seldom; those of several modules at once are one."""
+        moves = sorted(set(self.hooks.copied_at))
+        gaps = sorted(late - early for early, late in zip(moves, moves[1:]))
+        every = gaps[len(gaps) // 2] if gaps else 0
+        return {"target_every": every} if every >= 2 else {}
 
     def _library(self) -> dict[str, Any]:
         made: Made | None = self.hooks.made
