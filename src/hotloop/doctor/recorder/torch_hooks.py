@@ -116,7 +116,9 @@ class TorchHooks(Pass):
 
         @functools.wraps(load)
         def load_state_dict(*args: Any, **keywords: Any) -> Any:
-            if watch.begun and not watch.over and len(self.copied_at) < MOST_COPIES:
+            counts = watch.begun and not watch.over and get_ident() == watch.thread
+            if counts and len(self.copied_at) < MOST_COPIES:
+                watch.settle()
                 self.copied_at.append(watch.attribution.counts["updates"])
             return load(*args, **keywords)
 
