@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,6 +88,16 @@ def test_rows_lie_in_an_array_of_the_programs_size() -> None:
     names = run("STORE002", {"added": 100, "batch_size": 16})
     assert names["obs"].shape == (5_000, 4)
     assert tuple(names["states"].shape) == (16, 4)
+
+
+def test_the_fused_optimiser_has_the_class_and_the_rate_of_the_program() -> None:
+    trace = recorded()
+    trace = replace(trace, counts=replace(trace.counts, optimiser="AdamW (foreach)"))
+    text = RULES["UPDATE007"].remedy.written(trace)
+    names: dict[str, Any] = {"network": mlp()}
+    exec(text, names)
+    assert type(names["optimizer"]) is torch.optim.AdamW
+    assert (names["optimizer"].defaults["lr"], names["optimizer"].defaults["fused"]) == (5e-4, True)
 
 
 def test_the_learner_has_the_rate_and_the_target_of_the_program() -> None:

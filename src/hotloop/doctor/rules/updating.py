@@ -210,10 +210,17 @@ TENSORS_PER_ENV_STEP = 3.0
 TENSOR_SPEEDUP = 4.0
 
 
+def fused_snippet(trace: Trace) -> str:
+    """With the optimiser and the learning rate that were recorded."""
+    kind, rate = trace.counts.optimiser.split(" ")[0] or "Adam", f"{trace.setup.lr or 1e-3:g}"
+    return f"import torch\n\noptimizer = torch.optim.{kind}(network.parameters(), lr={rate}, fused=True)"
+
+
 FUSED = Remedy(
     "Ask for the fused optimiser: one call for all parameters.",
     "optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)",
     "import torch\n\noptimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)",
+    fill=fused_snippet,
 )
 FLAT = Remedy(
     "Keep parameters in a few large tensors, and index into them: the optimiser pays per tensor, not per number.",
