@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from hotloop.core.errors import RunError, SettingsError
 
 SCRIPTS = Path(__file__).with_name("scripts")
 WALK, REINFORCE = SCRIPTS / "walk.py", SCRIPTS / "reinforce.py"
+WALKS, REINFORCES = shlex.quote(str(WALK)), shlex.quote(str(REINFORCE))  # as an arm names them: there may be a space
 
 
 def test_the_curve_is_the_mean_of_the_last_hundred_episodes() -> None:
@@ -40,7 +42,7 @@ def test_updates_tell_training_from_evaluation() -> None:
 
 def test_a_command_without_a_seed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"no `\{seed\}` among its arguments"):
-        hotloop.compare(f"{WALK} --height 3", f"{WALK} --seed {{seed}}", seeds=2, out=tmp_path)
+        hotloop.compare(f"{WALKS} --height 3", f"{WALKS} --seed {{seed}}", seeds=2, out=tmp_path)
     with pytest.raises(SettingsError, match="there is no script"):
         hotloop.compare("nowhere.py --seed {seed}", seeds=2, out=tmp_path)
 
@@ -55,7 +57,7 @@ def test_the_interpreter_may_stand_first() -> None:
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[hotloop.Comparison, list[str]]:
     out = tmp_path_factory.mktemp("compared")
-    arms = [f"old={WALK} --seed {{seed}}", f"same={WALK} --seed {{seed}}", f"low={WALK} --seed {{seed}} --height 5"]
+    arms = [f"old={WALKS} --seed {{seed}}", f"same={WALKS} --seed {{seed}}", f"low={WALKS} --seed {{seed}} --height 5"]
     return hotloop.compare(*arms, seeds=6, out=out, workers=2), arms
 
 
@@ -79,17 +81,17 @@ def test_finished_runs_are_taken_as_they_are_and_other_scripts_refused(
     again = hotloop.compare(*arms, seeds=6, out=found.folder)
     assert all(job.reused for job in again.jobs)
     with pytest.raises(RunError, match="a run of another program: arguments"):
-        hotloop.compare(f"old={WALK} --seed {{seed}} --height 6", seeds=6, out=found.folder)
+        hotloop.compare(f"old={WALKS} --seed {{seed}} --height 6", seeds=6, out=found.folder)
 
 
 def test_a_script_that_fails_is_told_with_its_own_words(tmp_path: Path) -> None:
-    found = hotloop.compare(f"{WALK} --seed {{seed}} --fail", seeds=1, out=tmp_path)
+    found = hotloop.compare(f"{WALKS} --seed {{seed}} --fail", seeds=1, out=tmp_path)
     (failed,) = found.failed
     assert "it was not to be" in failed.error
 
 
 def test_evaluation_is_not_counted_and_optimisers_of_one_update_are_one(tmp_path: Path) -> None:
-    found = hotloop.compare(f"{REINFORCE} {{seed}}", seeds=1, out=tmp_path)
+    found = hotloop.compare(f"{REINFORCES} {{seed}}", seeds=1, out=tmp_path)
     (run,) = found.summaries[0].runs
     assert not found.failed
     assert (run.env_steps, run.updates, run.score) == (100, 20, 5.0)

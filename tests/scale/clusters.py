@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,19 +61,31 @@ def several_nodes(
         os.environ.update(before)
 
 
+BEGUN = time.time()
+
+
+def ours() -> list[psutil.Process]:
+    """Those that we started, and those that lost their parents since: never a cluster of somebody else's."""
+    orphans = [one for one in psutil.process_iter(["ppid", "create_time"]) if one.info["ppid"] == 1]
+    return psutil.Process().children(recursive=True) + [one for one in orphans if one.info["create_time"] > BEGUN]
+
+
+def words_of(process: psutil.Process) -> str:
+    """Its command line or title; empty where it has ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
 def left_behind() -> list[str]:
     """Processes of a cluster, folders and shared memory."""
     names = ("raylet", "gcs_server", "ray::", "hotloop-node-", "hotloop-job-")
-    found = [" ".join(process.info["cmdline"] or [])[:200] for process in psutil.process_iter(["cmdline"])]
-    found = [words for words in found if any(name in words for name in names)]
+    found = [words[:200] for words in map(words_of, ours()) if any(name in words for name in names)]
     folders = [*Path(tempfile.gettempdir()).glob("hotloop-test-*"), *Path(tempfile.gettempdir()).glob("hotloop-node-*")]
     return found + [str(path) for path in folders] + [name for name in os.listdir("/dev/shm") if "plasma" in name]
 
 
 def pids_of(word: str) -> list[int]:
-    """Processes with this word on their command line or as their title."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        if word in " ".join(process.info["cmdline"] or []):
-            found.append(process.pid)
-    return found
+    """Processes of ours with this word on their command line or as their title."""
+    return [process.pid for process in ours() if word in words_of(process)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shlex
 import signal
 import stat
 import time
@@ -70,6 +71,7 @@ def test_runs_of_a_cluster_come_home_with_the_same_digests(
     assert {path.name for path in (jobs[0].path / "checkpoints").iterdir()} == {"000000000000400", "000000000000600"}
     assert {path.name for path in jobs[0].path.parent.iterdir()} == {"seed-0", "seed-1"}
     assert all(job.where for job in jobs)
+    assert [json.loads((job.path / "run.json").read_text())["node"] for job in jobs] == [job.where for job in jobs]
     assert place.bytes["a, seed 0"] > 10_000
     assert hotloop.resume(jobs[0].path)["digest"] == here["a, seed 0"]
 
@@ -128,7 +130,7 @@ def test_an_interrupt_ends_everything_and_the_same_call_goes_on(
 
 def test_own_code_is_sent_under_trust_only(place: RayPlace, tmp_path: Path) -> None:
     script = Path(__file__).parents[1] / "comparison" / "scripts" / "walk.py"
-    jobs = plan_jobs(parse_arms([f"walk={script} --seed {{seed}}"], []), 1, tmp_path)
+    jobs = plan_jobs(parse_arms([f"walk={shlex.quote(str(script))} --seed {{seed}}"], []), 1, tmp_path)
     with pytest.raises(SettingsError, match="--trust"):
         run_jobs(jobs, place, lambda: None)
     place._trust = True

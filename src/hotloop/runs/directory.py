@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -37,6 +38,8 @@ from hotloop.runs.files import (
 from hotloop.runs.tensors import decode, encode
 
 SETTINGS, ABOUT, RESULT, EVENTS, LOCK = "settings.toml", "run.json", "result.json", "events.jsonl", "lock"
+NODE = "HOTLOOP_NODE"
+"""The environment variable that names the machine of a cluster on which a run is begun."""
 START, MAX_START_BYTES = "start.safetensors", 2**34
 FAILURE = "failure"
 """The folder of an update whose numbers were not finite, where there was one."""
@@ -71,7 +74,8 @@ class Run:
         try:
             _refuse_run(run.path)  # another trainer may have been faster, and finished
             started = datetime.now().astimezone().isoformat(timespec="seconds")
-            run.write_json(ABOUT, {"label": label, "started": started, "hotloop": hotloop_version()})
+            elsewhere = {"node": os.environ[NODE]} if NODE in os.environ else {}
+            run.write_json(ABOUT, {"label": label, "started": started, "hotloop": hotloop_version(), **elsewhere})
             if start is not None:
                 write_file(run.path / START, b"".join(encode({"weights": start})))
             write_file(run.path / SETTINGS, content)  # last: from now on it is a run

@@ -17,11 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import HotloopError
 from hotloop.core.places import Done
+from hotloop.runs.directory import NODE
 from hotloop.scale.local import LocalPlace
 from hotloop.scale.shipping import Inbox, Outbox, Packet
 from hotloop.scale.work import prepared
@@ -33,6 +35,11 @@ _FAULTS = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.
 _FAULTS += ["ended by signal", "MemoryError", "can't start new thread", "Cannot allocate memory"]
 """What the machine is to blame for, and not the run: another one may do better."""
 _PREFIX = "hotloop-node-"
+
+
+def name_of(host: str, key: str) -> str:
+    """What people are told of a machine: several nodes of a cluster may lie on one."""
+    return f"{host}-{key[:6]}"
 
 
 def facts() -> dict[str, Any]:
@@ -54,7 +61,8 @@ def train(
     """Packets of the run that `spec` describes, until the last, {"kind": "ended"}. `begun`: what is there of it."""
     import ray
 
-    yield {"kind": "began", "host": socket.gethostname(), "node": ray.get_runtime_context().get_node_id()}
+    host, key = socket.gethostname(), ray.get_runtime_context().get_node_id()
+    yield {"kind": "began", "host": host, "node": key}
     try:
         with _workplace(folder) as here:
             path = here / "run"
@@ -66,7 +74,8 @@ def train(
             outbox.note_sent()
             files = {root: dict(content) for root, content in folders.items()}
             with prepared(spec, path, files, here) as task:
-                yield from _trained(task, outbox, beat)
+                named = replace(task, environment={**task.environment, NODE: name_of(host, key)})
+                yield from _trained(named, outbox, beat)
     except (HotloopError, OSError) as error:
         yield _ended(str(error))
 

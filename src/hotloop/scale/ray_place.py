@@ -94,7 +94,7 @@ class RayPlace:
         ask = self._ray.remote(num_cpus=0, max_retries=2)(node.facts)
         asked = {key: ask.options(scheduling_strategy=strategy(key, soft=False)).remote() for key in new}
         for key, answer in asked.items():
-            name = f"{alive[key]['NodeManagerHostname']}-{key[:6]}"
+            name = node.name_of(alive[key]["NodeManagerHostname"], key)
             try:
                 facts = self._ray.get(answer, timeout=_HANDSHAKE_SECONDS)
             except Exception as error:  # a node that left, or has no hotloop
