@@ -65,8 +65,9 @@ def compile_function(function: Callable[..., tuple[Tensor, ...]], example: Seque
 def _machine_code(graph: torch.fx.GraphModule, inputs: list[Any], own_folder_used: bool) -> Compiled:
     """Compiled, or taken from disk, and called once: what is left to do at the first call.
 
-    TorchInductor's compiler writes libraries under their final names. One that was killed meanwhile leaves half a
-    library there, which no later process could load: so what lies in our own folder is thrown away once, and made anew.
+    TorchInductor's compiler writes libraries under their final names. One that was killed meanwhile can leave a
+    library without its header, which no later process could load: so what lies in our own folder is thrown away once,
+    and made anew.
     """
     options = _options(inputs[0].device)
     try:
