@@ -35,6 +35,9 @@ SEVERAL_ENVS = 4
 BATCHED_MICROSECONDS = 60.0
 """One step of all envs in some twenty numpy operations on arrays [N]; our kernels take less."""
 MOST_BATCHING_GAINS = 40.0
+OPERATIONS_ON_ARRAYS = 2.0
+"""How much longer an operation takes on an array of all envs than on the numbers of one: with few envs that is what
+bounds the gain."""
 LEAST_WRAPPERS = 3
 WRAPPER_SPEEDUP = 4.0
 RENDERS_PER_CALL = 0.1
@@ -123,7 +126,8 @@ def one_env_after_another(trace: Trace) -> Finding | None:
         f"{number(envs)} envs are stepped {how}{own}: {microseconds_words(trace, share, rounds)} per "
         f"{'call' if trace.envs_in_turn == 1 else 'round'}, {percent(share)} of the loop."
     )
-    speedup = max(1.0, min(MOST_BATCHING_GAINS, per_call / BATCHED_MICROSECONDS))
+    most = min(MOST_BATCHING_GAINS, envs / OPERATIONS_ON_ARRAYS)
+    speedup = max(1.0, min(most, per_call / BATCHED_MICROSECONDS))
     places = edit_first(_loop_over_envs(trace), places_of(calls))
     return suggest(trace, share, speedup, evidence=evidence, places=places)
 
@@ -198,7 +202,7 @@ IN_WORKERS = Remedy(
 
 
 def is_heavy(trace: Trace) -> bool:
-    """Whether several envs take turns in this process, each for so long that workers would pay; and a core is there.
+    """Whether several envs take turns in this process, each for so long that a worker would pay.
 
     A search in Python is worth more than cores: it has rules of its own.
     """
@@ -207,8 +211,7 @@ def is_heavy(trace: Trace) -> bool:
     per_env_step = own_microseconds(trace, share, trace.counts.env_steps)
     in_workers = trace.counts.worker_seconds > 0.2 * trace.share(ENV) * trace.loop_seconds
     several = max(trace.envs_at_once, trace.counts.envs) >= SEVERAL_ENVS
-    cores = trace.machine.get("cores") or 1
-    return several and cores >= 2 and per_env_step > HEAVY_MICROSECONDS and apart < share and not in_workers
+    return several and per_env_step > HEAVY_MICROSECONDS and apart < share and not in_workers
 
 
 @rule("ENV010", remedy=IN_WORKERS)
@@ -219,10 +222,10 @@ def heavy_envs_in_one_process(trace: Trace) -> Finding | None:
     more envs take turns in this process, a step of one takes more than 100 microseconds, and there are two cores or
     more.
     """
-    if not is_heavy(trace):
+    cores = int(trace.machine.get("cores") or 1)
+    if cores < 2 or not is_heavy(trace):
         return None
     share, counts = trace.share(ENV), trace.counts
-    cores = int(trace.machine.get("cores") or 1)
     per_call = own_microseconds(trace, share, counts.env_calls)
     side_by_side = min(cores, max(trace.envs_at_once, counts.envs)) * WORKER_EFFICIENCY
     evidence = (
