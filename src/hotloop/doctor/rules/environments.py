@@ -202,7 +202,7 @@ IN_WORKERS = Remedy(
 
 
 def is_heavy(trace: Trace) -> bool:
-    """Whether several envs take turns in this process, each for so long that a worker would pay.
+    """Whether several envs take turns in this process, each for so long that workers would pay; and a core is there.
 
     A search in Python is worth more than cores: it has rules of its own.
     """
@@ -211,7 +211,8 @@ def is_heavy(trace: Trace) -> bool:
     per_env_step = own_microseconds(trace, share, trace.counts.env_steps)
     in_workers = trace.counts.worker_seconds > 0.2 * trace.share(ENV) * trace.loop_seconds
     several = max(trace.envs_at_once, trace.counts.envs) >= SEVERAL_ENVS
-    return several and per_env_step > HEAVY_MICROSECONDS and apart < share and not in_workers
+    cores = trace.machine.get("cores") or 1
+    return several and cores >= 2 and per_env_step > HEAVY_MICROSECONDS and apart < share and not in_workers
 
 
 @rule("ENV010", remedy=IN_WORKERS)
@@ -222,10 +223,10 @@ def heavy_envs_in_one_process(trace: Trace) -> Finding | None:
     more envs take turns in this process, a step of one takes more than 100 microseconds, and there are two cores or
     more.
     """
-    cores = int(trace.machine.get("cores") or 1)
-    if cores < 2 or not is_heavy(trace):
+    if not is_heavy(trace):
         return None
     share, counts = trace.share(ENV), trace.counts
+    cores = int(trace.machine.get("cores") or 1)
     per_call = own_microseconds(trace, share, counts.env_calls)
     side_by_side = min(cores, max(trace.envs_at_once, counts.envs)) * WORKER_EFFICIENCY
     evidence = (

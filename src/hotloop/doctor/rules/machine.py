@@ -22,7 +22,7 @@ from hotloop.doctor.rules.evidence import (
     sampled_share,
     suggest,
 )
-from hotloop.doctor.trace import ENV, EVALUATE, CallCount, Growth, Trace
+from hotloop.doctor.trace import ENV, EVALUATE, PROCESSOR, CallCount, Growth, Trace
 from hotloop.render.numbers import percent
 
 LEAST_DENORMALS, MANY_DENORMALS = 0.01, 0.2
@@ -46,10 +46,10 @@ STARTING_WORKERS = (
     *(f"{owner}.{name}" for owner in ("multiprocessing", "mp", "context", "ctx") for name in ("Process", "Pool")),
 )
 """Names by which workers are started: the line to edit."""
-MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 30e-6, 250e-6
-"""What a worker spends on receiving, answering and waking up, beside stepping its env (on a quiet core Gymnasium's
-took 25 microseconds for a CartPole that costs 5 here, ours 41 for an env of 15); and how long a message and its answer
-take at most."""
+MESSAGE_SECONDS, BUSY_MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 30e-6, 200e-6, 250e-6
+"""What a worker spends on receiving, answering and waking up, beside stepping its env: on a quiet core (Gymnasium's took
+25 microseconds for a CartPole that costs 5, ours 41 for an env of 15), and on a machine that is busy with other programs,
+whose caches are cold (240 for a CartPole of 18). And how long a message and its answer take at most."""
 WORTH_A_WORKER_SECONDS = 100e-6
 """A step that computes for longer gains from a second core, however long it stood in the queue for one: from there on
 `ENV010` asks for workers."""
@@ -168,9 +168,13 @@ def _answers(trace: Trace, calls: list[CallCount]) -> float:
     return max(1.0, trace.counts.env_steps * (trace.per_env_step(received) if received else 1.0))
 
 
+def message_seconds(trace: Trace) -> float:
+    return BUSY_MESSAGE_SECONDS if trace.clock == PROCESSOR else MESSAGE_SECONDS
+
+
 def _step_seconds(trace: Trace, answers: float) -> float:
     """What a worker computed for each answer, without the message."""
-    return max(0.0, trace.counts.worker_seconds / answers - MESSAGE_SECONDS)
+    return max(0.0, trace.counts.worker_seconds / answers - message_seconds(trace))
 
 
 def _seconds_of_the_envs(trace: Trace, answers: float, seconds: float) -> float:

@@ -17,7 +17,7 @@ from hotloop.doctor.rules.evidence import (
     source_at,
     suggest,
 )
-from hotloop.doctor.rules.machine import MESSAGE_SECONDS, STARTING_WORKERS, WORTH_A_WORKER_SECONDS
+from hotloop.doctor.rules.machine import STARTING_WORKERS, WORTH_A_WORKER_SECONDS, message_seconds
 from hotloop.doctor.rules.updating import arithmetic_microseconds
 from hotloop.doctor.trace import ACT, ENV, UPDATE, CallCount, Trace
 from hotloop.render.numbers import percent
@@ -151,14 +151,15 @@ def more_workers_than_cores(trace: Trace) -> Finding | None:
     answers = max(1.0, float(counts.env_steps))
     if counts.workers <= cores or counts.workers < 0.5 * trace.envs_at_once or not counts.worker_seconds:
         return None
-    if counts.worker_seconds / answers - MESSAGE_SECONDS < WORTH_A_WORKER_SECONDS:
+    message = message_seconds(trace)
+    if counts.worker_seconds / answers - message < WORTH_A_WORKER_SECONDS:
         return None
-    saved = answers * MESSAGE_SECONDS * (1 - cores / counts.workers)
+    saved = answers * message * (1 - cores / counts.workers)
     share = trace.share(ENV) + trace.share("wait")
     evidence = (
         f"{number(counts.workers)} workers step {number(trace.envs_at_once)} envs on {cores} cores; for each env step "
         f"they used {number(1e6 * counts.worker_seconds / answers)} microseconds of processor time, some "
-        f"{number(1e6 * MESSAGE_SECONDS)} of them for its message."
+        f"{number(1e6 * message)} of them for its message."
     )
     speedup = min(MOST_CROWDING_GAINS, counts.worker_seconds / max(1e-9, counts.worker_seconds - saved))
     places = mentioned(trace, *STARTING_WORKERS)

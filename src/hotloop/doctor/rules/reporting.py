@@ -201,9 +201,8 @@ def _leading(timeline: tuple[Slice, ...], limit: float) -> tuple[Slice, ...]:
     """Up to where most of the time is over that slices of more than `limit` seconds per env step take, of those that a
     warm-up may have: what is slow at first need not come with the very first env step, and a hiccup may follow it."""
     most = MOST_WARM_UP * sum(part.env_steps for part in timeline)
-    first = [
-        part for part, done in zip(timeline, accumulate(p.env_steps for p in timeline), strict=True) if done <= most
-    ]
+    ends = accumulate(part.env_steps for part in timeline)
+    first = [part for part, end in zip(timeline, ends, strict=True) if end <= most]
     slow = list(accumulate(part.seconds if part.seconds > limit * part.env_steps else 0.0 for part in first))
     return timeline[: 1 + next((place for place, seconds in enumerate(slow) if seconds >= MOST_OF_IT * slow[-1]), -1)]
 
