@@ -206,4 +206,5 @@ def test_a_partition_between_two_machines(here: dict[str, str], tmp_path: Path) 
         pytest.skip("network namespaces cannot be made here")
     assert done.returncode == 0
     assert "was lost" in done.stderr
+    assert "a folder stayed" not in done.stdout
     assert digests(planned(tmp_path / "out")) == here

@@ -114,17 +114,20 @@ def _connected(**options: Any) -> Iterator[Any]:
     import ray
 
     _read_environment_again()
+    _let_raylets_speak(False)
     said: list[str] = []
     try:
         with _silence(said):
             ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
     except Exception as error:  # whatever it is, it is told in a sentence
         ray.shutdown()
+        _let_raylets_speak(True)
         raise _refused(error, options.get("address", ""), "".join(said)) from None
     try:
         yield ray
     finally:
         ray.shutdown()
+        _let_raylets_speak(True)
 
 
 @contextlib.contextmanager
@@ -150,6 +153,14 @@ def _read_environment_again() -> None:
         constants.ENABLE_RAY_CLUSTER = os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") != "0"
         inside.Config.initialize("")
         inside.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _let_raylets_speak(aloud: bool) -> None:
+    """What they say of lost workers and nodes goes to stdout, where our data goes, `log_to_driver` or not. We say what
+    was lost in our own words; this is the switch that Ray's own debugger uses."""
+    with contextlib.suppress(ImportError):
+        worker: Any = importlib.import_module("ray._private.worker")
+        worker._worker_logs_enabled = aloud
 
 
 def _refused(error: Exception, address: str, beside: str) -> RunError:
