@@ -31,7 +31,7 @@ HEALTH = {
 }
 """A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-_LONGEST_FOLDER = 30  # Ray puts sockets far below, whose paths may have 107 bytes
+_LONGEST_FOLDER = 15  # Ray puts sockets far below, whose paths may have 107 bytes
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ def _own(workers: int) -> Iterator[Cluster]:
             object_store_memory=STORE_BYTES,
             _temp_dir=str(folder / "ray"),  # Ray opens it to everybody; what it lies in is ours alone
             _node_ip_address="127.0.0.1",
-            _system_config=HEALTH,
+            _system_config=dict(HEALTH),  # Ray notes in it where this cluster puts what does not fit into memory
         ) as ray:
             yield Cluster(ray, folder / "work")
 
 
 def _private_folder() -> Path:
     base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="hotloop-", dir=base if len(base) <= _LONGEST_FOLDER else "/tmp"))
+    return Path(tempfile.mkdtemp(prefix="hotloop-ray-", dir=base if len(base) <= _LONGEST_FOLDER else "/tmp"))
 
 
 @contextlib.contextmanager

@@ -63,7 +63,8 @@ def tidy(folder: str) -> None:
 
 
 def _those_of(folder: str) -> list[int]:
-    """Processes of this user that name the folder on their command line or work in it."""
+    """Processes of this user that name the folder on their command line, work in it, or write there what they print:
+    Ray's agents give themselves another title."""
     found = []
     mark, deeper = folder.encode(), folder + os.sep
     for name in os.listdir("/proc"):
@@ -71,10 +72,18 @@ def _those_of(folder: str) -> list[int]:
             continue
         with contextlib.suppress(OSError):
             words = Path("/proc", name, "cmdline").read_bytes()
-            place = os.readlink(f"/proc/{name}/cwd")
-            if words and (mark in words or place.startswith(deeper)) and os.stat(f"/proc/{name}").st_uid == os.getuid():
+            places = [_target(f"/proc/{name}/{link}") for link in ("cwd", "fd/1", "fd/2")]
+            within = mark in words or any(place.startswith(deeper) for place in places)
+            if words and within and os.stat(f"/proc/{name}").st_uid == os.getuid():
                 found.append(int(name))
     return found
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
 
 
 def main() -> None:
