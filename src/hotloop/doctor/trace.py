@@ -27,6 +27,7 @@ from hotloop.doctor.recorder.order import STORE as STORE
 from hotloop.doctor.recorder.order import STORE_AND_SAMPLE as STORE_AND_SAMPLE
 from hotloop.doctor.recorder.order import UPDATE as UPDATE
 from hotloop.doctor.recorder.order import UPDATE_PARTS as UPDATE_PARTS
+from hotloop.doctor.recorder.order import UPDATES_OF_A_ROLLOUT as UPDATES_OF_A_ROLLOUT
 from hotloop.doctor.recorder.order import WAIT as WAIT
 
 SCHEMA = 1
@@ -36,9 +37,6 @@ MOSTLY = 0.9
 WALL, PROCESSOR = "wall", "processor"
 """Clocks. On a machine that is busy with other programs the second tells what a loop costs, and the first how long it
 was kept from running."""
-
-
-UPDATES_OF_A_ROLLOUT = 8
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -129,6 +129,7 @@ class TorchHooks(Pass):
         make, watch, optimisers, made = optimiser.__init__, self.watch, self.optimisers, self.made
 
         def time_steps(kind: Any) -> None:
+            watch.expect_updates()
             if not hasattr(kind.step, "watched"):
                 kind.step = timed_step(watch, kind.step)
 
