@@ -88,7 +88,7 @@ def run_child(order: Order, where: Where | None = None) -> Ended:
             data, whole = _read(result)
             if run.stopped or data is None or data.get("subject", {}).get("ending") in ("limit", "interrupted", ""):
                 _end_all_but(started_before)
-        ending = {"code": run.code, "killed": run.killed, "interrupted": run.interrupted}
+        ending: dict[str, Any] = {"code": run.code, "killed": run.killed, "interrupted": run.interrupted}
         return Ended(data=data, whole=whole, loop_seconds=run.loop_seconds, **ending)
 
 
