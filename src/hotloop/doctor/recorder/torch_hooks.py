@@ -142,7 +142,7 @@ class TorchHooks(Pass):
                 optimisers.append(self)
             hook_step(type(self))
             if made is not None:
-                made.here("optimiser")
+                made.here("optimiser", self)
 
         optimiser.__init__ = unseen(initialise)
 
