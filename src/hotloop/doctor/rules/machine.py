@@ -47,9 +47,9 @@ STARTING_WORKERS = (
 )
 """Names by which workers are started: the line to edit."""
 MESSAGE_SECONDS, BUSY_MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 30e-6, 200e-6, 250e-6
-"""What a worker spends on receiving, answering and waking up, beside stepping its env: on a quiet core (Gymnasium's took
-25 microseconds for a CartPole that costs 5, ours 41 for an env of 15), and on a machine that is busy with other programs,
-whose caches are cold (240 for a CartPole of 18). And how long a message and its answer take at most."""
+"""What a worker spends on receiving, answering and waking up, beside stepping its env: on a quiet core (Gymnasium's
+took 25 microseconds for a CartPole that costs 5, ours 41 for an env of 15), and on a machine that is busy with other
+programs, whose caches are cold (240 for a CartPole of 18). And how long a message and its answer take at most."""
 WORTH_A_WORKER_SECONDS = 100e-6
 """A step that computes for longer gains from a second core, however long it stood in the queue for one: from there on
 `ENV010` asks for workers."""
