@@ -23,7 +23,7 @@ from hotloop.doctor.trace import Trace
 HERE = Path(__file__).parent
 WAITING = ("MACHINE001", "MACHINE003", "MACHINE005", "MACHINE006", "ENV010")
 """Rules about time that passes while the loop's thread computes nothing: their gain is in wall-clock time."""
-MEASURED_BY_EXPERIMENT = ("MACHINE001", "MACHINE002")
+MEASURED_BY_EXPERIMENT, LEAST_TO_COMPARE = ("MACHINE001", "MACHINE002"), 6.0
 MEASURED_BY_TURNS = ("LOG003",)
 """The doctor counts the env steps of an evaluation too; the script counts those of training."""
 NEED_CORES = ("ENV010", "MACHINE008")
@@ -42,7 +42,8 @@ def table() -> list[tuple[str, str, str]]:
 
 def recorded(name: str, rule: str, seconds: float, *arguments: str) -> Trace:
     threads = rule in MEASURED_BY_EXPERIMENT
-    plan = ScriptPlan(seconds=seconds, counting_seconds=seconds, threads=threads, threads_seconds=2 * seconds)
+    seconds = max(seconds, LEAST_TO_COMPARE) if threads else seconds
+    plan = ScriptPlan(seconds=seconds, counting=not threads, counting_seconds=seconds, threads=threads)
     return record_script(HERE / f"{name}.py", (*LONG, *arguments), plan, lambda text: None)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import Patterns, is_in, lines_above, share_of, stacks_in
-from hotloop.doctor.rules.evidence import microseconds_words, number, own_microseconds, suggest
+from hotloop.doctor.rules.evidence import microseconds_words, number, own_microseconds, sampled_share, suggest
 from hotloop.doctor.trace import ACT, ENV, UPDATE, StackCost, Trace
 from hotloop.render.numbers import percent
 
@@ -93,14 +93,15 @@ def predicted_by_the_row(trace: Trace) -> Finding | None:
     stacks = stacks_in(trace, PREDICT)
     if not stacks or not forwards or rows > MOST_ROWS:
         return None
-    share = share_of(trace, stacks)
+    places = lines_above(trace, stacks, PREDICT)
+    share = max(share_of(trace, stacks), sampled_share(trace, places))
     took = own_microseconds(trace, share, forwards)
     evidence = (
         f"`predict` is called {number(forwards / max(1, counts.env_steps))} times per env step, on {number(rows)} rows "
         f"or so, and takes {microseconds_words(trace, share, forwards)} each time: {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_KERAS_GAINS, took / PREDICT_MICROSECONDS))
-    return suggest(trace, share, speedup, evidence=evidence, places=lines_above(trace, stacks, PREDICT))
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
 def _rows(trace: Trace) -> float:
@@ -118,14 +119,15 @@ def fitted_by_the_step(trace: Trace) -> Finding | None:
     counts, stacks = trace.counts, stacks_in(trace, FIT)
     if not stacks or counts.updates < 0.04 * counts.env_calls or counts.batch_size > MOST_ROWS:
         return None
-    share = share_of(trace, stacks)
+    places = lines_above(trace, stacks, FIT)
+    share = max(share_of(trace, stacks), sampled_share(trace, places))
     took = own_microseconds(trace, share, counts.updates)
     evidence = (
         f"`fit` is called {number(counts.updates / max(1, counts.env_steps))} times per env step and takes "
         f"{microseconds_words(trace, share, counts.updates)} each time: {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_KERAS_GAINS, took / FIT_MICROSECONDS))
-    return suggest(trace, share, speedup, evidence=evidence, places=lines_above(trace, stacks, FIT))
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
 @rule("UPDATE016", remedy=COMPILED)

@@ -189,12 +189,12 @@ class _Recorder:
         self, kind: str, seconds: float, lead: float, env_steps: int | None = None, **more: Any
     ) -> Trace | None:
         """One more run, within what is left of the time that all may take; None where that is too little. The lead is a
-        bound: most of it is hardly ever used."""
+        bound: most of it is hardly ever used, so that of a short time it takes no more than half."""
         window = self.plan.seconds
         left = WHOLE * window - self.spent - self.plan.overtime
         if self.plan.after or self.plan.ops:
             left = float("inf")
-        seconds = min(seconds, left - min(lead, LEAST_LEAD))
+        seconds = min(seconds, left - min(lead, LEAST_LEAD, left / 2))
         if seconds < LEAST_PART * window:
             return None
         return self.run(kind, seconds, env_steps, lead_seconds=min(lead, left - seconds), **more)
