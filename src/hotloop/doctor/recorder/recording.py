@@ -13,7 +13,6 @@ from statistics import median
 from typing import Any
 
 from .alarm import Alarm
-from .attribution import STORE
 from .closeup import Closeup
 from .counting import CallCounter
 from .episodes import Episodes
@@ -56,6 +55,7 @@ from .trial import Control, Experiments, Switch, Trial
 from .unseeded import Unseeded
 from .updates import FewerUpdates, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
+from .words import STORE
 from .workshop import Workshop
 
 BATCH = 256
