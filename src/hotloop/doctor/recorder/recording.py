@@ -62,7 +62,7 @@ BATCH = 256
 """Events seen before they are attributed, where no pass needs to know at once."""
 SAVING = 30.0
 """Seconds that one waits for another thread to save."""
-MOST_OF_SAVING = 200.0
+MOST_OF_SAVING = 400.0
 """So many times as long as was spent on notes of what was seen so far the loop must have run before the next."""
 NO_ENV = (
     "no env step was seen: nothing with `step` and `reset` was called"
