@@ -32,7 +32,7 @@ check: $(VENV)/.check
 	@$(RUN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 slow: $(VENV)/.test
-	@$(RUN)/python -m pytest -m slow --timeout 7200 -v
+	@$(RUN)/python -m pytest -m slow --timeout 7200 -v -rs
 
 format: $(VENV)/.check
 	@$(RUN)/ruff check --fix .

@@ -34,7 +34,7 @@ ONLY = {
     "presets": {"core"},
     "proof/reference": set(),
 }
-HEAVY = ("torch", "numba", "gymnasium", "PIL")
+HEAVY = ("torch", "numba", "gymnasium", "PIL", "ray")
 SIX_FILES = [
     "loop/off_policy.py",
     "loop/collector.py",

@@ -304,7 +304,27 @@ def few_workers() -> Trial:
     return Trial(dict, read, feed, close=lambda names: names["envs"].close())
 
 
+def accelerated() -> Trial:
+    """A model of Stable-Baselines3's that is given the same rows and draws the same batches of them."""
+
+    def ready(names: Names) -> None:
+        names["model"]._setup_learn(1)
+
+    def feed(names: Names, step: int) -> None:
+        now, then = drawn(step, 1, 4), drawn(step + 1, 1, 4)
+        action, reward, done = np.array([[step % 2]]), np.array([float(step)]), np.array([step % 7 == 0])
+        names["model"].replay_buffer.add(now, then, action, reward, done, [{}])
+        np.random.seed(step)
+
+    def read(names: Names) -> Any:
+        names["model"].train(gradient_steps=1, batch_size=32)
+        return [one.detach().numpy().copy() for one in names["model"].q_net.parameters()]
+
+    return Trial(dict, read, feed, ready, once=True, tolerance=ROUNDING)
+
+
 FURTHER: dict[str, Trial] = {
+    "UPDATE018": accelerated(),
     "ACT003": predicted(),
     "MACHINE007": on_the_cpu(),
     "MACHINE008": few_workers(),

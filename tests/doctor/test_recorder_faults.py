@@ -1,9 +1,16 @@
 """An error of ours inside somebody's program: swallowed, noted, and what made it switched off."""
 
+import json
+
+import numpy as np
+import torch
+
 from hotloop.doctor.recorder import words
 from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.passes import Pass
+from hotloop.doctor.recorder.recording import plain
 from hotloop.doctor.recorder.watch import Watch
+from hotloop.doctor.recorder.workshop import layers_of
 
 
 class Broken(Pass):
@@ -109,3 +116,15 @@ def test_a_class_with_an_odd_metaclass_is_hooked_past_it():
     hooks.see(Env)
     assert Env().step(0) == (0, 1.0, True, {})
     assert (watch.env_steps, watch.episodes, watch.faults.noted) == (1, 1, [])
+
+
+def test_a_network_sized_by_numpy_is_written_down():
+    """`nn.Linear(np.array(shape).prod(), 64)`, as CleanRL writes it, keeps numpy's number as its size."""
+    network = torch.nn.Sequential(torch.nn.Linear(np.array((4,)).prod(), 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    assert json.dumps(layers_of(network)) == '{"layers": [4, 8, 2], "activation": "relu"}'
+
+
+def test_what_json_does_not_know_costs_no_recording():
+    odd = {"number": np.int64(7), "share": np.float32(0.5), "array": np.zeros(2), "type": int}
+    told = json.loads(json.dumps(odd, default=plain))
+    assert told == {"number": 7, "share": 0.5, "array": "[0. 0.]", "type": "<class 'int'>"}

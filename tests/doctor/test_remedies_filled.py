@@ -172,7 +172,7 @@ def test_the_setting_of_a_library_is_one_that_it_takes(rule: str, algorithm: str
     setup = Setup(library="stable_baselines3", algorithm=algorithm, env_id=LIBRARY[algorithm])
     knob = knob_of(recorded(setup=setup), rule)
     if knob is None:
-        assert (rule, algorithm) in {("UPDATE005", "PPO"), ("UPDATE006", "SAC")}
+        assert (rule, algorithm) in {("UPDATE005", "PPO"), *(("UPDATE018", name) for name in LIBRARY)}
         return
     for text in (knob.remedy.after, knob.remedy.written(recorded(setup=setup))):
         names: dict[str, Any] = {}
@@ -181,6 +181,58 @@ def test_the_setting_of_a_library_is_one_that_it_takes(rule: str, algorithm: str
         if rule == "UPDATE007":
             model = names["model"]
             assert getattr(model, "actor", model.policy).optimizer.defaults["fused"]
+
+
+@pytest.mark.parametrize("line", ["", 'agent = DQN("MlpPolicy", "CartPole-v1")', "agent = DQN("])
+def test_accelerate_stands_below_the_programs_own_line(line: str) -> None:
+    sb3 = pytest.importorskip("stable_baselines3")
+    trace = recorded(made={"algorithm": "train.py:3"}, sources={"train.py:3": line})
+    names: dict[str, Any] = {"DQN": sb3.DQN, "model": sb3.DQN("MlpPolicy", "CartPole-v1")}
+    exec(RULES["UPDATE018"].remedy.written(trace), names)
+    from hotloop.adapters.sb3 import report
+
+    assert "train" in report(names["agent" if line.endswith(")") else "model"]).fast
+
+
+def test_the_zoos_setting_names_a_callback_that_accelerates() -> None:
+    sb3 = pytest.importorskip("stable_baselines3")
+    from hotloop.adapters import sb3 as ours
+
+    knob = knob_of(recorded(setup=Setup(library="rl_zoo3", algorithm="DQN")), "UPDATE018")
+    assert knob is not None
+    name = knob.remedy.after.split("'")[1]
+    module, _, kind = name.rpartition(".")
+    assert module == ours.__name__
+    model = sb3.DQN("MlpPolicy", "CartPole-v1", learning_starts=20, seed=0)
+    model.learn(60, getattr(ours, kind)())
+    before = sb3.DQN("MlpPolicy", "CartPole-v1", learning_starts=20, seed=0)
+    ours.accelerate(before, verbose=False).learn(60)
+    assert "train" in ours.report(model).fast
+    for one, other in zip(model.policy.parameters(), before.policy.parameters(), strict=True):
+        assert torch.equal(one, other)  # as if it had been accelerated when it was made
+
+
+def test_an_optimiser_that_a_library_made_is_fused_after_the_fact() -> None:
+    maker = {"optimiser": ("skrl", "skrl/dqn.py:120")}
+    source = {"skrl/dqn.py:120": "self.optimizer = torch.optim.Adam(self.q.parameters())"}
+    setup = replace(SETUP, library="skrl")
+    trace = recorded(setup=setup, makers=maker, sources=source, made={"optimiser": "train.py:9"})
+    knob = knob_of(trace, "UPDATE007")
+    assert knob is not None
+    text = knob.remedy.written(trace)
+    assert "# skrl/dqn.py:120 makes it: self.optimizer = " in text
+    networks = [mlp(), mlp()]
+    networks[1].load_state_dict(networks[0].state_dict())
+    agents = [SimpleNamespace(optimizer=torch.optim.Adam(one.parameters(), lr=1e-2)) for one in networks]
+    exec(text, {"agent": agents[0]})
+    for _ in range(3):
+        for network, agent in zip(networks, agents, strict=True):
+            agent.optimizer.zero_grad()
+            network(torch.ones(5, 4)).square().sum().backward()
+            agent.optimizer.step()
+    assert agents[0].optimizer.param_groups[0]["fused"]
+    for one, other in zip(*(network.parameters() for network in networks), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
 
 
 def test_a_finding_names_the_line_where_the_library_was_told() -> None:

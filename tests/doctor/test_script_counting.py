@@ -326,3 +326,57 @@ def learn():
 def test_the_loops_around_a_line_are_known() -> None:
     syntax = Syntax(SOURCE)
     assert [syntax.loops(line) for line in (3, 5, 7, 11)] == [(2,), (2, 4), (2, 6), (10,)]
+
+
+def rollout(watch: Watch, clocks: Clocks, env_steps: int, updates: int, seconds: float = 1.0) -> None:
+    """Env steps and then updates, each of which takes `seconds`."""
+    for _ in range(env_steps):
+        start = watch.enter()
+        clocks.pass_by(seconds, seconds)
+        watch.leave_env(start, (), (0, 1.0, False, False, {}))
+    for _ in range(updates):
+        for kind in (a.BACKWARD, a.OPTIMISER):
+            start = watch.enter()
+            clocks.pass_by(seconds / 2, seconds / 2)
+            watch.leave(kind, start, (0, False, CRITIC))
+
+
+def test_where_an_optimiser_exists_its_first_updates_are_waited_for() -> None:
+    clocks = Clocks()
+    watch = Watch(80.0, None, lambda: clocks.wall, steady=(5, 0), window=50.0)
+    watch.expect_updates()
+    watch.begin(0.0)
+    assert watch.deadline == 80.0
+    later = Watch(80.0, None, lambda: clocks.wall, steady=(5, 0), window=50.0)
+    later.begin(0.0)
+    assert later.deadline == 50.0
+    later.expect_updates()  # one that the program makes only then
+    assert later.deadline == 80.0
+
+
+def test_the_recording_ends_with_a_whole_turn_of_acting_and_learning() -> None:
+    clocks, ended = Clocks(), []
+    watch = Watch(
+        1e3, None, lambda: clocks.wall, steady=(5, 0), window=500.0, at_limit=lambda: ended.append(clocks.wall)
+    )
+    watch.begin(0.0)
+    for _ in range(4):
+        rollout(watch, clocks, 100, 100)  # 200 s: the second and third fit into 500, the fourth does not
+    assert ended[0] == 601.0  # the first env call after the third turn
+    watch.finish()
+
+
+def test_where_only_one_turn_fits_it_is_told_whole() -> None:
+    clocks, ended = Clocks(), []
+    watch = Watch(
+        300.0, None, lambda: clocks.wall, steady=(5, 0), window=150.0, at_limit=lambda: ended.append(clocks.wall)
+    )
+    watch.expect_updates()
+    watch.begin(0.0)
+    rollout(watch, clocks, 100, 100)  # 200 s of the 300
+    rollout(watch, clocks, 1, 0)
+    assert ended == [201.0]
+    watch.finish()
+    told = watch.told()
+    assert (told.totals["env_steps"], told.totals["updates"], told.began) == (101, 100, 0.0)
+    assert told.phases == {"env": 101.0, "start-up": 1.0, "update": 99.0, "other": 0.0, "recording": 0.0}

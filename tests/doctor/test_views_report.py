@@ -16,7 +16,7 @@ from hotloop.render.numbers import duration, interval, nice_ticks, number, perce
 
 KEYS = {"schema", "subject", "script_exit", "seconds", "machine", "phases", "update", "counts", "growth", "experiments"}
 FINDING = {"rule", "title", "share", "evidence", "where", "remedy", "before", "after", "expected_gain", "kind", "lines"}
-FINDING |= {"port"}
+FINDING |= {"port", "takes_over"}
 
 
 @pytest.fixture

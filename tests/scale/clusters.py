@@ -25,9 +25,10 @@ TINY = [
 
 @contextlib.contextmanager
 def several_nodes(
-    nodes: int, cpus: int = 1, store: int = STORE_BYTES, **of_nodes: Any
+    nodes: int, cpus: int = 1, store: int = STORE_BYTES, join: bool = True, **of_nodes: Any
 ) -> Iterator[tuple[Any, Cluster]]:
-    """As `hotloop.scale.cluster` starts one, with more nodes, which can be killed and added."""
+    """As `hotloop.scale.cluster` starts one, with more nodes, which can be killed and added. `join=False` leaves it to
+    a command to join it."""
     before = dict(os.environ)
     folder = Path(tempfile.mkdtemp(prefix="hotloop-test-"))
     try:
@@ -46,11 +47,12 @@ def several_nodes(
             options = {"include_dashboard": False, "object_store_memory": store, "num_gpus": 0}
             made = SeveralNodes()
             (folder / "work").mkdir()
-            made.add_node(num_cpus=0, temp_dir=str(folder / "ray"), _system_config=HEALTH, **options)
+            made.add_node(num_cpus=0, temp_dir=str(folder / "ray"), _system_config=dict(HEALTH), **options)
             for _ in range(nodes):
                 made.add_node(num_cpus=cpus, wait=False, **options, **of_nodes)
             made.wait_for_nodes()
-            ray.init(address=made.address, log_to_driver=False, logging_level="FATAL")
+            if join:
+                ray.init(address=made.address, log_to_driver=False, logging_level="FATAL")
             try:
                 yield made, Cluster(ray, folder / "work")
             finally:
@@ -80,9 +82,10 @@ def words_of(process: psutil.Process) -> str:
 
 def left_behind() -> list[str]:
     """Processes of a cluster, folders and shared memory."""
-    names = ("raylet", "gcs_server", "ray::", "hotloop-node-", "hotloop-job-")
+    names = ("raylet", "gcs_server", "ray::", "hotloop-node-", "hotloop-job-", "janitor.py")
     found = [words[:200] for words in map(words_of, ours()) if any(name in words for name in names)]
-    folders = [*Path(tempfile.gettempdir()).glob("hotloop-test-*"), *Path(tempfile.gettempdir()).glob("hotloop-node-*")]
+    base = Path(tempfile.gettempdir())
+    folders = [path for name in ("test", "node", "ray", "job") for path in base.glob(f"hotloop-{name}-*")]
     return found + [str(path) for path in folders] + [name for name in os.listdir("/dev/shm") if "plasma" in name]
 
 

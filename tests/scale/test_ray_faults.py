@@ -20,6 +20,7 @@ from tests.scale.clusters import left_behind, pids_of, several_nodes
 
 from hotloop.comparison.arms import parse_arms
 from hotloop.comparison.jobs import Job, plan_jobs, run_jobs
+from hotloop.scale.cluster import STORE_BYTES, Cluster
 from hotloop.scale.local import LocalPlace
 from hotloop.scale.ray_place import RayPlace
 
@@ -140,8 +141,9 @@ def test_the_driver_is_killed_and_the_same_command_goes_on(here: dict[str, str],
     for _ in range(3):
         driver = subprocess.Popen(words, stdout=subprocess.DEVNULL)
         give_up = time.monotonic() + 120
-        before = len(list(tmp_path.glob("out/a/seed-*/checkpoints/0*")))
-        while len(list(tmp_path.glob("out/a/seed-*/checkpoints/0*"))) <= before and time.monotonic() < give_up:
+        before = set(tmp_path.glob("out/a/seed-*/checkpoints/0*"))
+        while set(tmp_path.glob("out/a/seed-*/checkpoints/0*")) <= before:  # each gets a little further
+            assert time.monotonic() < give_up
             time.sleep(0.2)
         driver.kill()
         driver.wait()
@@ -153,16 +155,28 @@ def test_the_driver_is_killed_and_the_same_command_goes_on(here: dict[str, str],
 
 
 def test_an_object_store_too_small_for_what_crosses(tmp_path: Path) -> None:
-    """A replay of some 120 MB through stores of 80 MB."""
-    words = [*("--total-env-steps", "1200", "--warmup-env-steps", "1000", "--checkpoint.every", "1000")]
-    words += ["--env.id", "snake", "--replay.capacity", "1000000", "--evaluation.final-episodes", "3"]
-    large = [word for word in LONGER[2:8]] + words
-    one = plan_jobs(parse_arms(["a=snake-dqn-grid"], large), 1, tmp_path / "here")
+    """A checkpoint of some 130 MB through stores of 80 MB, and all of it at once where the run is taken up again."""
+    store = 80 * 2**20
+    large = [
+        *("--total-env-steps", "600", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "2600"),
+        *("2600", "--updates-per-env-step", "0.05", "--evaluation.final-episodes", "2", "--checkpoint.every", "200"),
+    ]
+    one = plan_jobs(parse_arms(["a=cartpole-dqn"], large), 1, tmp_path / "here")
     run_jobs(one, LocalPlace(1), lambda: None)
-    with several_nodes(2, store=80 * 2**20) as (_, found):
-        jobs = plan_jobs(parse_arms(["a=snake-dqn-grid"], large), 1, tmp_path / "there")
-        run_jobs(jobs, RayPlace(found, 2, trust=False, mixed=False, say=print), lambda: None)
+    said: list[str] = []
+
+    def kill() -> None:
+        if not said and list(tmp_path.glob("there/a/seed-0/checkpoints/0*")):
+            for pid in pids_of("ray::train"):
+                os.kill(pid, signal.SIGKILL)
+
+    with several_nodes(2, store=store) as (_, found):
+        jobs = plan_jobs(parse_arms(["a=cartpole-dqn"], large), 1, tmp_path / "there")
+        run_jobs(jobs, RayPlace(found, 2, trust=False, mixed=False, say=said.append), kill)
         assert digests(jobs) == digests(one)
+    for path in tmp_path.glob("there/a/seed-0/checkpoints/0*"):
+        assert sum(file.stat().st_size for file in path.iterdir()) > store
+    assert len(said) == 1, "it was lost once"
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a small tmpfs, network namespaces")
@@ -170,24 +184,26 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a small t
 
 @needs_root
 def test_a_node_whose_disk_is_full(here: dict[str, str], tmp_path: Path) -> None:
-    """All nodes work in one folder here, so the disk is full for whoever comes first, until somebody makes room."""
-    with several_nodes(2) as (_, found):
-        assert found.folder is not None
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", str(found.folder)]).returncode:
-            pytest.skip("a tmpfs cannot be mounted here")
-        told: list[str] = []
-
-        def make_room() -> None:
-            if told:
-                subprocess.run(["mount", "-o", "remount,size=200m", str(found.folder)], check=True)
-
-        try:
-            jobs = planned(tmp_path)
-            run_jobs(jobs, RayPlace(found, 2, trust=False, mixed=False, say=told.append), make_room)
+    """Two nodes, one of which works on a disk of 200 kB."""
+    small, told = tmp_path / "small", list[str]()
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(small)]).returncode:
+        pytest.skip("a tmpfs cannot be mounted here")
+    try:
+        with several_nodes(1) as (made, found):
+            made.add_node(num_cpus=1, object_store_memory=STORE_BYTES, num_gpus=0, env_vars={"TMPDIR": str(small)})
+            jobs = planned(tmp_path / "runs")
+            run_jobs(
+                jobs, RayPlace(Cluster(found.ray, None), 2, trust=False, mixed=False, say=told.append), lambda: None
+            )
+            print(*told, sep="\n")
             assert digests(jobs) == here
-            assert any("No space left on device" in text for text in told), told
-        finally:
-            subprocess.run(["umount", "-l", str(found.folder)])
+            (verdict,) = [text for text in told if "gets no further runs" in text]
+            assert "No space left on device" in verdict
+            assert verdict.split()[0] not in {job.where for job in jobs}
+        assert list(small.iterdir()) == []
+    finally:
+        subprocess.run(["umount", "-l", str(small)])
 
 
 @needs_root
@@ -206,4 +222,5 @@ def test_a_partition_between_two_machines(here: dict[str, str], tmp_path: Path) 
         pytest.skip("network namespaces cannot be made here")
     assert done.returncode == 0
     assert "was lost" in done.stderr
+    assert "a folder stayed" not in done.stdout
     assert digests(planned(tmp_path / "out")) == here

@@ -8,6 +8,8 @@ import os
 import shlex
 import signal
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,11 +22,11 @@ from tests.scale.clusters import TINY, left_behind, pids_of
 import hotloop
 from hotloop.comparison.arms import parse_arms
 from hotloop.comparison.jobs import Job, plan_jobs, run_jobs
-from hotloop.core.errors import HotloopError, MissingExtraError, RunError, SettingsError
-from hotloop.scale import ray_place
+from hotloop.core.errors import HotloopError, RunError, SettingsError
+from hotloop.scale import machines, ray_place
 from hotloop.scale.cluster import Cluster, cluster
 from hotloop.scale.local import LocalPlace
-from hotloop.scale.places import Places, require_place
+from hotloop.scale.places import require_place
 from hotloop.scale.ray_place import RayPlace
 
 
@@ -77,7 +79,7 @@ def test_runs_of_a_cluster_come_home_with_the_same_digests(
 
 
 def test_a_killed_worker_and_a_killed_trainer_cost_nothing_but_time(
-    place: RayPlace, here: dict[str, str], tmp_path: Path
+    shared: Cluster, place: RayPlace, here: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     killed: list[str] = []
 
@@ -91,6 +93,12 @@ def test_a_killed_worker_and_a_killed_trainer_cost_nothing_but_time(
 
     assert digests(trained(tmp_path, place, kill)) == here
     assert killed
+    assert shared.folder is not None
+    deadline = time.monotonic() + 20
+    while list(shared.folder.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert list(shared.folder.iterdir()) == [], "each run's janitor has removed what was left of it"
+    assert capsys.readouterr().out == "", "what Ray says of it is not mixed into our data"
 
 
 def test_a_stopped_worker_is_given_up_after_our_own_deadline(
@@ -160,8 +168,8 @@ def test_a_cluster_of_our_own_is_closed_to_others(shared: Cluster) -> None:
 def test_a_machine_that_rounds_in_another_way_is_refused_by_name_or_told(
     shared: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = ray_place.arithmetic() | {"vector unit": "NEON"}
-    monkeypatch.setattr(ray_place, "arithmetic", lambda: other)
+    other = machines.arithmetic() | {"vector unit": "NEON"}
+    monkeypatch.setattr(machines, "arithmetic", lambda: other)
     with pytest.raises(RunError, match="cannot take part: vector unit .* instead of NEON"):
         RayPlace(shared, 2, trust=False, mixed=False, say=SAID.append)
     found = RayPlace(shared, 2, trust=False, mixed=True, say=SAID.append)
@@ -176,11 +184,13 @@ def test_a_place_that_is_none_is_told(on: str) -> None:
         require_place(on)
 
 
-def test_without_ray_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"not installed") as raised:
-        Places("ray", 0, trust=False, mixed=False, say=SAID.append)
-    assert "hotloop[ray]" in raised.value.hint
+def test_without_ray_it_is_told_what_to_install() -> None:
+    program = "import sys; sys.modules['ray'] = None; from hotloop.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    words = ["compare", "cartpole-dqn", "--seeds", "1", "--on", "ray", "--out", "nowhere"]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "`--on ray` needs Ray, which is not installed" in done.stderr
+    assert "pip install 'hotloop[ray]'" in done.stderr
 
 
 def test_a_token_that_others_can_read_or_that_is_missing_is_refused(

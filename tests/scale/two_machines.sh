@@ -10,12 +10,13 @@ export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=$folder/token RAY_USAGE_STATS_ENA
 temp=$(mktemp -d /tmp/hotloop-test-XXXXXX)
 mkdir "$temp/a" "$temp/b" "$temp/work"
 
-finish() {
+finish() { # everything is killed but the janitors, which then do their work
     for name in $a $b; do
-        for pid in $(ip netns pids $name 2>/dev/null); do kill -9 "$pid" 2>/dev/null; done
-        ip netns del $name 2>/dev/null
+        for pid in $(ip netns pids $name 2>/dev/null); do grep -q janitor.py "/proc/$pid/cmdline" 2>/dev/null || kill -9 "$pid" 2>/dev/null; done
     done
-    sleep 1
+    for _ in $(seq 30); do [ -z "$(ip netns pids $a; ip netns pids $b)" ] && break; sleep 1; done
+    ls -d "$temp"/work/hotloop-* 2>/dev/null && echo "a folder stayed on the second machine"
+    for name in $a $b; do ip netns del $name 2>/dev/null; done
     rm -rf "$temp"
 }
 trap finish EXIT

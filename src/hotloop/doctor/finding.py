@@ -23,6 +23,8 @@ class Remedy(NamedTuple):
     """An example; what a reader sees is `written`."""
     port: bool = False
     """Whether it hands a part of the program over to hotloop, rather than mending it where it stands."""
+    takes_over: bool = False
+    """Whether it replaces, in place, what other remedies would mend in the same part of the loop; a port does too."""
     fill: Callable[[Trace], str] | None = None
     """`after` with the sizes and settings of the program that was recorded; None where it holds none."""
 
@@ -54,6 +56,8 @@ class Finding:
     """Further places, most expensive first."""
     port: bool = False
     """Whether the remedy hands a part of the program over to hotloop."""
+    takes_over: bool = False
+    """Whether it replaces, in place, what other remedies would mend in the same part of the loop."""
 
     @property
     def saved(self) -> float:
@@ -101,6 +105,7 @@ class Rule:
             after=remedy.written(trace),
             kind=self.kind,
             port=remedy.port,
+            takes_over=remedy.takes_over,
         )
 
 
@@ -111,6 +116,7 @@ class Knob(NamedTuple):
     """The setting of a library that decides what a rule found, for programs that only call the library's loop."""
 
     library: str
+    """Or ANY: for those of which no setting is known."""
     rule: str
     made_by: str
     """What the setting is given to: a key of `Trace.made`, whose line is the one to edit."""
@@ -120,11 +126,15 @@ class Knob(NamedTuple):
 
 
 KNOBS: list[Knob] = []
+ANY = "*"
 
 
 def knob_of(trace: Trace, rule: str) -> Knob | None:
     setup = trace.setup
-    fitting = (knob for knob in KNOBS if (knob.library, knob.rule) == (setup.library, rule))
+    if not setup.library:
+        return None
+    known = sorted(KNOBS, key=lambda knob: knob.library == ANY)
+    fitting = (knob for knob in known if knob.rule == rule and knob.library in (setup.library, ANY))
     return next((one for one in fitting if not one.algorithms or setup.algorithm in one.algorithms), None)
 
 
@@ -171,7 +181,7 @@ def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]
 def _within_arithmetic(finding: Finding, trace: Trace) -> Finding:
     """What computes the same cannot gain more on updates than leaves their matrix products; that is said."""
     arithmetic = arithmetic_share(trace)
-    if finding.kind != EXACT or _group(finding) != "UPDATE" or not arithmetic:
+    if finding.kind != EXACT or _group(finding) != "UPDATE" or not arithmetic or finding.takes_over:
         return finding
     most = expected_gain(max(0.0, trace.share(UPDATE, SAMPLE, STORE_AND_SAMPLE) - arithmetic))
     if finding.expected_gain <= most:
@@ -191,14 +201,15 @@ def together(found: Iterable[Finding]) -> float:
     """How many times faster the loop becomes by all exact findings: what each leaves of the time, multiplied.
 
     Where their times lie apart it becomes faster still; where they overlap, they are counted as if they did by chance.
-    A port takes the place of what could be mended inside the part that it replaces: whichever gains more counts.
+    What takes over a part of the loop (a port) does so instead of what could be mended inside it: whichever gains more
+    counts.
     """
     exact = [one for one in found if one.kind == EXACT]
-    ports = [one for one in exact if one.port]
-    in_place = [one for one in exact if not one.port]
-    replaced = {_group(one) for one in ports}
-    with_ports = ports + [one for one in in_place if _group(one) not in replaced]
-    return max(prod(one.expected_gain for one in chosen) for chosen in (in_place, with_ports))
+    whole = [one for one in exact if one.takes_over or one.port]
+    mended = [one for one in exact if one not in whole]
+    replaced = {_group(one) for one in whole}
+    with_whole = whole + [one for one in mended if _group(one) not in replaced]
+    return max(prod(one.expected_gain for one in chosen) for chosen in (mended, with_whole))
 
 
 def _group(finding: Finding) -> str:

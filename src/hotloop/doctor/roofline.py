@@ -50,8 +50,8 @@ class Roofline:
         if self.near:
             than = "this core" if self.cores == 1 else "these cores"
             return (
-                f"{about}. No code makes them much faster on {than}: a smaller network, a smaller batch, fewer updates "
-                "or more cores would."
+                f"{about}. PyTorch has little to gain on {than} but by fewer products (a smaller network, a smaller "
+                "batch, fewer updates) or by more cores."
             )
         return f"{about}. The rest of an update is not arithmetic."
 

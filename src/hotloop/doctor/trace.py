@@ -27,6 +27,7 @@ from hotloop.doctor.recorder.order import STORE as STORE
 from hotloop.doctor.recorder.order import STORE_AND_SAMPLE as STORE_AND_SAMPLE
 from hotloop.doctor.recorder.order import UPDATE as UPDATE
 from hotloop.doctor.recorder.order import UPDATE_PARTS as UPDATE_PARTS
+from hotloop.doctor.recorder.order import UPDATES_OF_A_ROLLOUT as UPDATES_OF_A_ROLLOUT
 from hotloop.doctor.recorder.order import WAIT as WAIT
 
 SCHEMA = 1
@@ -36,9 +37,6 @@ MOSTLY = 0.9
 WALL, PROCESSOR = "wall", "processor"
 """Clocks. On a machine that is busy with other programs the second tells what a loop costs, and the first how long it
 was kept from running."""
-
-
-UPDATES_OF_A_ROLLOUT = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,9 +159,11 @@ class Setup:
     """Updates between two copies into a target network."""
     replay_capacity: int = 0
     library: str = ""
-    """Whose loop runs, where the user's own code only calls it: `stable_baselines3`."""
+    """Whose loop runs, where the user's own code only calls it: `stable_baselines3`; or what made the optimiser."""
     algorithm: str = ""
     """The class that it calls: `SAC`."""
+    accelerates: bool = False
+    """Whether it is a model of Stable-Baselines3's that our adapter makes fast in place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,8 +322,10 @@ class Trace:
     function, the outermost first, and the line itself where it holds a comprehension."""
     made: dict[str, str] = field(default_factory=dict)
     """The user's own line where an `optimiser`, an `algorithm`, a `vector env` or an `evaluation` was made."""
+    makers: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Of what a library made on behalf of that line: the library, and its own `file.py:line`."""
     sources: dict[str, str] = field(default_factory=dict)
-    """What stands on the lines of `loops` and `made`."""
+    """What stands on the lines of `loops`, `made` and `makers`."""
     stacks: tuple[StackCost, ...] = ()
     late: tuple[StackCost, ...] = ()
     """Stacks seen after the window, where that was asked for: what comes late, evaluation and checkpoints."""
@@ -415,6 +417,7 @@ def read_trace(text: str) -> Trace:
     data["growth"] = tuple(Growth(**row | {"points": tuple(map(tuple, row["points"]))}) for row in data["growth"])
     data["subject"] = Subject(**_tuples(data["subject"]))
     data["loops"] = {where: tuple(heads) for where, heads in data.get("loops", {}).items()}
+    data["makers"] = {what: tuple(maker) for what, maker in data.get("makers", {}).items()}
     data["setup"] = Setup(**_tuples(data.get("setup", {})))
     data["counts"], data["counted"] = Counts(**data["counts"]), Counts(**data["counted"])
     return Trace(**data | {"notes": tuple(data["notes"])})

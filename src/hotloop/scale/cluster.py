@@ -31,7 +31,7 @@ HEALTH = {
 }
 """A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-_LONGEST_FOLDER = 30  # Ray puts sockets far below, whose paths may have 107 bytes
+_LONGEST_FOLDER = 15  # Ray puts sockets far below, whose paths may have 107 bytes
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ def _own(workers: int) -> Iterator[Cluster]:
             object_store_memory=STORE_BYTES,
             _temp_dir=str(folder / "ray"),  # Ray opens it to everybody; what it lies in is ours alone
             _node_ip_address="127.0.0.1",
-            _system_config=HEALTH,
+            _system_config=dict(HEALTH),  # Ray notes in it where this cluster puts what does not fit into memory
         ) as ray:
             yield Cluster(ray, folder / "work")
 
 
 def _private_folder() -> Path:
     base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="hotloop-", dir=base if len(base) <= _LONGEST_FOLDER else "/tmp"))
+    return Path(tempfile.mkdtemp(prefix="hotloop-ray-", dir=base if len(base) <= _LONGEST_FOLDER else "/tmp"))
 
 
 @contextlib.contextmanager
@@ -114,17 +114,20 @@ def _connected(**options: Any) -> Iterator[Any]:
     import ray
 
     _read_environment_again()
+    _let_raylets_speak(False)
     said: list[str] = []
     try:
         with _silence(said):
             ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
     except Exception as error:  # whatever it is, it is told in a sentence
         ray.shutdown()
+        _let_raylets_speak(True)
         raise _refused(error, options.get("address", ""), "".join(said)) from None
     try:
         yield ray
     finally:
         ray.shutdown()
+        _let_raylets_speak(True)
 
 
 @contextlib.contextmanager
@@ -150,6 +153,14 @@ def _read_environment_again() -> None:
         constants.ENABLE_RAY_CLUSTER = os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") != "0"
         inside.Config.initialize("")
         inside.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _let_raylets_speak(aloud: bool) -> None:
+    """What they say of lost workers and nodes goes to stdout, where our data goes, `log_to_driver` or not. We say what
+    was lost in our own words; this is the switch that Ray's own debugger uses."""
+    with contextlib.suppress(ImportError):
+        worker: Any = importlib.import_module("ray._private.worker")
+        worker._worker_logs_enabled = aloud
 
 
 def _refused(error: Exception, address: str, beside: str) -> RunError:

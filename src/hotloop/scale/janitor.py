@@ -1,8 +1,9 @@
-"""Ends what a cluster of ours has left and removes its folder, once its owner is gone, however it went.
+"""Removes a folder and ends what works in it, once its owner is gone, however it went.
 
-A small process at the other end of a pipe, as `core/keeper.py` is. Ray ends its own processes with the one that started
-them; what those had started (trainers, which save first) and the folder with token, sockets and logs would stay. The
-file is the janitor's program, and therefore needs nothing but the standard library.
+A small process at the other end of a pipe, as `core/keeper.py` is. A cluster of ours has one: Ray ends its processes
+with the one that started them; what those had started (trainers, which save first) and the folder with token, sockets
+and logs would stay. Every run on a node has one too: there, worker and trainer may both be killed. The file is the
+janitor's program, and therefore needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -20,27 +21,30 @@ PATIENCE_SECONDS = 10.0
 
 
 class Janitor:
-    """`with Janitor(folder):` around the life of a cluster that keeps everything of its own in `folder`."""
+    """`with Janitor(folder):` around the life of whatever keeps everything of its own in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def __enter__(self) -> Janitor:
+    def __enter__(self) -> Path:
         words = [sys.executable, "-I", "-S", __file__]
-        nowhere = subprocess.DEVNULL
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         # the folder is no word of its command line: those that have it there are ended
         self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, bufsize=0, start_new_session=True
+            words, stdin=pipe, stdout=pipe, stderr=nowhere, bufsize=0, start_new_session=True
         )
         assert self._process.stdin is not None
         self._process.stdin.write(f"{self._folder}\n".encode())
-        return self
+        self._process.wait()  # the janitor is its child by then
+        return self._folder
 
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
-        self._process.wait()
+        with self._process.stdout as until_it_ends:
+            until_it_ends.read()
 
 
 def tidy(folder: str) -> None:
@@ -59,7 +63,8 @@ def tidy(folder: str) -> None:
 
 
 def _those_of(folder: str) -> list[int]:
-    """Processes of this user that name the folder on their command line or work in it."""
+    """Processes of this user that name the folder on their command line, work in it, or write there what they print:
+    Ray's agents give themselves another title."""
     found = []
     mark, deeper = folder.encode(), folder + os.sep
     for name in os.listdir("/proc"):
@@ -67,13 +72,23 @@ def _those_of(folder: str) -> list[int]:
             continue
         with contextlib.suppress(OSError):
             words = Path("/proc", name, "cmdline").read_bytes()
-            place = os.readlink(f"/proc/{name}/cwd")
-            if words and (mark in words or place.startswith(deeper)) and os.stat(f"/proc/{name}").st_uid == os.getuid():
+            places = [_target(f"/proc/{name}/{link}") for link in ("cwd", "fd/1", "fd/2")]
+            within = mark in words or any(place.startswith(deeper) for place in places)
+            if words and within and os.stat(f"/proc/{name}").st_uid == os.getuid():
                 found.append(int(name))
     return found
 
 
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
 def main() -> None:
+    if os.fork():  # a worker of Ray's that ends kills its children: the janitor must not be one
+        return
     folder = sys.stdin.readline().strip()
     while sys.stdin.readline():
         pass

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +22,7 @@ from typing import Any
 from hotloop.core.errors import HotloopError
 from hotloop.core.places import Done
 from hotloop.runs.directory import NODE
+from hotloop.scale.janitor import Janitor
 from hotloop.scale.local import LocalPlace
 from hotloop.scale.shipping import Inbox, Outbox, Packet
 from hotloop.scale.work import prepared
@@ -64,7 +63,8 @@ def train(
     host, key = socket.gethostname(), ray.get_runtime_context().get_node_id()
     yield {"kind": "began", "host": host, "node": key}
     try:
-        with _workplace(folder) as here:
+        # nothing stays there, however this worker ends
+        with Janitor(Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))) as here:
             path = here / "run"
             inbox = Inbox(path)
             for packet in begun:
@@ -99,31 +99,3 @@ def _trained(task: Any, outbox: Outbox, beat: float) -> Iterator[Packet]:
 def _ended(error: str, log: bytes = b"", sent: int = 0) -> Packet:
     blamed = any(text in error for text in _FAULTS)
     return {"kind": "ended", "error": error, "fault": blamed, "log": log, "bytes": sent}
-
-
-@contextlib.contextmanager
-def _workplace(folder: str | None) -> Iterator[Path]:
-    """A folder of our own, locked while we live; what killed workers have left is removed first."""
-    base = Path(folder or tempfile.gettempdir())
-    for old in base.glob(f"{_PREFIX}*"):
-        _remove_abandoned(old)
-    here = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
-    held = os.open(here / "held", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    try:
-        yield here
-    finally:
-        shutil.rmtree(here, ignore_errors=True)
-        os.close(held)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-            return
-        held = os.open(folder / "held", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(held)

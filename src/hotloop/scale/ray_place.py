@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hotloop.core.arithmetic import arithmetic, differences
-from hotloop.core.errors import HotloopError, RunError, SettingsError
+from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.core.places import Began, Done, News, Task
 from hotloop.runs import lock
@@ -23,6 +22,7 @@ from hotloop.runs.directory import LOCK, is_run
 from hotloop.runs.files import make_folder, write_file
 from hotloop.scale import node
 from hotloop.scale.cluster import Cluster
+from hotloop.scale.machines import Machine, Machines, last_line
 from hotloop.scale.shipping import Inbox, Outbox
 from hotloop.scale.specs import needs_trust, read_folder
 
@@ -32,15 +32,7 @@ DEADLINE_SECONDS = 15.0
 MOST_LOSSES = 6
 """In a row, without a checkpoint between them."""
 _POLL_SECONDS = 0.1
-_HANDSHAKE_SECONDS = 300.0
-
-
-@dataclass
-class _Node:
-    name: str
-    differs: list[str]
-    faulty: str = ""
-    """What went wrong there that was the machine's fault."""
+_PATIENCE_SECONDS = 8.0
 
 
 @dataclass
@@ -54,9 +46,11 @@ class _Run:
     losses: int = 0
     packets: Any = None
     """Ray's generator."""
+    asked: float = 0.0
+    """When it was handed to Ray."""
     heard: float | None = None
     """When it gave its last sign of life; None while it waits for a free core."""
-    where: _Node | None = None
+    where: Machine | None = None
     objects: list[Any] = field(default_factory=list)
     bytes: int = 0
 
@@ -66,8 +60,8 @@ class RayPlace:
 
     def __init__(self, found: Cluster, workers: int, *, trust: bool, mixed: bool, say: Say) -> None:
         self._ray, self._folder = found.ray, found.folder
-        self._trust, self._mixed, self._say = trust, mixed, say
-        self._nodes: dict[str, _Node] = {}
+        self._trust, self._say = trust, say
+        self._machines = Machines(self._ray, mixed, say)
         self._folders: dict[str, Any] = {}
         self.bytes: dict[str, int] = {}
         """Sent home, by the name of the run."""
@@ -78,47 +72,12 @@ class RayPlace:
             "_generator_backpressure_num_objects": 8,
         }
         self._train = self._ray.remote(**options)(node.train)
-        self._shake_hands()
-        self.workers = workers or self._cores()
-
-    def _cores(self) -> int:
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-
-    # Who may take part
-
-    def _shake_hands(self) -> None:
-        """Every machine that is there says how it rounds; one that differs is refused by name, or told with `mixed`."""
-        alive = {one["NodeID"]: one for one in self._ray.nodes() if one["Alive"]}
-        new = [key for key in alive if key not in self._nodes]
-        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        ask = self._ray.remote(num_cpus=0, max_retries=2)(node.facts)
-        asked = {key: ask.options(scheduling_strategy=strategy(key, soft=False)).remote() for key in new}
-        for key, answer in asked.items():
-            name = node.name_of(alive[key]["NodeManagerHostname"], key)
-            try:
-                facts = self._ray.get(answer, timeout=_HANDSHAKE_SECONDS)
-            except Exception as error:  # a node that left, or has no hotloop
-                facts = {"error": " ".join(str(error).split())[-200:]}
-            differs = [str(facts["error"])] if "error" in facts else differences(arithmetic(), facts)
-            self._nodes[key] = _Node(name, differs, faulty=str(facts.get("error", "")))
-            if not differs:
-                continue
-            if not self._mixed and len(alive) == len(self._nodes) and not self._usable():
-                raise RunError(
-                    f"{name} cannot take part: {'; '.join(differs)}", "make the machines alike, or pass `--mixed`"
-                )
-            verb = "takes part all the same" if self._mixed and not facts.get("error") else "is left out"
-            self._say(f"{name} {verb}: {'; '.join(differs)}")
-
-    def _usable(self) -> list[str]:
-        return [key for key, one in self._nodes.items() if not one.faulty and (self._mixed or not one.differs)]
+        self.workers = workers or self._machines.cores()
 
     @property
     def differing(self) -> dict[str, list[str]]:
         """Machines that took part although they round in another way."""
-        return {one.name: one.differs for one in self._nodes.values() if one.differs and not one.faulty}
-
-    # The runs
+        return self._machines.differing
 
     def run(self, tasks: Sequence[Task]) -> News:
         for task in tasks:
@@ -156,10 +115,10 @@ class RayPlace:
         run.objects = []
         if spec["kind"] == "run" and is_run(run.task.path):
             run.objects = [self._ray.put(packet) for packet in Outbox(run.task.path, newest_only=True).packets()]
-        barred = [key for key in self._nodes if key not in self._usable()]
+        barred = self._machines.barred()
         options = {"label_selector": {"ray.io/node-id": f"!in({','.join(barred)})"}} if barred else {}
         here = str(self._folder) if self._folder else None
-        run.heard = run.where = None
+        run.asked, run.heard, run.where = time.monotonic(), None, None
         run.packets = self._train.options(**options).remote(dict(spec), folders, run.objects, here)
 
     def _news(self, running: list[_Run]) -> Iterator[Began | Done]:
@@ -171,6 +130,16 @@ class RayPlace:
                 yield from self._listen(run, running)
             elif run.heard is not None and time.monotonic() - run.heard > DEADLINE_SECONDS:
                 yield from self._lost(run, running, f"no sign of life for {DEADLINE_SECONDS:.0f} s")
+            elif run.heard is None and time.monotonic() - run.asked > DEADLINE_SECONDS:
+                self._look_after(run)
+
+    def _look_after(self, run: _Run) -> None:
+        """It waits for a core, maybe one that will never be free: all machines that it may use can be gone."""
+        run.asked = time.monotonic()
+        if not self._machines.usable():
+            self._say(f"{run.task.name} waits: no machine of the cluster is left that may take part")
+            self._cancel(run)
+            self._submit(run)
 
     def _listen(self, run: _Run, running: list[_Run]) -> Iterator[Began | Done]:
         try:
@@ -178,7 +147,7 @@ class RayPlace:
         except StopIteration:
             yield from self._lost(run, running, "it ended without a word")
         except self._ray.exceptions.RayTaskError as error:
-            yield self._done(run, running, _last_line(error))
+            yield self._done(run, running, last_line(error))
         except self._ray.exceptions.RayError as error:
             yield from self._lost(run, running, type(error).__name__)
         else:
@@ -190,12 +159,10 @@ class RayPlace:
             case {"kind": "beat"}:
                 return
             case {"kind": "began", "node": str(key)}:
-                if key not in self._nodes:
-                    self._shake_hands()
-                if key in self._usable():
-                    run.where = self._nodes[key]
+                run.where = self._machines.find(key)
+                if run.where is not None:
                     yield Began(run.task.index, run.where.name)
-                else:  # it joined after we began
+                else:  # it joined after we began, and may not take part
                     self._cancel(run)
                     self._submit(run)
             case {"kind": "ended", "error": str(error), "fault": fault}:
@@ -216,8 +183,8 @@ class RayPlace:
     def _faulty(self, run: _Run, running: list[_Run], error: str) -> Iterator[Done]:
         """The machine is to blame. It gets no further runs, unless there is no other."""
         reason = error.splitlines()[0]
-        if run.where is not None and len(self._usable()) > 1 and "signal" not in reason:
-            run.where.faulty = reason
+        if run.where is not None and len(self._machines.usable()) > 1 and "signal" not in reason:
+            run.where.faulty = True
             self._say(f"{run.where.name} gets no further runs: {reason}")
         yield from self._lost(run, running, reason)
 
@@ -277,11 +244,3 @@ class RayPlace:
             if isinstance(error, KeyboardInterrupt):
                 raise
             return True
-
-
-_PATIENCE_SECONDS = 8.0
-
-
-def _last_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__

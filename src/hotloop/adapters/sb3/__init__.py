@@ -3,6 +3,7 @@
 Files:
     acceleration.py  Which models it is for, what it changes, what it says, how it is undone
     actor_critic.py  The policy of an accelerated `PPO`: networks, draws
+    callback.py      `accelerate` where somebody else's code makes the model: as a callback of its `learn`
     dqn.py           `DQN` on the native lane
     in_place.py      Objects that get faster methods without being replaced
     memory.py        Parameters and Adam's moments in flat vectors that torch's objects are views of
@@ -22,5 +23,6 @@ from hotloop.adapters.sb3.acceleration import Report as Report  # noqa: E402
 from hotloop.adapters.sb3.acceleration import accelerate as accelerate  # noqa: E402
 from hotloop.adapters.sb3.acceleration import report as report  # noqa: E402
 from hotloop.adapters.sb3.acceleration import restore as restore  # noqa: E402
+from hotloop.adapters.sb3.callback import AccelerateCallback as AccelerateCallback  # noqa: E402
 
-__all__ = ["Report", "accelerate", "report", "restore"]
+__all__ = ["AccelerateCallback", "Report", "accelerate", "report", "restore"]

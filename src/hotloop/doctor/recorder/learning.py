@@ -20,8 +20,8 @@ MOST_VALUES = 50_000_000
 MOST = 20
 SECONDS = 3.0
 LOOKED_AT = 200
-ENOUGH_UPDATES = 10
-"""Whose products are counted: all updates of a loop are of one size, or nearly."""
+FIRST_UPDATES, ENOUGH_UPDATES = 2, 10
+"""The products of so many are counted after so many: all updates of a loop are of one size, or nearly."""
 SIDE = 512
 """Of the square matrices that the core's speed is measured with: large enough for its best, and it fits a cache."""
 
@@ -253,19 +253,21 @@ class Products(Pass):
         """By phase."""
         self.updates = 0
         self._since = 0.0
-        self._from = 0
+        self._from = self._seen = 0
         self._mode: Any = None
         self._done = False
 
-    def on_env(self, now: float) -> None:
-        """From one env call to another, so that these are whole turns of acting and learning."""
-        seen = self.watch.attribution
-        if self._done or not seen.bursts:
+    def on_update(self, now: float) -> None:
+        """From the first optimiser step of one update to that of another, so that these are whole updates."""
+        updates = self.watch.attribution.counts["updates"]
+        if self._done or updates == self._seen:
             return
+        self._seen = updates
         if self._mode is None:
-            self._begin(seen.counts["updates"])
-        elif seen.counts["updates"] >= self._from + ENOUGH_UPDATES:
-            self.updates = seen.counts["updates"] - self._from
+            if updates >= FIRST_UPDATES:
+                self._begin(updates)
+        elif updates >= self._from + ENOUGH_UPDATES:
+            self.updates = updates - self._from
             self._end()
 
     def _begin(self, updates: int) -> None:

@@ -24,6 +24,8 @@ PHASES = (
 OUTSIDE = (START_UP, RECORDING, QUEUED)
 """No part of the loop."""
 UPDATE_PARTS = ("forward", "backward", "optimiser", "rest")
+UPDATES_OF_A_ROLLOUT = 8
+"""So many at once, after many env calls, learn from a rollout; replay gives a few each time."""
 
 TIMING, COUNTING, THREADS, OPERATORS = "timing", "counting", "threads", "operators"
 EPISODES = "episodes"

@@ -145,6 +145,12 @@ def own_cost(times: int = 500) -> tuple[float, float]:
     return outside, inside
 
 
+def plain(value: Any) -> Any:
+    """What a pass read from the script's objects and JSON does not know: a number of numpy's is one, else its text."""
+    number = getattr(value, "item", None)
+    return number() if callable(number) and getattr(value, "size", 1) == 1 else str(value)
+
+
 class Recording:
     """One run: the watch, the passes that it asks, and the trace that is saved of them."""
 
@@ -278,7 +284,7 @@ class Recording:
         try:
             trace = self._trace(subject)
             add(trace)
-            text = json.dumps({**trace, "faults": self.watch.faults.noted})
+            text = json.dumps({**trace, "faults": self.watch.faults.noted}, default=plain)
         except Exception as fault:
             self.watch.faults.note("the recording could not be evaluated", fault)
             text = json.dumps({"subject": subject, "seconds": 0.0, "phases": {}, "faults": self.watch.faults.noted})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .lines import read_syntax
 from .passes import Pass
-from .places import USER, Places, line_of, unseen
+from .places import LIBRARY, USER, Places, line_of, unseen
 
 if TYPE_CHECKING:
     Arrival = Callable[[ModuleType], None]
@@ -54,6 +54,8 @@ class Made(Pass):
     def __init__(self, places: Places) -> None:
         self.places = places
         self.where: dict[str, str] = {}
+        self.makers: dict[str, tuple[str, str]] = {}
+        """By what was made: the package that made it on behalf of the user's line, and where."""
         self.sources: dict[str, str] = {}
         self.algorithm: Any = None
 
@@ -71,34 +73,50 @@ class Made(Pass):
     def _noting(self, make: Callable[..., Any], what: str) -> Callable[..., Any]:
         @functools.wraps(make)
         def initialise(one: Any, *args: Any, **keywords: Any) -> None:
-            self.here(what)
+            self.here(what, one)
             if what == "algorithm":
                 self.algorithm = one
             make(one, *args, **keywords)
 
         return unseen(initialise)
 
-    def here(self, what: str) -> None:
-        """The user's own code is making `what` just now."""
+    def here(self, what: str, one: Any) -> None:
+        """The user's own code is making `one` just now, by itself or through a library."""
         try:
-            self._note(what, sys._getframe(1))
+            self._note(what, sys._getframe(1), {_package(base.__module__) for base in type(one).__mro__})
         except Exception as error:
             self.watch.faults.note(f"where the {what} was made", error)
 
-    def _note(self, what: str, frame: FrameType | None) -> None:
+    def _note(self, what: str, frame: FrameType | None, own: set[str]) -> None:
+        maker: tuple[str, str] | None = None
         for _ in range(DEEPEST):
             if frame is None:
                 return
-            if self.places.whose(frame.f_code) == USER:
-                file, line = frame.f_code.co_filename, line_of(frame.f_code, frame.f_lasti)
-                self.where[what] = self.places.where(file, line)
-                self.sources[self.where[what]] = read_syntax(file).source(line)
+            whose, package = self.places.whose(frame.f_code), _package(frame.f_globals.get("__name__"))
+            if whose == USER:
+                self.where[what] = self._place(frame)
+                self.makers.pop(what, None)
+                if maker is not None:
+                    self.makers[what] = maker
                 return
+            if maker is None and whose == LIBRARY and package not in own:
+                maker = package, self._place(frame)
             frame = frame.f_back
+
+    def _place(self, frame: FrameType) -> str:
+        file, line = frame.f_code.co_filename, line_of(frame.f_code, frame.f_lasti)
+        where = self.places.where(file, line)
+        self.sources[where] = read_syntax(file).source(line)
+        return where
 
     def add_to(self, trace: dict[str, Any]) -> None:
         trace["made"] = self.where
+        trace["makers"] = self.makers
         trace.setdefault("sources", {}).update(self.sources)
+
+
+def _package(module: Any) -> str:
+    return str(module).partition(".")[0]
 
 
 class Mentions(Pass):

@@ -129,6 +129,7 @@ class TorchHooks(Pass):
         make, watch, optimisers, made = optimiser.__init__, self.watch, self.optimisers, self.made
 
         def time_steps(kind: Any) -> None:
+            watch.expect_updates()
             if not hasattr(kind.step, "watched"):
                 kind.step = timed_step(watch, kind.step)
 
@@ -141,7 +142,7 @@ class TorchHooks(Pass):
                 optimisers.append(self)
             hook_step(type(self))
             if made is not None:
-                made.here("optimiser")
+                made.here("optimiser", self)
 
         optimiser.__init__ = unseen(initialise)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from .attribution import Attribution
 from .events import NEVER, Events
-from .order import RECORDING
+from .order import RECORDING, UPDATES_OF_A_ROLLOUT
 from .passes import Faults, Pass, Passes
 from .places import unseen
 from .results import looks_like_a_step, read_step
@@ -51,7 +51,8 @@ class Watch(Events):
     ) -> None:
         """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
         events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
-        so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all.
+        so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all;
+        where an optimiser exists all of them are waited for its first updates.
         Then it goes on for `late` seconds in which hooks do nothing. `processor` is the clock of the processor time of
         the thread that asks; `own` what a hook adds to the gap before an event, and to the event."""
         self.faults = Faults()
@@ -69,6 +70,9 @@ class Watch(Events):
         """When the recording ends; when passes are asked what they do now and then, or it ends."""
         self._at_limit = at_limit
         self._next_slice = 1
+        self._expects_updates = False
+        self._updates = self._turns = 0
+        """Updates as last looked at; how often there were new ones at an env call since the steady state began."""
         self._process = os.getpid()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.disable)
@@ -106,13 +110,19 @@ class Watch(Events):
         self._due = start + NOW_AND_THEN
         if self.processor is not None:
             self._looked = (self.clock(), self.processor())
-        skips = self._steady[1] > 0
-        self._end_at(start + (self._window if self._window and not skips else self._seconds))
+        waits = self._expects_updates or self._steady[1] > 0
+        self._end_at(start + (self._window if self._window and not waits else self._seconds))
         self.attribution = Attribution(start, self.passes.sink, self.passes.fresh, self._own)
         self.attribution.setting_up = True
         self.timeline = Timeline(start, shortest=self._shortest_slice)
         self.begun = True  # last: from here on the guard looks at the deadline
         self.passes.ask("begin")
+
+    def expect_updates(self) -> None:
+        """An optimiser was made: the recording does not end before its first updates, as long as there is time."""
+        if self.begun and not self._expects_updates and self.mark is None and not self.late_from:
+            self.deadline = max(self.deadline, self.began + self._seconds)
+        self._expects_updates = True
 
     @property
     def _shortest_slice(self) -> float:
@@ -148,8 +158,20 @@ class Watch(Events):
         self.attribution.envs_at_once = steps
         if self.env_steps >= self._next_slice:
             self._slice_where_due()
+        updates = self.attribution.counts["updates"]
+        if updates != self._updates:
+            self._updates = updates
+            self._end_turn()
         if self.mark is None and self._is_settled():
             self._begin_steady()
+
+    def _end_turn(self) -> None:
+        """The first env call after updates: the recording ends here where it would end amid the next turn of acting and
+        learning, since half a turn is not made like a whole one."""
+        if self.mark is not None and self._window:
+            self._turns += 1
+            if self._left + (self._left - self.mark.at) / self._turns > self.deadline:
+                self._end_at(self._left)
 
     def _look_up(self, now: float) -> None:
         self.passes.ask("now_and_then", now)
@@ -172,7 +194,9 @@ class Watch(Events):
         self.timeline = Timeline(seen.mark, counts, past.phases, past.processor, self._shortest_slice)
         self._next_slice = self.timeline.next_at
         if self._window:
-            self._end_at(min(self.clock() + self._window, self.began + self._seconds))
+            now, end = self.clock(), self.began + self._seconds
+            only_turn = seen.bursts <= 1 and counts[2] >= UPDATES_OF_A_ROLLOUT and now + (now - self.began) > end
+            self._end_at(now if only_turn else min(now + self._window, end))
         self._limit += self.env_steps
         self.passes.ask("steady")
 

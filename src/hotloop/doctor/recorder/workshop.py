@@ -73,10 +73,14 @@ class Workshop(Pass):
 
     def _library(self) -> dict[str, Any]:
         made: Made | None = self.hooks.made
-        model = made.algorithm if made is not None else None
-        if model is None:
+        if made is None:
             return {}
-        found = {"library": type(model).__module__.partition(".")[0], "algorithm": type(model).__name__}
+        model, makers = made.algorithm, made.makers
+        if model is None:
+            return {"library": makers["optimiser"][0]} if "optimiser" in makers else {}
+        found: dict[str, Any] = {"library": type(model).__module__.partition(".")[0], "algorithm": type(model).__name__}
+        found.update({"library": makers["algorithm"][0]} if "algorithm" in makers else {})
+        found["accelerates"] = is_plain_model(model)
         own = {
             "gamma": getattr(model, "gamma", None),
             "replay_capacity": getattr(model, "buffer_size", None),
@@ -97,6 +101,21 @@ class Workshop(Pass):
         return {} if model is not None else found
 
 
+def is_plain_model(model: Any) -> bool:
+    """Of Stable-Baselines3's own classes, with a multilayer policy on a CPU that Adam trains: what our adapter makes
+    fast."""
+    policy = model.policy
+    own = all(type(one).__module__.startswith("stable_baselines3.") for one in (model, policy))
+    plain = (
+        policy.features_extractor_class.__name__,
+        type(model.observation_space).__name__,
+        policy.optimizer_class.__name__,
+        str(model.device),
+    )
+    special = getattr(model, "use_sde", False) or policy.optimizer_kwargs.get("weight_decay")
+    return own and plain == ("FlattenExtractor", "Box", "Adam", "cpu") and not special
+
+
 def layers_of(module: Any) -> dict[str, Any]:
     """Sizes and activation of a chain of linear layers; empty where there is anything else."""
     sizes: list[int] = []
@@ -107,9 +126,10 @@ def layers_of(module: Any) -> dict[str, Any]:
         if children or name in PASSIVE:
             continue
         if name == LINEAR:
-            if sizes and sizes[-1] != one.in_features:
+            ends = [int(one.in_features), int(one.out_features)]  # of numpy's, where a program multiplies shapes
+            if sizes and sizes[-1] != ends[0]:
                 return {}
-            sizes += [one.in_features, one.out_features] if not sizes else [one.out_features]
+            sizes += ends if not sizes else ends[1:]
         elif name in ACTIVATIONS:
             activation = activation or ACTIVATIONS[name]
         else:

@@ -1,6 +1,7 @@
 """The rules. Each is a pure function over a trace; its docstring is what `docs/findings.md` says about it.
 
 Files:
+    accelerating.py  Stable-Baselines3 in place: what `hotloop.adapters.sb3.accelerate` would gain
     acting.py        How actions are chosen
     beneath.py       What runs beneath the user's lines: time in the functions of a library, and the lines that led
                      there
@@ -35,6 +36,7 @@ from hotloop.doctor.finding import RULES, Rule
 def load_rules() -> list[Rule]:
     """Every rule, by code."""
     from hotloop.doctor.rules import (  # noqa: F401  (importing them registers them)
+        accelerating,
         acting,
         drawing,
         environments,

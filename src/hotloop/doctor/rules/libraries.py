@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import KNOBS, Knob, Remedy
+from hotloop.doctor.finding import ANY, KNOBS, Knob, Remedy
 from hotloop.doctor.trace import Trace
 
 SB3 = "stable_baselines3"
@@ -32,12 +32,29 @@ GRADIENT_STEPS = Remedy(
     'from stable_baselines3 import SAC\n\nmodel = SAC("MlpPolicy", "Pendulum-v1", train_freq=1, gradient_steps=1)',
     fill=lambda trace: _model(trace, "train_freq=1, gradient_steps=1", "SAC"),
 )
-ACCELERATE = Remedy(
-    "Let machine code make the updates of the same model, in place: `accelerate` keeps its API, callbacks and files.",
-    'model = DQN("MlpPolicy", "CartPole-v1")',
-    'from stable_baselines3 import DQN\n\nfrom hotloop.adapters.sb3 import accelerate\n\nmodel = DQN("MlpPolicy", '
-    '"CartPole-v1")\naccelerate(model)',
-    fill=lambda trace: _accelerated(trace),
+ZOO_FUSED = Remedy(
+    "rl_zoo3 makes the model: hand the setting through its hyperparameters, on the command line or in the yaml file.",
+    "python -m rl_zoo3.train --algo dqn --env CartPole-v1",
+    '--hyperparams "policy_kwargs:dict(optimizer_kwargs=dict(fused=True))"  # keep the policy_kwargs that are there',
+)
+FACTORY = Remedy(
+    "d3rlpy makes the optimiser by a factory that you may give it: one whose optimiser is fused.",
+    "dqn = d3rlpy.algos.DQNConfig(batch_size=32).create()",
+    "import d3rlpy\nimport torch\n\n\n"
+    "class FusedAdam(d3rlpy.optimizers.AdamFactory):\n"
+    "    def create(self, named_modules, lr, compiled):\n"
+    "        made = super().create(named_modules, lr, compiled)\n"
+    "        for group in made.optim.param_groups:\n"
+    '            group["fused"] = True\n'
+    "        return made\n\n\n"
+    "dqn = d3rlpy.algos.DQNConfig(batch_size=32, optim_factory=FusedAdam()).create()",
+)
+HANDED_ON = Remedy(
+    "A library makes the optimiser, not a line of yours: hand `fused=True` through its settings, or set it on the "
+    "optimiser once it is made.",
+    "agent = Agent(network)",
+    'for group in agent.optimizer.param_groups:\n    group["fused"] = True  # before the first update',
+    fill=lambda trace: _handed_on(trace),
 )
 EPISODES = Remedy(
     "Evaluate less: every `eval_freq` calls of the envs `n_eval_episodes` are played. A fifth of either costs a fifth.",
@@ -55,12 +72,12 @@ DUMMY = Remedy(
 )
 
 
-def _accelerated(trace: Trace) -> str:
-    name, env = trace.setup.algorithm or "DQN", trace.setup.env_id or DISCRETE
-    return (
-        f"from stable_baselines3 import {name}\n\nfrom hotloop.adapters.sb3 import accelerate\n\n"
-        f'model = {name}("MlpPolicy", "{env}")\naccelerate(model)'
-    )
+def _handed_on(trace: Trace) -> str:
+    """With the library's own line, which shows how its optimiser is called."""
+    where = trace.makers.get(OPTIMISER, ("", ""))[1]
+    source = trace.sources.get(where, "").strip()
+    made = f"# {where} makes it: {source}\n" if source else ""
+    return f"{made}{HANDED_ON.after}"
 
 
 def _in_this_process(trace: Trace) -> str:
@@ -74,8 +91,10 @@ def _in_this_process(trace: Trace) -> str:
 
 KNOBS += [
     Knob(SB3, "UPDATE005", ALGORITHM, GRADIENT_STEPS, OFF_POLICY),
-    Knob(SB3, "UPDATE006", ALGORITHM, ACCELERATE, ("DQN", "PPO")),
     Knob(SB3, "UPDATE007", ALGORITHM, FUSED),
+    Knob("rl_zoo3", "UPDATE007", ALGORITHM, ZOO_FUSED),
+    Knob("d3rlpy", "UPDATE007", OPTIMISER, FACTORY),
+    Knob(ANY, "UPDATE007", OPTIMISER, HANDED_ON),
     Knob(SB3, "LOG003", EVALUATION, EPISODES),
     Knob(SB3, "MACHINE003", VECTOR_ENV, DUMMY),
 ]

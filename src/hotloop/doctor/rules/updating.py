@@ -181,7 +181,7 @@ def bound_by_calls(trace: Trace) -> Finding | None:
     multilayer Q-networks on a CPU whose update takes several times what its arithmetic needs. Where there are too
     many updates (UPDATE005), only those that would remain count here.
     """
-    if native_problem(trace):
+    if native_problem(trace) or trace.beneath or trace.setup.algorithm:  # where a library learns no line can take it
         return None
     counts = trace.counts
     learning = sum(trace.part_share(part) for part in UPDATE_PARTS if part != "rest")

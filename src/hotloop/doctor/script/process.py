@@ -52,6 +52,8 @@ class Ended:
     """Whether it had to be, since it did not end within its limit."""
     interrupted: bool = False
     """Whether the doctor itself was asked to end: no further run then."""
+    loop_seconds: float = 0.0
+    """From the first env step to the end of the process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +88,8 @@ def run_child(order: Order, where: Where | None = None) -> Ended:
             data, whole = _read(result)
             if run.stopped or data is None or data.get("subject", {}).get("ending") in ("limit", "interrupted", ""):
                 _end_all_but(started_before)
-        return Ended(data=data, whole=whole, code=run.code, killed=run.killed, interrupted=run.interrupted)
+        ending: dict[str, Any] = {"code": run.code, "killed": run.killed, "interrupted": run.interrupted}
+        return Ended(data=data, whole=whole, loop_seconds=run.loop_seconds, **ending)
 
 
 class _Run:
@@ -96,6 +99,7 @@ class _Run:
         self.order, self.where = order, where
         self.code = -1
         self.killed = self.interrupted = self.stopped = False
+        self.loop_seconds = 0.0
         self._begun, self._progress = Path(order.result + ".begun"), Path(order.result + ".progress")
         self._told = 0
 
@@ -135,6 +139,7 @@ class _Run:
             now = time.monotonic()
             self._pass_on()
             begun = begun or (now if self._begun.exists() else 0.0)
+            self.loop_seconds = now - begun if begun else 0.0
             if now > (begun + self._loop_limit if begun else started + self.order.patience + GRACE + SAVING):
                 self.killed = True
                 self._stop(child, patience=0.0)

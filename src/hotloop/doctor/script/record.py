@@ -41,10 +41,14 @@ from hotloop.doctor.trace import Experiment, Subject, Trace, Untried
 Say = Callable[[str], None]
 WARM_UPDATES = 5
 """The first updates are slow, and no part of the steady state."""
-LEAD, LEAD_AFTER = 0.35, 10.0
+LEAD, LEAD_AFTER = 1.0, 10.0
 """Times the window that the run for it may take longer for the warm-up; and that `after` may take to come."""
 LEAST_LEAD = 5.0
 """Seconds that a further run may take for the warm-up, however short it was in the first."""
+WHOLE, LEAST_PART = 3.0, 0.1
+"""Times the window that the loop may run in all, experiments and `after` aside; and of a further run at least."""
+COUNTED_SLOWER = 4.0
+"""Times as long as in the first run that a turn of acting and learning may take while its calls are counted."""
 PURPOSE = {
     TIMING: "timing phases and lines",
     COUNTING: "counting calls",
@@ -86,6 +90,8 @@ class _Recorder:
         self.left: dict[str, Any] | None = None
         """What the last run left."""
         self.interrupted = False
+        self.spent = 0.0
+        """Seconds that the loop has run so far, all runs together."""
 
     def first(self) -> Trace:
         """In the script's own folder, with its output shown; notes which files it wrote."""
@@ -139,6 +145,8 @@ class _Recorder:
         if kind == EXPERIMENTS:
             return self._try_arms(self._experiments(trace) if self.plan.experiments else trace)
         more = {COUNTING: self._counting, THREADS: self._threads, OPERATORS: self._operators}[kind](trace)
+        if more is None:
+            return _noted(trace, f"{MISSING[kind]}: no time was left for a further run (--seconds S gives more)")
         if kind == COUNTING:
             trace = replace(trace, calls=more.calls, counted=more.counted)
             missing = not more.counted.env_steps
@@ -149,30 +157,47 @@ class _Recorder:
             trace, missing = replace(trace, operators=more.operators), not more.operators
         return _noted(trace, *_why_missing(kind, more, self.interrupted)) if missing else trace
 
-    def _counting(self, trace: Trace) -> Trace:
-        """Past the warm-up, over whole turns of acting and learning where they are short enough."""
-        skip = env_steps_before_learning(trace)
-        bursts = trace.counts.update_bursts
-        told = trace.counts.env_steps - (0 if trace.counts.skipped_env_steps else skip)
+    def _counting(self, trace: Trace) -> Trace | None:
+        """Past the warm-up, over whole turns of acting and learning where they are short enough. Where a rollout is
+        learned from the first turn will do."""
+        counts = trace.counts
+        skip = 0 if trace.learns_from_rollouts else env_steps_before_learning(trace)
+        bursts = counts.update_bursts
+        told = counts.env_steps - (0 if counts.skipped_env_steps else skip)
         turn = told / bursts if bursts else 1.0
         env_steps = round(turn * max(1, round(self.plan.counting_env_steps / turn)))
         env_steps = max(1, min(env_steps, told))
-        lead = _lead(trace)
-        return self.run(COUNTING, self.plan.time_to_count, env_steps, lead_seconds=lead, skip_env_steps=skip)
+        seconds = max(self.plan.time_to_count, COUNTED_SLOWER * trace.loop_seconds * turn / max(1, told))
+        lead = LEAST_LEAD if trace.learns_from_rollouts else _lead(trace)
+        return self.further(COUNTING, seconds, lead, env_steps, skip_env_steps=skip)
 
-    def _threads(self, trace: Trace) -> Trace:
-        return self.run(
+    def _threads(self, trace: Trace) -> Trace | None:
+        return self.further(
             THREADS,
             self.plan.time_to_compare,
-            lead_seconds=_lead(trace),
+            _lead(trace),
             flush_denormals=trace.counts.denormal_values > 0,
             learns=trace.counts.updates > 0,
             update_share=trace.share(UPDATE),
             burst_seconds=trace.phases.get(UPDATE, 0.0) / max(1, trace.counts.update_bursts),
         )
 
-    def _operators(self, trace: Trace) -> Trace:
-        return self.run(OPERATORS, self.plan.time_for_operators, lead_seconds=_lead(trace))
+    def _operators(self, trace: Trace) -> Trace | None:
+        return self.further(OPERATORS, self.plan.time_for_operators, _lead(trace))
+
+    def further(
+        self, kind: str, seconds: float, lead: float, env_steps: int | None = None, **more: Any
+    ) -> Trace | None:
+        """One more run, within what is left of the time that all may take; None where that is too little. The lead is a
+        bound: most of it is hardly ever used."""
+        window = self.plan.seconds
+        left = WHOLE * window - self.spent - self.plan.overtime
+        if self.plan.after or self.plan.ops:
+            left = float("inf")
+        seconds = min(seconds, left - min(lead, LEAST_LEAD))
+        if seconds < LEAST_PART * window:
+            return None
+        return self.run(kind, seconds, env_steps, lead_seconds=min(lead, left - seconds), **more)
 
     def _experiments(self, trace: Trace) -> Trace:
         """Those that compute the same, and in a run of their own those that change learning: after these the program is
@@ -237,6 +262,7 @@ class _Recorder:
             **more,
         )
         ended = run_child(order, self.where)
+        self.spent += ended.loop_seconds
         self.left = ended.data
         trace = _trace(ended, Subject(kind="script", name=str(self.path), arguments=self.arguments))
         self.interrupted = ended.interrupted or trace.subject.ending == "interrupted"

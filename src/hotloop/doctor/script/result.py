@@ -57,6 +57,7 @@ def trace_of(data: Mapping[str, Any], subject: Subject, machine: Mapping[str, An
         setup=_made(Setup, data.get("setup", {})),
         loops={where: tuple(heads) for where, heads in data.get("loops", {}).items()},
         made=dict(data.get("made", {})),
+        makers={what: tuple(maker) for what, maker in data.get("makers", {}).items()},
         sources=dict(data.get("sources", {})),
         counts=_made(Counts, data.get("counts", {})),
         counted=_made(Counts, data.get("counted", {})),
