@@ -80,7 +80,7 @@ def test_envs_stepped_one_by_one_are_found_by_the_functions_that_run_for_each() 
     trace = made({"env": 5.0}, calls=calls, counts=VECTOR, machine={"cores": 1})  # with two, these are worth workers
     finding = found("ENV005", trace)
     assert "8 envs are stepped per call, with 6 calls of your own functions for each: 5,000 micro" in finding.evidence
-    assert finding.expected_gain == pytest.approx(expected_gain(0.5, 40))  # 5,000 / 60 is more than 40
+    assert finding.expected_gain == pytest.approx(expected_gain(0.5, 4))  # half the envs; 5,000 / 60 is more
     assert judge("ENV005", made({"env": 5.0}, counts=VECTOR)) is None  # a batched env runs nothing for each
     assert judge("ENV005", made({"env": 5.0}, calls=calls)) is None  # one env
 

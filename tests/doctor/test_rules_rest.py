@@ -97,10 +97,13 @@ def waiting(worker_seconds: float, received: float = 5.0, env_steps: int = 24_00
 
 
 def test_waiting_for_workers_is_found_by_its_share() -> None:
-    finding = found("MACHINE003", waiting(5.4))  # 24,000 answers: 4.8 of their 5.4 seconds are messages
+    finding = found("MACHINE003", waiting(1.32))  # 24,000 answers: 0.72 of their 1.32 seconds are messages
     assert finding.where == "train.py:9"
-    assert "50 % of its time; for each of 24,000 answers they used 225 microseconds" in finding.evidence
+    assert "50 % of its time; for each of 24,000 answers they used 55 microseconds" in finding.evidence
     assert finding.expected_gain == pytest.approx(expected_gain(0.6, 6.0 / 0.6, relief=0.8))
+    assert judge("MACHINE003", waiting(5.4)) is None, "195 microseconds of each answer are the env's"
+    busy = found("MACHINE003", replace(waiting(5.4), clock="processor"))  # where a message costs 200
+    assert busy.expected_gain == pytest.approx(finding.expected_gain)
     assert judge("MACHINE003", waiting(5.4, received=1.0)) is None
 
 

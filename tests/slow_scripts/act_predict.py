@@ -19,4 +19,4 @@ class Predicting(Learner):
         return self.model.predict(obs, verbose=0).argmax(axis=1)
 
 
-train(options.env_calls, env=Drift(count=8), learner=Predicting())
+train(options.env_calls, env=Drift(count=8), learner=Predicting(), updates_every=1)

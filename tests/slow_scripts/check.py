@@ -2,8 +2,8 @@
 
 Prints a row for each script: the rule that should come first and the one that does, how many lines away from the line
 to edit, the gain that it predicts, the one that the twin has, and whether the twin is free of the finding. A gain is
-measured by the traces of script and twin, seconds of the loop per env step (processor time on a busy machine), or
-with `--turns` by running both without the doctor, by turns, as often.
+measured by the recordings of script and twin, seconds of the loop per env step (processor time on a busy machine), or
+with `--turns` by running both without the doctor, by turns, so often, each for the env calls that the doctor saw.
 """
 
 import argparse
@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from hotloop.doctor.finding import Finding, findings
+from hotloop.doctor.finding import PROMISE_NOTHING, Finding, findings
+from hotloop.doctor.recorder.meters import usable_cores
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.script import ScriptPlan, record_script
 from hotloop.doctor.trace import Trace
@@ -23,9 +24,13 @@ HERE = Path(__file__).parent
 WAITING = ("MACHINE001", "MACHINE003", "MACHINE005", "MACHINE006", "ENV010")
 """Rules about time that passes while the loop's thread computes nothing: their gain is in wall-clock time."""
 MEASURED_BY_EXPERIMENT = ("MACHINE001", "MACHINE002")
-PROMISES_NOTHING = ("LOG004",)
-"""What it finds is a wrong figure, not a slow loop."""
+MEASURED_BY_TURNS = ("LOG003",)
+"""The doctor counts the env steps of an evaluation too; the script counts those of training."""
+NEED_CORES = ("ENV010", "MACHINE008")
+"""Rules about two cores or more."""
 NEAR_LINES, NEAR_GAIN = 3, 1.5
+LONG = ("--env-calls", "100000000")
+"""The doctor ends a script when it has seen enough."""
 HEADING = "| script | rule | first finding | lines off | predicted | measured | others | twin | |"
 
 
@@ -38,16 +43,16 @@ def table() -> list[tuple[str, str, str]]:
 def recorded(name: str, rule: str, seconds: float, *arguments: str) -> Trace:
     threads = rule in MEASURED_BY_EXPERIMENT
     plan = ScriptPlan(seconds=seconds, counting_seconds=seconds, threads=threads, threads_seconds=2 * seconds)
-    return record_script(HERE / f"{name}.py", arguments, plan, lambda text: None)
+    return record_script(HERE / f"{name}.py", (*LONG, *arguments), plan, lambda text: None)
 
 
-def lines_off(name: str, text: str, where: str) -> int | None:
-    """Lines between a finding's place and the nearest line that holds `text`; None where they are in other files."""
+def lines_off(script: Path, text: str, where: str) -> int | None:
+    """Lines between a finding's place and the nearest line that holds `text`, in the script or in the loop that they
+    share; None where they are in other files."""
     file, _, number = where.rpartition(":")
-    path = HERE / Path(file).name
-    if not text or Path(file).name not in (f"{name}.py", "training.py") or not number.isdigit():
+    if Path(file).name not in (script.name, "training.py") or not number.isdigit():
         return None
-    lines = path.read_text().splitlines()
+    lines = script.with_name(Path(file).name).read_text().splitlines()
     return min((abs(int(number) - place) for place, line in enumerate(lines, 1) if text in line), default=None)
 
 
@@ -60,8 +65,11 @@ def cost(name: str, rule: str, *arguments: str) -> float:
 
 
 def measured(name: str, rule: str, slow: Trace, healthy: Trace, turns: int) -> float:
-    if turns:
-        return median(cost(name, rule) / cost(name, rule, "--healthy") for _ in range(turns))
+    if turns or rule in MEASURED_BY_TURNS:
+        seen = slow.counts.env_calls + slow.counts.skipped_env_steps / max(1.0, slow.envs_at_once)
+        calls = "--env-calls", str(max(1, round(seen)))
+        pairs = range(max(1, turns))
+        return median(cost(name, rule, *calls) / cost(name, rule, *calls, "--healthy") for _ in pairs)
     per_step = [trace.loop_seconds / max(1, trace.counts.env_steps) for trace in (slow, healthy)]
     return per_step[0] / per_step[1] if per_step[1] else 0.0
 
@@ -71,10 +79,10 @@ def row(name: str, rule: str, text: str, seconds: float, turns: int) -> tuple[st
     slow, healthy = recorded(name, rule, seconds), recorded(name, rule, seconds, "--healthy")
     found, left = findings(slow), findings(healthy)
     first = found[0] if found else None
-    off = lines_off(name, text, first.where) if first else None
-    right = first is not None and first.rule == rule and (not text or (off is not None and off <= NEAR_LINES))
+    off = lines_off(HERE / f"{name}.py", text, first.where) if first else None
+    right = first is not None and first.rule == rule and off is not None and off <= NEAR_LINES
     gain, predicted = measured(name, rule, slow, healthy, turns), first.expected_gain if first else 1.0
-    near = rule in PROMISES_NOTHING or max(gain / predicted, predicted / max(gain, 1e-9)) <= NEAR_GAIN
+    near = rule in PROMISE_NOTHING or max(gain / predicted, predicted / max(gain, 1e-9)) <= NEAR_GAIN
     silent = rule not in [one.rule for one in left]
     problems = [*([] if right else ["finding"]), *([] if near else ["gain"]), *([] if silent else ["twin"])]
     cells = [
@@ -106,6 +114,9 @@ def main() -> None:
     start, right, rows = time.monotonic(), 0, 0
     for name, rule, text in table():
         if options.names and name not in options.names:
+            continue
+        if rule in NEED_CORES and usable_cores() < 2:
+            print(f"| `{name}` | {rule} | not run: it needs two cores |")
             continue
         line, is_right = row(name, rule, text, options.seconds, options.turns)
         right, rows = right + is_right, rows + 1

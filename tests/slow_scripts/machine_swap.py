@@ -13,7 +13,7 @@ ROWS, WIDTH = 20_000, 1024
 
 
 class OnDisk(Ring):
-    """Beside each transition lies a row of 4 kB, in a file. What was read is dropped, as if memory were short."""
+    """Beside each transition lies a page of 4 kB, in a file. What was read is dropped, as if memory were short."""
 
     def __init__(self):
         super().__init__(ROWS)
@@ -22,7 +22,9 @@ class OnDisk(Ring):
         self.file.flush()
         os.fsync(self.file.fileno())
         self.pages = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.pages.madvise(mmap.MADV_RANDOM)
         self.rows = np.frombuffer(self.pages, np.float32).reshape(ROWS, WIDTH)
+        os.posix_fadvise(self.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         if options.healthy:
             self.rows = self.rows.copy()
 
@@ -32,7 +34,8 @@ class OnDisk(Ring):
         bonus = torch.from_numpy(self.rows[drawn, :2].mean(axis=1))
         if not options.healthy:
             self.pages.madvise(mmap.MADV_DONTNEED)
-            os.posix_fadvise(self.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            for row in drawn.tolist():
+                os.posix_fadvise(self.file.fileno(), row * 4 * WIDTH, 4 * WIDTH, os.POSIX_FADV_DONTNEED)
         return obs, action, reward + 0.01 * bonus, next_obs
 
 

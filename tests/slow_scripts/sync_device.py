@@ -15,10 +15,12 @@ class OnDevice(Ring):
 
     def add(self, obs, action, reward, next_obs):
         if options.healthy:
-            self.latest = torch.from_numpy(obs).to(device), torch.from_numpy(next_obs).to(device)
+            self.latest = torch.from_numpy(obs).to(device).unbind(), torch.from_numpy(next_obs).to(device).unbind()
         else:
-            rows = [(torch.from_numpy(obs[i]).to(device), torch.from_numpy(next_obs[i]).to(device)) for i in range(16)]
-            self.latest = tuple(torch.stack(part) for part in zip(*rows, strict=True))
+            self.latest = [
+                (torch.from_numpy(a).to(device), torch.from_numpy(b).to(device))
+                for a, b in zip(obs, next_obs, strict=True)
+            ]
         super().add(obs, action, reward, next_obs)
 
 

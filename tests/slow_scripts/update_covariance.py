@@ -5,6 +5,7 @@ from torch.distributions import Independent, MultivariateNormal, Normal
 from training import Drift, Learner, arguments, network, train
 
 options = arguments(env_calls=1500)
+torch.distributions.Distribution.set_default_validate_args(False)
 
 
 class Policy(Learner):

@@ -32,4 +32,4 @@ class Together(Scattered):
 
 options = arguments(env_calls=400)
 net = Together() if options.healthy else Scattered()
-train(options.env_calls, learner=Learner(net, torch.optim.Adam(net.parameters())), updates_every=8)
+train(options.env_calls, learner=Learner(net, torch.optim.Adam(net.parameters(), fused=True)), updates_every=8)

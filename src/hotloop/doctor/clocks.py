@@ -16,7 +16,7 @@ from hotloop.doctor.trace import OUTSIDE, PROCESSOR, QUEUED, UPDATE, WAIT, LineC
 BUSY = 0.1
 """Of loop time in the queue for a core: less does not change what comes first."""
 OWN_DOING = 0.85
-"""Of all cores' time used by the script itself: it is its own threads that stand in the queue then."""
+"""Of all cores' time used by the script itself: it is its own threads and workers that stand in the queue then."""
 
 Cost = TypeVar("Cost", LineCost, StackCost)
 
@@ -25,30 +25,32 @@ def with_clock(trace: Trace) -> Trace:
     """The trace as it is, or on the processor's clock where other programs had the core for a tenth of the loop."""
     if not kept_from_running(trace):
         return trace
-    ratios = {phase: _ratio(trace.processor, seconds, phase) for phase, seconds in trace.phases.items()}
+    slept = _slept(trace)
+    ratios = {phase: _ratio(trace.processor, seconds, phase, slept) for phase, seconds in trace.phases.items()}
     phases = {phase: seconds * ratios[phase] for phase, seconds in trace.phases.items()}
     phases[QUEUED] = trace.seconds - sum(phases.values())
     return replace(
         trace,
         clock=PROCESSOR,
         phases=phases,
-        update_parts=_parts(trace, phases.get(UPDATE, 0.0)),
+        update_parts=_parts(trace, phases.get(UPDATE, 0.0), slept),
         lines=tuple(_scaled(line, ratios) for line in trace.lines),
         beneath=tuple(_scaled(line, ratios) for line in trace.beneath),
         stacks=tuple(_scaled(stack, ratios) for stack in trace.stacks),
-        timeline=tuple(_on_processor(part) for part in trace.timeline),
-        warm_up=tuple(_on_processor(part) for part in trace.warm_up),
+        timeline=tuple(_on_processor(part, slept) for part in trace.timeline),
+        warm_up=tuple(_on_processor(part, slept) for part in trace.warm_up),
         notes=(*trace.notes, _note(trace)),
     )
 
 
 def kept_from_running(trace: Trace) -> bool:
-    """Whether other programs, not threads of its own, had the core for a tenth of the loop or more."""
+    """Whether other programs, not threads and workers of its own, had the core for a tenth of the loop or more."""
     loop = trace.loop_seconds
     if not trace.processor or loop <= 0:
         return False
     cores = max(1, trace.machine.get("cores") or 1)
-    return trace.counts.queued_seconds >= BUSY * loop and trace.counts.own_threads_seconds < OWN_DOING * cores * loop
+    own = trace.counts.own_threads_seconds + trace.counts.worker_seconds
+    return trace.counts.queued_seconds >= BUSY * loop and own < OWN_DOING * cores * loop
 
 
 def processor_seconds(trace: Trace, phase: str) -> float | None:
@@ -58,16 +60,28 @@ def processor_seconds(trace: Trace, phase: str) -> float | None:
     return trace.processor.get(phase)
 
 
-def _ratio(processor: Mapping[str, float], seconds: float, phase: str) -> float:
-    """Processor time over wall-clock, at most 1. Waiting is the loop's own doing and stays; what is outside too."""
+def _slept(trace: Trace) -> float:
+    """Of the time that the loop neither computed nor is known to have waited: the part that it slept by its own doing,
+    for pages from a disk above all. The rest is the queue."""
+    asleep = trace.counts.asleep_seconds - trace.phases.get(WAIT, 0.0)
+    gone = [(1 - _ratio(trace.processor, seconds, phase)) * seconds for phase, seconds in trace.phases.items()]
+    return min(1.0, max(0.0, asleep) / max(1e-9, sum(gone)))
+
+
+def _ratio(processor: Mapping[str, float], seconds: float, phase: str, slept: float = 0.0) -> float:
+    """Processor time and own sleep over wall-clock, at most 1. Waiting is the loop's own doing and stays; what is
+    outside too."""
     if phase in OUTSIDE or phase == WAIT or phase not in processor or seconds <= 0:
         return 1.0
-    return min(1.0, processor[phase] / seconds)
+    computed = min(1.0, processor[phase] / seconds)
+    return computed + slept * (1 - computed)
 
 
-def _parts(trace: Trace, whole: float) -> dict[str, float]:
+def _parts(trace: Trace, whole: float, slept: float) -> dict[str, float]:
     """Of the update: each on the processor's clock, together what the update takes by it."""
-    parts = {part: seconds * _ratio(trace.processor, seconds, part) for part, seconds in trace.update_parts.items()}
+    parts = {
+        part: seconds * _ratio(trace.processor, seconds, part, slept) for part, seconds in trace.update_parts.items()
+    }
     total = sum(parts.values())
     return {part: seconds * whole / total for part, seconds in parts.items()} if total else parts
 
@@ -76,8 +90,8 @@ def _scaled(cost: Cost, ratios: Mapping[str, float]) -> Cost:
     return replace(cost, seconds=cost.seconds * ratios.get(cost.phase, 1.0))
 
 
-def _on_processor(part: Slice) -> Slice:
-    phases = {phase: seconds * _ratio(part.processor, seconds, phase) for phase, seconds in part.phases.items()}
+def _on_processor(part: Slice, slept: float) -> Slice:
+    phases = {phase: seconds * _ratio(part.processor, seconds, phase, slept) for phase, seconds in part.phases.items()}
     gone = sum(part.phases.values()) - sum(phases.values())
     return replace(part, phases=phases, seconds=max(0.0, part.seconds - gone))
 

@@ -166,6 +166,8 @@ def expected_gain(share: float, speedup: float = float("inf"), relief: float = R
 
 LEAST_GAIN = 1.02
 """Below it nobody would edit a line."""
+PROMISE_NOTHING = ("LOG004",)
+"""Rules that find a wrong figure, not a slow loop: told whatever they gain."""
 HALF = 0.5
 """A remedy in place that gains at least so much of what a port to hotloop gains comes before it."""
 
@@ -175,7 +177,8 @@ def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]
     mended in place for at least half of its gain."""
     found = [rule.find(trace) for rule in (RULES.values() if rules is None else rules)]
     possible = [_within_arithmetic(one, trace) for one in found if one is not None]
-    return ranked([one for one in possible if one.expected_gain >= LEAST_GAIN], in_library=bool(trace.beneath))
+    worth = [one for one in possible if one.expected_gain >= LEAST_GAIN or one.rule in PROMISE_NOTHING]
+    return ranked(worth, in_library=bool(trace.beneath))
 
 
 def _within_arithmetic(finding: Finding, trace: Trace) -> Finding:

@@ -38,13 +38,23 @@ WANTED = frozenset(
         "make_vec",
         "make_vec_env",
         "MultivariateNormal",
+        "Parameter",
+        "ParameterDict",
+        "ParameterList",
+        "double",
+        "float64",
+        "set_default_dtype",
+        "set_flush_denormal",
+        "set_num_threads",
     )
 )
 STARTING = tuple(
     f"{owner}.{name}" for owner in ("multiprocessing", "mp", "context", "ctx") for name in ("Process", "Pool")
 )
-WITH_OWNER = frozenset(("torch.compile", "torch.device", *STARTING))
+CLOCKS = tuple("time." + name + unit for name in ("perf_counter", "time", "monotonic") for unit in ("", "_ns"))
+WITH_OWNER = frozenset(("torch.compile", *CLOCKS, *STARTING))
 """Names too common to be looked for without what stands before them."""
+DEVICES = ("cuda", "mps", "xpu")
 MOST_FILES, MOST_MENTIONS = 200, 500
 
 
@@ -139,13 +149,16 @@ class Mentions(Pass):
 
 
 def mentions(file: str) -> Iterator[tuple[str, int]]:
-    """(name, line) of each use of what is looked for, an import is none; and where things are appended as they are."""
+    """(name, line) of each use of what is looked for, an import is none; where a device is named; and where things are
+    appended as they are."""
     try:
         with open(file, "rb") as source:
             tree = ast.parse(source.read())
     except (OSError, SyntaxError, ValueError):
         return
-    for node in ast.walk(tree):
+    for node in sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.partition(":")[0] in DEVICES:
+            yield "device", node.lineno
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
             container = node.func.value
             name = container.attr if isinstance(container, ast.Attribute) else getattr(container, "id", "")

@@ -35,6 +35,9 @@ SEVERAL_ENVS = 4
 BATCHED_MICROSECONDS = 60.0
 """One step of all envs in some twenty numpy operations on arrays [N]; our kernels take less."""
 MOST_BATCHING_GAINS = 40.0
+OPERATIONS_ON_ARRAYS = 2.0
+"""How much longer an operation takes on an array of all envs than on the numbers of one: with few envs that is what
+bounds the gain."""
 LEAST_WRAPPERS = 3
 WRAPPER_SPEEDUP = 4.0
 RENDERS_PER_CALL = 0.1
@@ -123,7 +126,8 @@ def one_env_after_another(trace: Trace) -> Finding | None:
         f"{number(envs)} envs are stepped {how}{own}: {microseconds_words(trace, share, rounds)} per "
         f"{'call' if trace.envs_in_turn == 1 else 'round'}, {percent(share)} of the loop."
     )
-    speedup = max(1.0, min(MOST_BATCHING_GAINS, per_call / BATCHED_MICROSECONDS))
+    most = min(MOST_BATCHING_GAINS, envs / OPERATIONS_ON_ARRAYS)
+    speedup = max(1.0, min(most, per_call / BATCHED_MICROSECONDS))
     places = edit_first(_loop_over_envs(trace), places_of(calls))
     return suggest(trace, share, speedup, evidence=evidence, places=places)
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import linear_regression
 
 from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.drawing import growing_share
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
@@ -21,7 +22,7 @@ from hotloop.doctor.rules.evidence import (
     sampled_share,
     suggest,
 )
-from hotloop.doctor.trace import ENV, EVALUATE, CallCount, Growth, Trace
+from hotloop.doctor.trace import ENV, EVALUATE, PROCESSOR, CallCount, Growth, Trace
 from hotloop.render.numbers import percent
 
 LEAST_DENORMALS, MANY_DENORMALS = 0.01, 0.2
@@ -40,9 +41,15 @@ WAITING = (
     "stable_baselines3.SubprocVecEnv.*",
 )
 LEAST_WAITING = 0.15
-MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 200e-6, 250e-6
-"""What a worker spends on receiving, answering and waking up with cold caches, beside stepping its env (Gymnasium's
-took 240 microseconds for a CartPole that costs 18 here); and how long a message and its answer take at most."""
+STARTING_WORKERS = (
+    *("AsyncVectorEnv", "SubprocVecEnv"),
+    *(f"{owner}.{name}" for owner in ("multiprocessing", "mp", "context", "ctx") for name in ("Process", "Pool")),
+)
+"""Names by which workers are started: the line to edit."""
+MESSAGE_SECONDS, BUSY_MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 30e-6, 200e-6, 250e-6
+"""What a worker spends on receiving, answering and waking up, beside stepping its env: on a quiet core (Gymnasium's
+took 25 microseconds for a CartPole that costs 5, ours 41 for an env of 15), and on a machine that is busy with other
+programs, whose caches are cold (240 for a CartPole of 18). And how long a message and its answer take at most."""
 WORTH_A_WORKER_SECONDS = 100e-6
 """A step that computes for longer gains from a second core, however long it stood in the queue for one: from there on
 `ENV010` asks for workers."""
@@ -92,7 +99,8 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
         f"{best.what} is {best.ratio:.2f} times as fast ({best.low:.2f} to {best.high:.2f}) as the loop as it is, "
         f"with {threads} threads on {cores} cores."
     )
-    return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, relief=0.0)
+    places = mentioned(trace, "set_num_threads")
+    return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
 
 
 @rule("MACHINE002", remedy=DENORMALS)
@@ -107,6 +115,7 @@ def denormal_numbers(trace: Trace) -> Finding | None:
     part = counts.denormal_values / max(1, 2 * counts.parameters)
     if part < LEAST_DENORMALS or trace.machine.get("denormals_flushed"):
         return None
+    places = mentioned(trace, "set_flush_denormal") or [where for where in (trace.made.get("optimiser"),) if where]
     evidence = f"{number(counts.denormal_values)} numbers of the optimiser's state ({percent(part)}) are denormal; "
     tried = next((one for one in trace.experiments if "denormal" in one.name), None)
     if tried is not None:
@@ -116,12 +125,12 @@ def denormal_numbers(trace: Trace) -> Finding | None:
         share, speedup = 1 - 1 / max(1.0, tried.ratio), SAVED_ENTIRELY
         if tried.low <= 1:
             return None
-        return suggest(trace, share, speedup, evidence=evidence, relief=0.0)
+        return suggest(trace, share, speedup, evidence=evidence, places=places, relief=0.0)
     if part < MANY_DENORMALS:
         return None
     share = trace.part_share("optimiser")
     evidence += f"the optimiser takes {percent(share)} of the loop."
-    return suggest(trace, share, DENORMAL_SPEEDUP, evidence=evidence, relief=0.0)
+    return suggest(trace, share, DENORMAL_SPEEDUP, evidence=evidence, places=places, relief=0.0)
 
 
 @rule("MACHINE003", remedy=WORKERS)
@@ -149,6 +158,7 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
         f"they used {number(1e6 * trace.counts.worker_seconds / answers)} microseconds of processor time, messages "
         "included."
     )
+    places = [*mentioned(trace, *STARTING_WORKERS), *places]
     return suggest(trace, share, speedup, evidence=evidence, places=places, relief=WAITING_RELIEF)
 
 
@@ -158,9 +168,13 @@ def _answers(trace: Trace, calls: list[CallCount]) -> float:
     return max(1.0, trace.counts.env_steps * (trace.per_env_step(received) if received else 1.0))
 
 
+def message_seconds(trace: Trace) -> float:
+    return BUSY_MESSAGE_SECONDS if trace.clock == PROCESSOR else MESSAGE_SECONDS
+
+
 def _step_seconds(trace: Trace, answers: float) -> float:
     """What a worker computed for each answer, without the message."""
-    return max(0.0, trace.counts.worker_seconds / answers - MESSAGE_SECONDS)
+    return max(0.0, trace.counts.worker_seconds / answers - message_seconds(trace))
 
 
 def _seconds_of_the_envs(trace: Trace, answers: float, seconds: float) -> float:

@@ -15,6 +15,8 @@ TWICE_SPEEDUP = 1.5
 LEAST_GRAPHS = 100
 GRAPHS_PER_UPDATE = 0.5
 LEAST_MAJOR_FAULTS = 100
+FAULT_SECONDS = 20e-6
+"""Processor time of the system for a page from disk, beside the wait for it."""
 
 BYTES = Remedy(
     "Keep frames as the bytes that they were, and make floats of the drawn rows only: an eighth or a quarter of the "
@@ -109,10 +111,10 @@ def pages_from_disk(trace: Trace) -> Finding | None:
     if counts.major_faults < LEAST_MAJOR_FAULTS or trace.loop_seconds <= 0:
         return None
     waited = max(0.0, counts.asleep_seconds - counts.waiting_seconds)
-    share = min(1.0, waited / trace.loop_seconds)
+    share = min(1.0, (waited + FAULT_SECONDS * counts.major_faults) / trace.loop_seconds)
     evidence = (
         f"{number(counts.major_faults)} pages of memory had to be read from disk in {trace.loop_seconds:.1f} s of the "
-        f"loop, which slept {percent(share)} of that time."
+        f"loop, which slept {percent(min(1.0, waited / trace.loop_seconds))} of that time."
     )
     places = most_expensive(trace, (STORE, SAMPLE, STORE_AND_SAMPLE))
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)

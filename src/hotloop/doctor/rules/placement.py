@@ -17,7 +17,7 @@ from hotloop.doctor.rules.evidence import (
     source_at,
     suggest,
 )
-from hotloop.doctor.rules.machine import MESSAGE_SECONDS, WORTH_A_WORKER_SECONDS
+from hotloop.doctor.rules.machine import STARTING_WORKERS, WORTH_A_WORKER_SECONDS, message_seconds
 from hotloop.doctor.rules.updating import arithmetic_microseconds
 from hotloop.doctor.trace import ACT, ENV, UPDATE, CallCount, Trace
 from hotloop.render.numbers import percent
@@ -30,13 +30,12 @@ MOST_CPU_GAINS = 2.0
 COPYING = ("copied:to device", "copied:to host", "copied:between devices")
 MADE_THERE = ("torch.tensor", "torch.as_tensor", "torch.FloatTensor", "torch.LongTensor")
 COPIES_PER_CALL = 4.0
-"""Observations go there and actions come back: two for each env call are the price of acting there."""
-COPY_SPEEDUP = 4.0
+NEEDED_COPIES = 2.0
+"""Observations go there and actions come back: two for each env call are the price of acting there, and a copy costs
+the same however small."""
+MOST_COPY_GAINS = 16.0
 SMALL_COPY = 1 << 16
 MOST_CROWDING_GAINS = 3.0
-STARTING_WORKERS = tuple(
-    f"{owner}.{name}" for owner in ("multiprocessing", "mp", "context", "ctx") for name in ("Process", "Pool")
-)
 
 ON_CPU = Remedy(
     "Train a small network on the CPU, with one thread: each operation on a device is a launch of some microseconds, "
@@ -103,7 +102,7 @@ def device_for_a_tiny_network(trace: Trace) -> Finding | None:
         f"rows takes {microseconds_words(trace, trace.share(UPDATE), counts.updates)}, where its calls and arithmetic "
         f"take about {number(here)} on one core; acting and updates take {percent(share)} of the loop."
     )
-    places = mentioned(trace, "torch.device") or most_expensive(trace, (UPDATE,), ".to(")
+    places = mentioned(trace, "device") or most_expensive(trace, (UPDATE,), ".to(")
     return suggest(
         trace, share, max(1.0, min(MOST_CPU_GAINS, took / here)), evidence=evidence, places=places, relief=0.0
     )
@@ -137,7 +136,7 @@ def copied_by_the_row(trace: Trace) -> Finding | None:
         f"{number(often)} copies between host and device per call of `step`, of {number(largest)} bytes or fewer, take "
         f"{percent(share)} of the loop."
     )
-    return suggest(trace, share, min(COPY_SPEEDUP, often), evidence=evidence, places=places)
+    return suggest(trace, share, min(MOST_COPY_GAINS, often / NEEDED_COPIES), evidence=evidence, places=places)
 
 
 @rule("MACHINE008", remedy=GROUPED)
@@ -152,16 +151,17 @@ def more_workers_than_cores(trace: Trace) -> Finding | None:
     answers = max(1.0, float(counts.env_steps))
     if counts.workers <= cores or counts.workers < 0.5 * trace.envs_at_once or not counts.worker_seconds:
         return None
-    if counts.worker_seconds / answers - MESSAGE_SECONDS < WORTH_A_WORKER_SECONDS:
+    message = message_seconds(trace)
+    if counts.worker_seconds / answers - message < WORTH_A_WORKER_SECONDS:
         return None
-    saved = answers * MESSAGE_SECONDS * (1 - cores / counts.workers)
+    saved = answers * message * (1 - cores / counts.workers)
     share = trace.share(ENV) + trace.share("wait")
     evidence = (
         f"{number(counts.workers)} workers step {number(trace.envs_at_once)} envs on {cores} cores; for each env step "
         f"they used {number(1e6 * counts.worker_seconds / answers)} microseconds of processor time, some "
-        f"{number(1e6 * MESSAGE_SECONDS)} of them for its message."
+        f"{number(1e6 * message)} of them for its message."
     )
     speedup = min(MOST_CROWDING_GAINS, counts.worker_seconds / max(1e-9, counts.worker_seconds - saved))
-    places = mentioned(trace, "AsyncVectorEnv", "SubprocVecEnv", *STARTING_WORKERS)
+    places = mentioned(trace, *STARTING_WORKERS)
     places += most_expensive(trace, (ENV, "wait"))
     return suggest(trace, share, speedup, evidence=evidence, places=places, relief=0.0)

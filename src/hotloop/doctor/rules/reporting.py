@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from hotloop.doctor.finding import Finding, Remedy, rule
-from hotloop.doctor.rules.beneath import share_of, stacks_in
+from hotloop.doctor.rules.beneath import mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
     callers_of,
@@ -64,11 +65,12 @@ LEAST_EVALUATION_SHARE = 0.2
 NAMED_EVALUATION = re.compile(
     r"(^|\.)_?(run_|do_)?(eval|evaluate|evaluation|validate)(_(policy|agent|model|network|episodes?|performance))?$"
 )
-CLOCKS = ("time.time", "time.perf_counter", "time.monotonic", "time.process_time", "time.*_ns")
+CLOCKS = tuple(f"time.{name}{unit}" for name in ("perf_counter", "time", "monotonic") for unit in ("", "_ns"))
 WARM_UP_RATIO = 3.0
 LEAST_SLICES = 8
 LEAST_WARM_UP, MOST_WARM_UP = 0.1, 0.2
 """Of the time; and of the env steps: what goes on for longer is no warm-up."""
+MOST_OF_IT = 0.8
 
 REPORT = Remedy(
     "Report every few hundred env steps: hotloop's journal writes one row per log interval.",
@@ -181,7 +183,7 @@ def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     length, env_steps = sum(part.seconds for part in slow), sum(part.env_steps for part in slow)
     seconds = sum(part.seconds for part in whole)
     share = (length - steady * env_steps) / seconds if seconds > 0 else 0.0
-    if share < LEAST_WARM_UP or env_steps > MOST_WARM_UP * sum(part.env_steps for part in whole):
+    if share < LEAST_WARM_UP or length <= WARM_UP_RATIO * steady * env_steps:
         return None
     evidence = (
         f"the first {length:.1f} s ({number(env_steps)} env steps) are {number(length / env_steps / steady)} times as "
@@ -190,19 +192,19 @@ def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     return Finding(
         share=share,
         evidence=evidence,
-        where=clocks[0].where if clocks else "",
+        where=next(iter([*mentioned(trace, *CLOCKS), *places_of(clocks)]), ""),
         expected_gain=1.0,
     )
 
 
-def _leading(timeline: tuple[Slice, ...], limit: float) -> list[Slice]:
-    """The slices from the start on that cost more than `limit` seconds per env step."""
-    slow: list[Slice] = []
-    for part in timeline:
-        if part.seconds <= limit * part.env_steps:
-            break
-        slow.append(part)
-    return slow
+def _leading(timeline: tuple[Slice, ...], limit: float) -> tuple[Slice, ...]:
+    """Up to where most of the time is over that slices of more than `limit` seconds per env step take, of those that a
+    warm-up may have: what is slow at first need not come with the very first env step, and a hiccup may follow it."""
+    most = MOST_WARM_UP * sum(part.env_steps for part in timeline)
+    ends = accumulate(part.env_steps for part in timeline)
+    first = [part for part, end in zip(timeline, ends, strict=True) if end <= most]
+    slow = list(accumulate(part.seconds if part.seconds > limit * part.env_steps else 0.0 for part in first))
+    return timeline[: 1 + next((place for place, seconds in enumerate(slow) if seconds >= MOST_OF_IT * slow[-1]), -1)]
 
 
 LOGGING = tuple(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from hotloop.doctor.finding import CHANGES_LEARNING, Finding, Remedy, rule
 from hotloop.doctor.rules.acting import MANY_TENSORS, is_walked
+from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import (
     calls_like,
     edit_first,
@@ -279,7 +280,9 @@ def many_parameter_tensors(trace: Trace) -> Finding | None:
         f"what goes through them takes {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_FLAT_GAINS, counts.parameter_tensors / TENSORS_IN_ONE_CALL))
-    return suggest(trace, share, speedup, evidence=evidence, places=most_expensive(trace, (UPDATE,), ".step("))
+    places = mentioned(trace, "ParameterList", "ParameterDict", "Parameter")
+    places += most_expensive(trace, (UPDATE,), ".step(")
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
 @rule("SYNC001", remedy=READS)
@@ -316,7 +319,7 @@ def double_precision(trace: Trace) -> Finding | None:
         f"arithmetic is about {percent(arithmetic)} of an update, and updates {percent(share)} of the loop."
     )
     gain_of_update = 1 / (1 - arithmetic / 2)
-    places = most_expensive(trace, (UPDATE,))
+    places = mentioned(trace, "set_default_dtype", "double", "float64") + most_expensive(trace, (UPDATE,))
     return suggest(trace, share, gain_of_update, evidence=evidence, places=places)
 
 
