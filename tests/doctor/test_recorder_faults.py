@@ -5,7 +5,7 @@ import json
 import numpy as np
 import torch
 
-from hotloop.doctor.recorder import attribution
+from hotloop.doctor.recorder import words
 from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.passes import Pass
 from hotloop.doctor.recorder.recording import plain
@@ -66,7 +66,7 @@ def test_an_error_in_the_watch_itself_ends_the_recording_and_never_reaches_the_s
         raise ZeroDivisionError
 
     watch.attribution.events = fail
-    work = timed(watch, lambda: "done", attribution.LOG)
+    work = timed(watch, lambda: "done", words.LOG)
     assert [work(), work()] == ["done", "done"]
     assert watch.over
     assert "ZeroDivisionError" in watch.faults.noted[0]

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.doctor.recorder import attribution as a
-from hotloop.doctor.recorder.attribution import Attribution, Seen
+from hotloop.doctor.recorder import words as a
+from hotloop.doctor.recorder.attribution import Attribution
+from hotloop.doctor.recorder.words import Seen
 
 
 def run(*events, end=None, **options):

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hotloop.doctor.recorder import attribution as a
-from hotloop.doctor.recorder.attribution import Attribution, Seen
+from hotloop.doctor.recorder import words as a
+from hotloop.doctor.recorder.attribution import Attribution
 from hotloop.doctor.recorder.costs import split_waiting
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.places import Places
 from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.torch_hooks import TorchHooks
 from hotloop.doctor.recorder.watch import Watch
+from hotloop.doctor.recorder.words import Seen
 
 CRITIC, ACTOR, TEMPERATURE = 1, 2, 3
 

@@ -46,7 +46,7 @@ def ends_around_its_bound(tmp_path, when, window=0.3):
     trace = record(tmp_path, f"walk({when!r})\nprint('end')", seconds=window)
     assert trace.subject.ending in ("finished", "limit"), trace.subject
     assert (trace.subject.exit_code, trace.subject.error) in ((0, ""), (None, ""))
-    assert trace.counts.env_steps >= 1  # on a core that others have, the window may pass with no more
+    assert trace.counts.env_steps > 10
     assert sum(trace.phases.values()) == pytest.approx(trace.seconds)
 
 

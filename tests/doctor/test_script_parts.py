@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hotloop.core.errors import SettingsError
-from hotloop.doctor.recorder import attribution
-from hotloop.doctor.recorder.attribution import Attribution, Seen
+from hotloop.doctor.recorder import words
+from hotloop.doctor.recorder.attribution import Attribution
 from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.order import Order
@@ -19,6 +19,7 @@ from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.timeline import MOST, Timeline
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
 from hotloop.doctor.recorder.watch import LimitReached, Watch
+from hotloop.doctor.recorder.words import Seen
 from hotloop.doctor.script import ScriptPlan
 from hotloop.doctor.script.result import one_experiment
 
@@ -69,13 +70,13 @@ def test_nested_hooks_charge_their_time_once(clock):
     def inner():
         clock.spend(2)
 
-    inner = timed(watch, inner, attribution.LOG)
+    inner = timed(watch, inner, words.LOG)
 
     def outer():
         clock.spend(1)
         inner()
 
-    outer = timed(watch, outer, attribution.STORE)
+    outer = timed(watch, outer, words.STORE)
     watch.begin(0.0)
     watch.busy = False
     outer()
@@ -87,7 +88,7 @@ def test_nested_hooks_charge_their_time_once(clock):
 def test_what_a_hook_adds_is_the_recordings_own():
     """Gaps of 3 s and events of 2 s, of which our hook is 1 s and half a second."""
     seen = Attribution(0.0, own=(1.0, 0.5))
-    seen.events([Seen(attribution.ENV, 3.0 + 5 * turn, 5.0 + 5 * turn) for turn in range(4)])
+    seen.events([Seen(words.ENV, 3.0 + 5 * turn, 5.0 + 5 * turn) for turn in range(4)])
     assert seen.phases == {"other": 4 * 2.0, "env": 4 * 1.5}
     assert seen.recording == 4 * 1.5
     outside, inside = own_cost()
@@ -191,7 +192,7 @@ def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):
     sampler = Sampler(Places("train.py"), 0.004, clock)
     watch = Watch(100.0, None, clock, passes=[sampler])
     watch.begin(0.0)
-    for now, end, kind in ((3.0, 4.0, attribution.ENV), (5.0, 6.0, attribution.LOG)):
+    for now, end, kind in ((3.0, 4.0, words.ENV), (5.0, 6.0, words.LOG)):
         clock.now = now
         sampler.look(None)
         clock.now = end

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 SEEDS = 3
 ARMS = ["a=cartpole-dqn", "b=cartpole-dqn --gamma 0.9", "--seeds", str(SEEDS)]
 LEARNING = [
-    *("--total-env-steps", "20k", "--evaluation.every", "1000", "--evaluation.episodes", "5"),
-    *("--evaluation.final-episodes", "5", "--checkpoint.every", "1000"),
+    *("--total-env-steps", "300k", "--evaluation.every", "30k", "--evaluation.episodes", "5"),
+    *("--evaluation.final-episodes", "5", "--checkpoint.every", "60k"),
 ]
 
 
@@ -76,20 +76,30 @@ def trials_of(folder: Path) -> list[Any]:
 
 
 def test_a_trial_is_pruned_on_another_node_as_it_would_be_here(tmp_path: Path) -> None:
-    words = ["tune", "cartpole-dqn", *LEARNING, "--search", "optimiser.lr=1e-3,1e-9", "--trials", "8", "--workers", "1"]
+    words = [
+        "tune",
+        "cartpole-dqn",
+        *LEARNING,
+        "--search",
+        "optimiser.lr=1e-3,7e-4,5e-4,1e-9",
+        "--trials",
+        "12",
+        "--workers",
+        "1",
+    ]
     hotloop(tmp_path, *words, "--storage", "here", "--json")
     with several_nodes(2, join=False) as (made, _):
         found = json.loads(hotloop(tmp_path, *words, "--storage", "there", "--on", made.address, "--json"))
     assert left_behind() == []
     assert trials_of(tmp_path / "there") == trials_of(tmp_path / "here")
     pruned = [number for number, one in enumerate(trials_of(tmp_path / "there")) if one[1] == "PRUNED"]
-    print(f"{len(pruned)} of 8 trials were pruned; best: {found['best']}")
+    print(f"{len(pruned)} of 12 trials were pruned; best: {found['best']}")
     assert pruned
     for number in pruned:
         run = tmp_path / "there" / f"trial-{number:04d}" / "seed-0"
         assert json.loads((run / "run.json").read_text())["node"].startswith(f"{socket.gethostname()}-")
         assert not (run / "result.json").exists(), "it was ended in the middle"
-        assert last_steps(run) < 20_000
+        assert last_steps(run) < 300_000
 
 
 def last_steps(run: Path) -> int:
@@ -112,30 +122,20 @@ def refused(words: Sequence[str], folder: Path, first: str = "", **environment: 
     return done.returncode, done.stderr
 
 
-def test_wrong_token_version_or_fingerprint_is_one_sentence(tmp_path: Path) -> None:
-    other = tmp_path / "site" / "gymnasium-0.0.1.dist-info"
-    other.mkdir(parents=True)
-    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: gymnasium\nVersion: 0.0.1\n")
+def test_a_wrong_token_another_ray_or_another_fingerprint_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "wrong").touch(mode=0o600)
     (tmp_path / "wrong").write_text("0" * 64)
-    path = os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")])
-    for environment, expected in [
-        ({"ATEN_CPU_CAPABILITY": "default"}, "cannot take part: vector unit DEFAULT instead of "),
-        ({"PYTHONPATH": path}, "cannot take part: gymnasium 0.0.1 instead of "),
-    ]:
-        with several_nodes(1, join=False, env_vars=environment) as (made, _):
-            words = ["compare", *ARMS, "--on", made.address, "--quiet", "--out", "no", "--", *TINY]
-            said = [refused(words, tmp_path)]
-            expect = [expected]
-            if "PYTHONPATH" in environment:
-                said.append(refused(words, tmp_path, RAY_AUTH_TOKEN_PATH=str(tmp_path / "wrong")))
-                said.append(refused(words, tmp_path, first="import ray; ray.__version__ = '9.9.9'"))
-                expect += ["refused our token", "another version of Ray or Python"]
-        for (code, text), wanted in zip(said, expect, strict=True):
-            print(text)
-            assert code == 2
-            assert wanted in text
-            lines = text.strip().splitlines()
-            assert lines[0].startswith("error: ")
-            assert len(lines) <= 2, "a sentence, and maybe a hint"
+    with several_nodes(1, join=False, env_vars={"ATEN_CPU_CAPABILITY": "default"}) as (made, _):
+        words = ["compare", *ARMS, "--on", made.address, "--quiet", "--out", "no", "--", *TINY]
+        answers = {
+            "cannot take part: vector unit DEFAULT instead of ": refused(words, tmp_path),
+            "refused our token": refused(words, tmp_path, RAY_AUTH_TOKEN_PATH=str(tmp_path / "wrong")),
+            "another version of Ray": refused(words, tmp_path, first="import ray; ray.__version__ = '9.9.9'"),
+        }
+    for expected, (code, text) in answers.items():
+        print(text)
+        assert code == 2
+        assert expected in text
+        assert text.startswith("error: ")
+        assert len([line for line in text.splitlines() if line]) <= 2, "a sentence, and maybe a hint"
     assert left_behind() == []

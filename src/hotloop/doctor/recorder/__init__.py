@@ -12,6 +12,7 @@ Files:
                     phase
     env_rows.py     What one env call did, env by env
     episodes.py     The episodes of a training as they end: what each returned, after how many env steps and seconds
+    events.py       What the hooks report to between two events of the script, as short as can be
     fingerprints.py Values in short: equal fingerprints mean equal numbers
     follow.py       Follows a whole training at next to no cost: no clock on every event, no phases, no limit
     gradients.py    Changes that compute the same: no gradients while acting, fused optimisers
@@ -53,8 +54,8 @@ Files:
                     steps each
     unseeded.py     Random numbers that no seed decides: who drew them first, and the seed to set
     updates.py      Changes to how a program learns: updates left out
-    watch.py        What the hooks report to: it knows whether something is being timed already, counts, asks the
-                    passes, and ends the recording
+    watch.py        The course of a recording: when it begins, when the steady state does, what is counted, its end
+    words.py        What a word of events means: the phase of each, told from their order alone
     workshop.py     What the program works with, read from its objects when the loop has ended: env, network,
                     optimiser, library
 """

@@ -16,11 +16,11 @@ from threading import get_ident
 from types import FunctionType, ModuleType
 from typing import Any
 
-from . import attribution
-from .attribution import ENV, RESET
+from . import words
 from .passes import Pass
 from .places import unseen
 from .watch import NOT_AN_ENV, SURE, UNSURE, Watch
+from .words import ENV, RESET
 
 STEPS = ("step", "play_step", "step_wait")
 STORES = (
@@ -59,10 +59,10 @@ LOGGERS = {
     "Run": r"log",
 }
 LEARNERS = {
-    "fit": attribution.LEARN,
-    "train_on_batch": attribution.LEARN,
-    "predict": attribution.FORWARD,
-    "predict_on_batch": attribution.FORWARD,
+    "fit": words.LEARN,
+    "train_on_batch": words.LEARN,
+    "predict": words.FORWARD,
+    "predict_on_batch": words.FORWARD,
 }
 
 
@@ -125,11 +125,11 @@ class ClassHooks(Pass):
         self._hook_named(made)
         top = module.partition(".")[0]
         if made.__name__ in LOGGERS and top != "logging":
-            self._hook_events(made, re.compile(LOGGERS[made.__name__]).fullmatch, attribution.LOG)
+            self._hook_events(made, re.compile(LOGGERS[made.__name__]).fullmatch, words.LOG)
             return
         if top in ("keras", "tf_keras"):
             for name, kind in LEARNERS.items():
-                self._hook_events(made, name.__eq__, kind, rows=kind == attribution.FORWARD)
+                self._hook_events(made, name.__eq__, kind, rows=kind == words.FORWARD)
         if top in NEVER or _is_module(made):
             return
         if any(name in own for name in STEPS) and callable(_attribute(made, "reset")):
@@ -154,7 +154,7 @@ class ClassHooks(Pass):
             function = made.__dict__.get(name)
             if isinstance(function, FunctionType) and not hasattr(function, "watched") and takes_an_action(function):
                 self._put(made, name, self.env_step(function, sure=False))
-        self._hook_events(made, "step_async".__eq__, attribution.RESET)
+        self._hook_events(made, "step_async".__eq__, words.RESET)
         reset = made.__dict__.get("reset")
         if isinstance(reset, FunctionType) and not hasattr(reset, "watched"):
             self._put(made, "reset", self.env_reset(reset))
@@ -163,8 +163,8 @@ class ClassHooks(Pass):
         stores = any(callable(_attribute(made, name)) for name in STORES)
         samples = any(callable(_attribute(made, name)) for name in SAMPLES)
         if stores and (callable(_attribute(made, "sample")) or (samples and REPLAY_NAME.search(made.__name__))):
-            self._hook_events(made, STORES.__contains__, attribution.STORE)
-            self._hook_events(made, SAMPLES.__contains__, attribution.SAMPLE)
+            self._hook_events(made, STORES.__contains__, words.STORE)
+            self._hook_events(made, SAMPLES.__contains__, words.SAMPLE)
 
     def _hook_events(self, made: type, chosen: Callable[[str], Any], kind: str, rows: bool = False) -> None:
         for name, function in list(made.__dict__.items()):

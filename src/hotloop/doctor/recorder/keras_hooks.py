@@ -11,10 +11,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .attribution import BACKWARD, FORWARD, LEARN, OPTIMISER
 from .hooks import rows_of, timed
 from .passes import Pass
 from .places import unseen
+from .words import BACKWARD, FORWARD, LEARN, OPTIMISER
 
 if TYPE_CHECKING:
     Arrival = Callable[[ModuleType], None]

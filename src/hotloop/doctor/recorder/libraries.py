@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import attribution
+from . import words
 from .hooks import ClassHooks, time_all, timed
 from .passes import Faults, Pass
 from .places import unseen
@@ -86,21 +86,21 @@ class Libraries(Pass):
 
     def prepare(self) -> None:
         watch = self.watch
-        builtins.print = timed(watch, builtins.print, attribution.LOG)
-        log = timed(watch, logging.Logger._log, attribution.LOG)
+        builtins.print = timed(watch, builtins.print, words.LOG)
+        log = timed(watch, logging.Logger._log, words.LOG)
         logging.Logger._log = unseen(log, logging._srcfile)  # type: ignore[method-assign]
         for name in ("sample", "choices"):
-            setattr(random, name, timed(watch, getattr(random, name), attribution.DRAW))
+            setattr(random, name, timed(watch, getattr(random, name), words.DRAW))
 
     def arrivals(self) -> dict[str, Arrival]:
         def times(kind: str, *names: str) -> Arrival:
             return lambda module: time_all(self.watch, module, names, kind)
 
         return {
-            "numpy.random": times(attribution.DRAW, "choice", "randint", "permutation"),
-            "wandb": times(attribution.LOG, "log"),
-            "matplotlib.pyplot": times(attribution.LOG, "pause", "savefig", "show", "draw"),
-            "stable_baselines3.common.evaluation": times(attribution.EVALUATE, "evaluate_policy"),
+            "numpy.random": times(words.DRAW, "choice", "randint", "permutation"),
+            "wandb": times(words.LOG, "log"),
+            "matplotlib.pyplot": times(words.LOG, "pause", "savefig", "show", "draw"),
+            "stable_baselines3.common.evaluation": times(words.EVALUATE, "evaluate_policy"),
             "numba.experimental.jitclass.base": lambda module: _unhook_compiled(module, self.classes),
         }
 

@@ -13,7 +13,6 @@ from statistics import median
 from typing import Any
 
 from .alarm import Alarm
-from .attribution import STORE
 from .closeup import Closeup
 from .counting import CallCounter
 from .episodes import Episodes
@@ -56,13 +55,14 @@ from .trial import Control, Experiments, Switch, Trial
 from .unseeded import Unseeded
 from .updates import FewerUpdates, OnePerEnvCall, Updates
 from .watch import LimitReached, Watch
+from .words import STORE
 from .workshop import Workshop
 
 BATCH = 256
 """Events seen before they are attributed, where no pass needs to know at once."""
 SAVING = 30.0
 """Seconds that one waits for another thread to save."""
-MOST_OF_SAVING = 200.0
+MOST_OF_SAVING = 400.0
 """So many times as long as was spent on notes of what was seen so far the loop must have run before the next."""
 NO_ENV = (
     "no env step was seen: nothing with `step` and `reset` was called"

@@ -102,6 +102,8 @@ def _weak_reference(one: Any) -> Callable[[], Any]:
 class EnvCalls:
     """What was stepped, and how often: calls of the outermost `step` alone."""
 
+    __slots__ = ("_last", "env_calls", "env_steps", "env_switches", "envs", "episodes", "first_env")
+
     def __init__(self) -> None:
         self.env_steps = self.env_calls = self.env_switches = self.episodes = 0
         self.envs: dict[int, str] = {}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from . import attribution
+from . import words
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .passes import Pass
@@ -170,8 +170,8 @@ class SwitchedClasses(ClassHooks):
                     self._put(made, name, self.store.flushing(function))
 
     def _hook_events(self, made: type, chosen: Callable[[str], Any], kind: str, rows: bool = False) -> None:
-        wraps = {attribution.LOG: lambda name, function: self.log.quiet(function), attribution.STORE: self._storing}
-        wraps[attribution.SAMPLE] = lambda name, function: self.store.flushing(function)
+        wraps = {words.LOG: lambda name, function: self.log.quiet(function), words.STORE: self._storing}
+        wraps[words.SAMPLE] = lambda name, function: self.store.flushing(function)
         wrap = wraps.get(kind)
         if wrap is None:
             super()._hook_events(made, chosen, kind, rows)

@@ -12,13 +12,13 @@ from threading import get_ident
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import attribution
-from .attribution import FORWARD, OPTIMISER
+from . import words
 from .hooks import time_all, timed
 from .passes import Pass
 from .places import unseen
 from .sources import Made
 from .watch import Watch
+from .words import FORWARD, OPTIMISER
 
 MOST_KEPT, MOST_COPIES = 256, 1_000
 NO_NETWORK = -1
@@ -52,9 +52,9 @@ class TorchHooks(Pass):
         watch = self.watch
         self._hook_forward(torch)
         self._hook_optimisers(torch.optim.Optimizer)
-        torch.Tensor.backward = timed(watch, torch.Tensor.backward, attribution.BACKWARD)
-        time_all(watch, torch.autograd, ("backward", "grad"), attribution.BACKWARD)
-        time_all(watch, torch, ("save",), attribution.SAVE)
+        torch.Tensor.backward = timed(watch, torch.Tensor.backward, words.BACKWARD)
+        time_all(watch, torch.autograd, ("backward", "grad"), words.BACKWARD)
+        time_all(watch, torch, ("save",), words.SAVE)
         self._count_copies(torch.nn.Module)
 
     def _hook_forward(self, torch: ModuleType) -> None:

@@ -1,10 +1,4 @@
-"""What the hooks report to: it knows whether something is being timed already, counts, asks the passes, and ends the
-recording.
-
-What stands between two events of the script is kept as short as can be, since it runs with cold caches amid the
-script's work; what can wait is done for many events at once. An error in any of this is ours, not the script's: it is
-noted, and the recording ends there.
-"""
+"""The course of a recording: when it begins, when the steady state does, what is counted at env calls, and its end."""
 
 from __future__ import annotations
 
@@ -15,20 +9,18 @@ from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
-from .attribution import ENV, OPTIMISER, RESET, Attribution
+from .attribution import Attribution
+from .events import NEVER, Events
 from .order import RECORDING, UPDATES_OF_A_ROLLOUT
 from .passes import Faults, Pass, Passes
 from .places import unseen
-from .results import EnvCalls, looks_like_a_step, read_step
+from .results import looks_like_a_step, read_step
 from .timeline import Mark, Timeline, Told
+from .words import ENV, RESET
 
 SURE, UNSURE, NOT_AN_ENV = "sure", "unsure", "not an env"
-LONG = 1e-4
-"""Seconds of a gap or an event after which the processor's clock is read, which takes as long as six readings of the
-other: less is too short for another program to have had the core."""
 NOW_AND_THEN = 1.0
-SHORTEST_SLICE = 0.005
-NEVER = float("inf")
+SHORTEST_SLICE = 0.02
 
 
 class LimitReached(BaseException):
@@ -39,8 +31,8 @@ def raise_limit() -> None:
     raise LimitReached
 
 
-class Watch(EnvCalls):
-    """One per child. Hooks pass straight through while `busy`: inside another hook, before the loop, after the end."""
+class Watch(Events):
+    """One per child. It asks the passes, and knows none of them by name."""
 
     def __init__(
         self,
@@ -63,32 +55,20 @@ class Watch(EnvCalls):
         where an optimiser exists all of them are waited for its first updates.
         Then it goes on for `late` seconds in which hooks do nothing. `processor` is the clock of the processor time of
         the thread that asks; `own` what a hook adds to the gap before an event, and to the event."""
-        super().__init__()
-        self.clock, self.faults = clock, Faults()
-        self.processor, self._steady, self._window, self._own = processor, steady, window, own
+        self.faults = Faults()
+        super().__init__(clock, processor, Passes(tuple(passes), self.faults.note), batch)
+        for one in passes:
+            one.watch = self
+        self._steady, self._window, self._own = steady, window, own
         self.mark: Mark | None = None
         self._late, self.late_from = late, 0.0
         """When the hooks ceased, and only samples are taken; 0 while they work."""
-        self.passes = Passes(tuple(passes), self.faults.note)
-        for one in passes:
-            one.watch = self
-        self.busy, self.begun, self.over = True, False, False
-        self.thread = 0
-        """The thread that stepped the first env; what others do is not timed."""
-        self.opened = self.began = self.ended = clock()
-        self.events = 0
-        self.attribution, self.timeline = Attribution(self.opened), Timeline(self.opened)
+        self.began = self.ended = self.opened
+        self.timeline = Timeline(self.opened)
         self._seconds, self._limit = seconds, NEVER if env_steps is None else env_steps
         self.deadline = self._due = self.opened
         """When the recording ends; when passes are asked what they do now and then, or it ends."""
-        self._at_limit, self._batch = at_limit, batch
-        self._resumed = self._left = self.opened
-        """When the script ran on after an event that we did more at than usual; when the last event ended."""
-        self._gap_lost, self._looked = 0.0, (self.opened, 0.0)
-        """Both clocks when the processor's was last read."""
-        self._long = LONG if processor is not None else NEVER
-        self.unsettled: list[tuple[Any, ...]] = []
-        self._gap_note: Any = None
+        self._at_limit = at_limit
         self._next_slice = 1
         self._expects_updates = False
         self._updates = self._turns = 0
@@ -147,63 +127,6 @@ class Watch(EnvCalls):
     @property
     def _shortest_slice(self) -> float:
         return SHORTEST_SLICE if self._batch > 1 else 0.0
-
-    def enter(self) -> float:
-        """An event begins: when, by the clock."""
-        self.busy = True
-        if self.passes.takes_notes:
-            try:
-                self._gap_note = self.passes.note()
-            except Exception as error:
-                self.give_up("note", error)
-        start = self.clock()
-        if start - self._left > self._long:
-            self._gap_lost = self._lost(start)
-        return start
-
-    def leave(self, kind: str, start: float, forward: tuple[int, bool, int] | None = None, now: float = 0.0) -> None:
-        """An event ended: at `now`, where more was done since than to call this."""
-        if self.over:
-            return
-        now = now or self.clock()
-        try:
-            lost = None
-            if now - start > self._long:
-                lost = (self._gap_lost, self._lost(now))
-            elif self._gap_lost:
-                lost = (self._gap_lost, 0.0)
-            notes = (self._gap_note, self.passes.note()) if self.passes.takes_notes else None
-            self.unsettled.append((kind, start, now, forward, self._resumed, lost, notes))
-            self._left, self._gap_lost, self.busy = now, 0.0, False
-            if len(self.unsettled) >= self._batch:
-                self._settle_now()
-            if kind == OPTIMISER and self.passes.on_update:
-                self.passes.tell(self.passes.on_update, now)
-                self.end_where_due(now)
-                self._resume()
-        except Exception as error:
-            self.give_up("leave", error)
-
-    def _lost(self, now: float) -> float:
-        """Since the processor's clock was last read: seconds in which this thread did not compute."""
-        spent = self.processor() if self.processor is not None else 0.0
-        lost = now - self._looked[0] - (spent - self._looked[1])
-        self._looked = (now, spent)
-        return lost if lost > 0.0 else 0.0
-
-    def _resume(self) -> None:
-        """The script runs on, after more than the usual."""
-        self._resumed = self.clock()
-
-    def settle(self) -> None:
-        """Attribute what was seen: many events at once, since one by one amid the script's work costs more."""
-        self.attribution.events(self.unsettled)
-        self.events += len(self.unsettled)
-        self.unsettled.clear()
-
-    def _settle_now(self) -> None:
-        self.settle()
-        self._resume()
 
     def leave_env(self, start: float, args: tuple[Any, ...], result: Any) -> None:
         """An outermost `step`, called with `args` (the env first), returned `result`; the recording may end here."""
