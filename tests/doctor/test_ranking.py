@@ -139,6 +139,14 @@ def test_the_same_training_is_a_command_with_the_sizes_that_were_recorded() -> N
     )
 
 
+def test_of_a_body_without_its_head_all_layers_are_hidden() -> None:
+    counts = Counts(env_steps=8_000, env_calls=8_000, updates=1_280, optimisers=1)
+    setup = Setup(env_id="CartPole-v1", layers=(4, 64, 64), num_actions=2, algorithm="PPO")
+    assert port_command(make_trace(counts=counts, setup=setup)) == (
+        "hotloop train ppo --env.id CartPole-v1 --network.hidden 64 64"
+    )
+
+
 def test_no_command_where_it_would_be_another_training() -> None:
     counts = Counts(env_steps=1_000, env_calls=1_000, updates=1_000, backwards=3_000, optimisers=3)
     assert port_command(make_trace(counts=counts, setup=SETUP)) == ""  # several losses per update: no DQN

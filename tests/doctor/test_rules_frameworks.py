@@ -63,6 +63,8 @@ def test_jax_that_dispatches_is_found_and_jax_that_compiles_is_not() -> None:
     assert found("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *BOUND)], lines=lines)).where == "train.py:30"
     compiling = (*BOUND, "backend_compile (jax/_src/compiler.py:300)")
     assert judge("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *compiling)], lines=lines)) is None
+    waiting = ("ArrayImpl.__float__ (jax/_src/array.py:300)", "ArrayImpl._value (jax/_src/array.py:600)")
+    assert judge("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *waiting)], lines=lines)) is None
 
 
 ON_DEVICE = Counts(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hotloop.doctor.recorder import words as a
-from hotloop.doctor.recorder.attribution import Attribution
+from hotloop.doctor.recorder.attribution import MOST_BEHIND, Attribution
 from hotloop.doctor.recorder.costs import split_waiting
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.places import Places
@@ -45,6 +45,18 @@ def test_several_rounds_between_two_env_calls_are_several_updates() -> None:
 def test_an_actor_that_learns_every_second_time_adds_no_update() -> None:
     """TD3: four steps of the critic, two of the actor."""
     assert learned(CRITIC, CRITIC, ACTOR, CRITIC, CRITIC, ACTOR)["updates"] == 4
+
+
+def test_an_actor_that_makes_up_for_what_it_missed_adds_no_update() -> None:
+    """CleanRL's SAC: a step of the critic after each env step; after every second two of actor and temperature."""
+    turns = 10 * [None, CRITIC, None, CRITIC, ACTOR, TEMPERATURE, ACTOR, TEMPERATURE]
+    assert learned(*turns)["updates"] == 20 + 1
+
+
+def test_networks_that_learn_by_turns_all_count() -> None:
+    """Forty steps each; the first comes back and has a few to catch up."""
+    turns = [step for one in (CRITIC, ACTOR, CRITIC) for step in 40 * [None, one]]
+    assert learned(*turns)["updates"] == 40 + 40 + (40 - MOST_BEHIND)
 
 
 def test_an_env_call_ends_a_round() -> None:

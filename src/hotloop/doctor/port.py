@@ -20,7 +20,7 @@ def port_command(trace: Trace) -> str:
     if not family or not setup.env_id or len(setup.layers) < 3:
         return ""
     words = ["hotloop train", family, f"--env.id {setup.env_id}", *_envs(trace)]
-    words.append("--network.hidden " + " ".join(map(str, setup.layers[1:-1])))
+    words.append("--network.hidden " + " ".join(map(str, _hidden(trace))))
     if setup.activation in ACTIVATIONS and setup.activation != "relu":
         words.append(f"--network.activation {setup.activation}")
     words += _dqn(trace) if family == DQN else []
@@ -38,6 +38,13 @@ def family_of(trace: Trace) -> str:
     replayed = counts.updates >= LEAST_UPDATES_PER_CALL * max(1, counts.env_calls) and not trace.learns_from_rollouts
     valued = bool(setup.layers) and setup.num_actions > 0 and setup.layers[-1] == setup.num_actions
     return DQN if valued and replayed and counts.optimisers <= 1 and counts.backwards == counts.updates else ""
+
+
+def _hidden(trace: Trace) -> tuple[int, ...]:
+    """Without the head, where there is one: a policy may call its body and its heads apart, and then the body is
+    seen."""
+    layers = tuple(trace.setup.layers)
+    return layers[1:-1] if layers[-1] in (1, trace.setup.num_actions) else layers[1:]
 
 
 def _envs(trace: Trace) -> list[str]:

@@ -20,6 +20,7 @@ WAITING_AT_MOST = 4_096
 LONGEST_KEPT, MOST_KEPT = 64, 4_096
 """Words that are remembered with what they mean."""
 NO_FORWARD = (0, False, 0)
+MOST_BEHIND = 16
 COUNTED = (
     *("act_forwards", "act_forwards_with_grad", "act_rows", "update_forwards", "backwards"),
     *("updates", "optimiser_steps", "optimisers", "batch_size"),
@@ -73,9 +74,10 @@ class Attribution:
         self._sink, self._fresh, self._own = sink, fresh, own
         self._waiting: list[Any] = []
         """Events that nothing has yet told the meaning of."""
-        self._round: set[int] = set()
-        """Optimisers that have stepped in the present update."""
-        self._optimisers: set[int] = set()
+        self._steps: dict[int, int] = {}
+        """By optimiser: the number of the update that its last step was part of."""
+        self._stepped = False
+        """Whether any has in this turn."""
         self._previous = ""
         self._acts_late = self._learned = False
         """Whether forwards were ever seen between an optimiser step and the env call; whether this turn has learned."""
@@ -130,7 +132,7 @@ class Attribution:
         kind = seen[-1][0]
         if kind == ENV:
             self._resolve(seen, False)
-            self._round.clear()
+            self._stepped = False
             self.bursts += self._learned
             self._learned = False
         else:
@@ -144,20 +146,21 @@ class Attribution:
         self._resolve(some, False)
 
     def _count_learning(self, kind: str, detail: tuple[int, bool, int] | None) -> None:
-        """Optimisers that step in turn make one update; one that steps again begins the next."""
+        """There are as many updates as steps of the optimiser that steps most: an actor's that makes two steps after
+        every second of the critic's makes none of its own. One that is new takes part in the turn's update, and one
+        that has paused for long (networks that learn by turns) catches up."""
         counts = self.counts
         counts["backwards"] += kind != OPTIMISER
         if kind == LEARN:
             counts["updates"] += 1
         elif kind == OPTIMISER:
             counts["optimiser_steps"] += 1
-            optimiser = detail[2] if detail else 0
-            if not self._round or optimiser in self._round:
-                counts["updates"] += 1
-                self._round.clear()
-            self._round.add(optimiser)
-            self._optimisers.add(optimiser)
-            counts["optimisers"] = len(self._optimisers)
+            optimiser, made = detail[2] if detail else 0, counts["updates"]
+            last = self._steps.get(optimiser, made - self._stepped)
+            self._steps[optimiser] = number = max(last, made - MOST_BEHIND) + 1
+            counts["updates"] = max(made, number)
+            counts["optimisers"] = len(self._steps)
+            self._stepped = True
 
     def finish(self, end: float, note: Any = None, resumed: float = 0.0, lost: float = 0.0) -> None:
         """The rest of the time, to `end`."""

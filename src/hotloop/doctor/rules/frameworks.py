@@ -18,7 +18,11 @@ EAGER_OPERATION: Patterns = (("tensorflow/python/ops/gen_*.py", "*"),)
 """An operation by itself; compiled functions run many without them."""
 TRACING: Patterns = (("tensorflow/python/framework/func_graph.py", "*"),)
 JAX: Patterns = (("jax/_src/*", "*"),)
-JAX_COMPILING: Patterns = (("jax/_src/compiler.py", "*"), ("jax/_src/interpreters/mlir.py", "*"))
+NOT_DISPATCHING: Patterns = (
+    *(("jax/_src/compiler.py", "*"), ("jax/_src/interpreters/mlir.py", "*")),
+    ("jax/_src/array.py", "*"),
+)
+"""JAX compiles; or a result is read, for which the program waits until the compiled function has made it."""
 MOST_ROWS = 512
 """Rows of a `predict` or `fit` above which its machinery of batches is worth its price."""
 PREDICT_MICROSECONDS, FIT_MICROSECONDS = 200.0, 550.0
@@ -157,9 +161,9 @@ def jax_uncompiled(trace: Trace) -> Finding | None:
 
     Outside `jax.jit` every operation is dispatched by Python, and `jax.grad` derives the gradient again at each call:
     hundreds of microseconds where the compiled step takes ten. Found where a fifth of the loop or more is spent in
-    JAX's own Python, compilation apart: a compiled function passes it by.
+    JAX's own Python, compiling and waiting for results apart: a compiled function passes it by.
     """
-    stacks = _without([stack for stack in stacks_in(trace, JAX) if stack.phase != ENV], JAX_COMPILING)
+    stacks = _without([stack for stack in stacks_in(trace, JAX) if stack.phase != ENV], NOT_DISPATCHING)
     share = share_of(trace, stacks)
     if share < LEAST_SHARE:
         return None

@@ -198,7 +198,9 @@ def _matrix_speed(trace: Trace) -> Html | None:
 
 def _lines_note(trace: Trace) -> str:
     note = "Time of a line and of all it called."
-    return f"{note} Of {trace.setup.library}, which your own line only calls." if trace.beneath else note
+    return (
+        f"{note} Of {trace.setup.library or 'the library'}, which your own line only calls." if trace.beneath else note
+    )
 
 
 def _functions(trace: Trace) -> Html | None:

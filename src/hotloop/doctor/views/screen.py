@@ -128,7 +128,7 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
     lines = [place for place in hottest_lines(trace, MOST_LINES) if place.share >= LEAST_SHARE]
     if not lines:
         return []
-    whose = f"of {trace.setup.library}, beneath your line" if trace.beneath else "of your code"
+    whose = f"of {trace.setup.library or 'the library'}, beneath your line" if trace.beneath else "of your code"
     shown = Table.grid(padding=(0, 2, 0, 0), expand=True)
     shown.add_column(justify="right", no_wrap=True, width=5)
     shown.add_column(no_wrap=True, width=max(len(place.where) for place in lines))
