@@ -60,6 +60,10 @@ def test_every_figure_of_a_busy_machine_is_processor_time_and_own_waiting() -> N
     [
         ("a twentieth in the queue", {"counts": Counts(queued_seconds=0.5, own_threads_seconds=9.0)}),
         ("its own threads had the core", {"counts": Counts(queued_seconds=5.0, own_threads_seconds=9.5)}),
+        (
+            "its own workers had the core",
+            {"counts": Counts(queued_seconds=5.0, own_threads_seconds=2.0, worker_seconds=4.5)},
+        ),
         ("nothing was measured", {"processor": {}}),
     ],
 )

@@ -15,8 +15,9 @@ from hotloop.doctor.trace import OUTSIDE, PROCESSOR, QUEUED, UPDATE, WAIT, LineC
 
 BUSY = 0.1
 """Of loop time in the queue for a core: less does not change what comes first."""
-OWN_DOING = 0.85
-"""Of all cores' time used by the script itself: it is its own threads and workers that stand in the queue then."""
+OWN_DOING, WITH_WORKERS = 0.85, 0.6
+"""Of all cores' time used by the script itself: it is its own threads and workers that stand in the queue then. Workers
+use less of it, since they rest while the loop acts and learns."""
 
 Cost = TypeVar("Cost", LineCost, StackCost)
 
@@ -50,7 +51,8 @@ def kept_from_running(trace: Trace) -> bool:
         return False
     cores = max(1, trace.machine.get("cores") or 1)
     own = trace.counts.own_threads_seconds + trace.counts.worker_seconds
-    return trace.counts.queued_seconds >= BUSY * loop and own < OWN_DOING * cores * loop
+    most = WITH_WORKERS if trace.counts.worker_seconds else OWN_DOING
+    return trace.counts.queued_seconds >= BUSY * loop and own < most * cores * loop
 
 
 def processor_seconds(trace: Trace, phase: str) -> float | None:
