@@ -1,8 +1,9 @@
 """What a cluster costs: `python -m tests.scale.overhead [RUNS]` trains short runs here and on a Ray cluster of the same
-cores, then a long one on each core, and tells start-up, overhead, bytes, and how many runs at once one driver can feed.
+cores (here, there, there, here), then long ones, and tells start-up, overhead, bytes, and how many runs at once one
+driver can feed.
 
-The driver's processor time is a cost for each run (submitting it, its files and checkpoints) and one for each second of
-a run (signs of life, event rows): two loads of which one is nearly all runs, the other nearly all seconds, give both.
+The driver's processor time is a cost for each run (submitting it), one for each second of a run (signs of life, event
+rows) and one for each megabyte that comes home (checkpoints): three loads, each mostly one of the three, give all.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from hotloop.comparison.arms import parse_arms
@@ -29,7 +31,8 @@ SHORT = [
     *("--total-env-steps", "5000", "--evaluation.every", "1000", "--evaluation.episodes", "5"),
     *("--evaluation.final-episodes", "10", "--checkpoint.every", "1000"),
 ]
-LONG = [*("--total-env-steps", "200k", "--checkpoint.every", "20k")]
+LONG = ["--total-env-steps", "2M", "--checkpoint.every", "2M"]
+SAVING = ["--total-env-steps", "200k", "--checkpoint.every", "10k"]
 SHARE = 0.7
 """Of a core that a driver may be busy, so that nobody waits for it."""
 
@@ -65,40 +68,44 @@ def main(runs: int) -> None:
     arithmetic()  # PyTorch is loaded by whoever drives: not a part of what a cluster costs
     with tempfile.TemporaryDirectory(prefix="hotloop-overhead-") as name:
         base = Path(name)
-        local = trained(base / "local", LocalPlace(cores), runs, SHORT)
+        local = [trained(base / "local", LocalPlace(cores), runs, SHORT)]
         began = time.monotonic()
         with cluster("ray", cores) as found:
             started = time.monotonic() - began
             place = RayPlace(found, cores, trust=False, mixed=False, say=print)
             shaken = time.monotonic() - began - started
-            short = trained(base / "ray", place, runs, SHORT)
+            short = [trained(base / f"ray-{turn}", place, runs, SHORT) for turn in range(2)]
             long = trained(base / "long", place, cores, LONG)
+            saving = trained(base / "saving", place, cores, SAVING)
             ending = time.monotonic()
         ended = time.monotonic() - ending
-        assert digests(base / "local") == digests(base / "ray")
-    print(f"{runs} runs of 5,000 env steps on {cores} cores: local {local.seconds:.1f} s, Ray {short.seconds:.1f} s")
-    more = (short.seconds - local.seconds) * cores / runs
-    print(f"overhead {short.seconds / local.seconds:.2f}x, {more:.2f} s of a core for each run")
+        local.append(trained(base / "local-again", LocalPlace(cores), runs, SHORT))
+        assert digests(base / "local") == digests(base / "ray-0") == digests(base / "ray-1")
+    print(f"{runs} runs of 5,000 env steps on {cores} cores, by turns:")
+    for turn, (here, there) in enumerate(zip(local, short, strict=True), 1):
+        more = (there.seconds - here.seconds) * cores / runs
+        ratio = there.seconds / here.seconds
+        both = f"local {here.seconds:.1f} s, Ray {there.seconds:.1f} s"
+        print(f"  {turn}. {both}: {ratio:.2f}x, {more:.2f} s of a core for each run")
     print(f"cluster: started in {started:.1f} s, handshake {shaken:.1f} s, ended in {ended:.1f} s")
-    tell_model(short, long)
+    tell_model({"short": short[1], "long": long, "often saved": saving})
 
 
-def tell_model(short: Load, long: Load) -> None:
-    """driver = per_run * runs + per_second * run_seconds, for both loads."""
-    scale = short.runs * long.run_seconds - long.runs * short.run_seconds
-    per_run = (short.driver * long.run_seconds - long.driver * short.run_seconds) / scale
-    per_second = (short.runs * long.driver - long.runs * short.driver) / scale
-    for name, load in (("short", short), ("long", long)):
-        each = load.run_seconds / load.runs
-        print(
-            f"{name} runs of {each:.1f} s: {load.bytes / load.runs / 1e3:,.0f} kB sent home by each, "
-            f"{load.bytes / load.run_seconds / 1e3:,.1f} kB for each second of one; "
-            f"driver {1e3 * load.driver / load.runs:.0f} ms of a core for each"
-        )
-    print(f"driver: {1e3 * per_run:.0f} ms of a core for each run and {1e3 * per_second:.1f} ms for each second of one")
-    for minutes in (1, 10, 60):
-        busy = per_run / (60 * minutes) + per_second
-        print(f"runs of {minutes} min: one driver feeds about {SHARE / busy:,.0f} at once, at {SHARE:.0%} of its core")
+def tell_model(loads: dict[str, Load]) -> None:
+    """driver = per_run * runs + per_second * run_seconds + per_byte * bytes, for all three loads."""
+    for name, load in loads.items():
+        seconds, sent, spent_by_driver = (value / load.runs for value in (load.run_seconds, load.bytes, load.driver))
+        each = f"{sent / 1e3:,.0f} kB sent home by each; driver {1e3 * spent_by_driver:.0f} ms of a core for each"
+        print(f"{name} runs of {seconds:.1f} s: {each}")
+    known = np.array([(load.runs, load.run_seconds, load.bytes / 1e6) for load in loads.values()])
+    spent = np.array([load.driver for load in loads.values()])
+    per_run, per_second, per_megabyte = np.linalg.solve(known, spent)
+    costs = f"{1e3 * per_run:.0f} ms of a core for each run, {1e3 * per_second:.1f} ms for each second of one"
+    print(f"driver: {costs}, {1e3 * per_megabyte:.1f} ms for each megabyte that comes home")
+    for minutes, megabytes in ((1, 1), (1, 20), (60, 20), (60, 1000)):
+        busy = (per_run + per_megabyte * megabytes) / (60 * minutes) + per_second
+        fed = f"one driver feeds about {SHARE / busy:,.0f} at once, at {SHARE:.0%} of its core"
+        print(f"runs of {minutes} min that send {megabytes} MB: {fed}")
 
 
 if __name__ == "__main__":
