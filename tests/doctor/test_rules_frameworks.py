@@ -78,7 +78,10 @@ def test_a_small_network_on_a_device_is_found() -> None:
     finding = found("MACHINE007", made({"update": 2.0, "act": 4.0}, counts=ON_DEVICE, mentions=mentions))
     assert finding.where == "train.py:5"
     assert "4,610 parameters are on `cuda`" in finding.evidence
-    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 / 2.0))
+    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 / 4.0), rel=0.01)
+    two = Counts(**{**vars(ON_DEVICE), "optimiser_steps": 2000})  # an actor's and a critic's: 1 millisecond on a CPU
+    finding = found("MACHINE007", made({"update": 2.0, "act": 4.0}, counts=two, mentions=mentions))
+    assert finding.expected_gain == pytest.approx(1 / (0.4 + 0.6 / 2.0), rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_frames_in_floats_are_weighed_by_storing_and_sampling() -> None:
     finding = found("STORE009", made({"store-and-sample": 6.0}, stored=(frames,)))
     assert finding.where == "train.py:5"
     assert "holds float64 where uint8 holds the same: 56.4 MB instead of 7.1" in finding.evidence
-    assert finding.expected_gain == pytest.approx(expected_gain(0.6, 3))
+    assert finding.expected_gain == pytest.approx(expected_gain(0.6, 2))
     small = StoredArray(name="Replay.frames", dtype="uint8", shape=(1000, 84, 84), bytes=7_056_000)
     assert judge("STORE009", made({"store-and-sample": 6.0}, stored=(small,))) is None
 

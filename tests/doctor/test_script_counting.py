@@ -76,6 +76,12 @@ class Tensor:
     def __init__(self, *shape: int, floating: bool = True) -> None:
         self.shape, self.floating = shape, floating
 
+    def dim(self) -> int:
+        return len(self.shape)
+
+    def size(self, axis: int) -> int:
+        return self.shape[axis]
+
     def is_floating_point(self) -> bool:
         return self.floating
 
@@ -94,7 +100,7 @@ def torch() -> Any:
             for part in self.parts:
                 yield from part.parameters()
 
-    return SimpleNamespace(nn=SimpleNamespace(Module=Module), is_grad_enabled=lambda: True)
+    return SimpleNamespace(nn=SimpleNamespace(Module=Module), Tensor=Tensor, is_grad_enabled=lambda: True)
 
 
 def program(torch: Any) -> SimpleNamespace:

@@ -186,7 +186,8 @@ def _within_arithmetic(finding: Finding, trace: Trace) -> Finding:
     arithmetic = arithmetic_share(trace)
     if finding.kind != EXACT or _group(finding) != "UPDATE" or not arithmetic or finding.takes_over:
         return finding
-    most = expected_gain(max(0.0, trace.share(UPDATE, SAMPLE, STORE_AND_SAMPLE) - arithmetic))
+    concerned = max(finding.share, trace.share(UPDATE, SAMPLE, STORE_AND_SAMPLE))
+    most = expected_gain(max(0.0, min(1.0, concerned) - arithmetic))
     if finding.expected_gain <= most:
         return finding
     why = f" The matrix products by themselves take {arithmetic:.0%} of the loop: more than this gain is not possible."

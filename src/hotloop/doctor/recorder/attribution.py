@@ -10,6 +10,7 @@ itself up in it, for a second or so that would pass for the loop's own in a shor
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import order as trace
@@ -20,6 +21,8 @@ WAITING_AT_MOST = 4_096
 LONGEST_KEPT, MOST_KEPT = 64, 4_096
 """Words that are remembered with what they mean."""
 NO_FORWARD = (0, False, 0)
+NO_FORWARDS: list[tuple[int, bool, int]] = []
+KIND = itemgetter(0)
 MOST_BEHIND = 16
 COUNTED = (
     *("act_forwards", "act_forwards_with_grad", "act_rows", "update_forwards", "backwards"),
@@ -175,8 +178,8 @@ class Attribution:
     def _resolve(self, seen: list[Any], learning: bool) -> None:
         if not seen:
             return
-        word = "".join([one[0] for one in seen])
-        forwards = [one[3] or NO_FORWARD for one in seen if one[0] == FORWARD] if FORWARD in word else []
+        word = "".join(map(KIND, seen))
+        forwards = [one[3] or NO_FORWARD for one in seen if one[0] == FORWARD] if FORWARD in word else NO_FORWARDS
         meaning, accounts = self._read(word, forwards, learning)
         fresh = self._fresh
         if self._sink is not None and fresh and fresh[0][0] <= seen[-1][2]:
@@ -213,7 +216,9 @@ class Attribution:
         self.part = ""
 
     def _read(self, word: str, forwards: list[tuple[int, bool, int]], learning: bool) -> Known:
-        acting = self._leading_acts(forwards) if learning else len(forwards)
+        acting = len(forwards)
+        if learning:
+            acting = 0 if self._acts_late or acting < 2 else self._leading_acts(forwards)
         key = (self._previous, word, learning, acting)
         known = self._known.get(key)
         if known is None or self.setting_up:
@@ -225,8 +230,9 @@ class Attribution:
         return known
 
     def _leading_acts(self, forwards: list[tuple[int, bool, int]]) -> int:
-        """How many forwards at the head chose the next action: in loops that act, learn and then step the env."""
-        if self._acts_late or self.bursts < 2 or len(forwards) < 2 or self._previous not in ("", ENV, RESET, STORE):
+        """How many forwards at the head chose the next action: in loops that act, learn and then step the env, where
+        none was ever seen between learning and the env's step."""
+        if self.bursts < 2 or self._previous not in ("", ENV, RESET, STORE):
             return 0
         networks = [place for place, one in enumerate(forwards) if one[0] >= 0]
         if len(networks) < 2:

@@ -43,7 +43,6 @@ class TorchHooks(Pass):
         self.owners: list[Any] = []
         """Those networks."""
         self._module: Any = None
-        self._grad_enabled: Any = None
 
     def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
         return {"torch": self.arrive}
@@ -58,8 +57,8 @@ class TorchHooks(Pass):
         self._count_copies(torch.nn.Module)
 
     def _hook_forward(self, torch: ModuleType) -> None:
-        watch, keep, self._grad_enabled = self.watch, self._keep, torch.is_grad_enabled
-        self._module = torch.nn.Module
+        watch, look, networks, grad_enabled = self.watch, self._look, self._networks, torch.is_grad_enabled
+        self._module, tensor = torch.nn.Module, torch.Tensor
         call, knows_compiled = torch.nn.Module.__call__, hasattr(torch.nn.Module, "_compiled_call_impl")
 
         @functools.wraps(call)
@@ -68,24 +67,27 @@ class TorchHooks(Pass):
                 if knows_compiled and module._compiled_call_impl is None:  # what `call` does too, at no further cost
                     return module._call_impl(*args, **keywords)
                 return call(module, *args, **keywords)
-            caller = sys._getframe(1)
             start = watch.enter()
             try:
                 return call(module, *args, **keywords)
             finally:
-                keep(start, module, args, caller)
+                now, caller, identity = watch.clock(), sys._getframe(1), id(module)
+                if networks.get(identity) and caller.f_code.co_name != "forward" and args and type(args[0]) is tensor:
+                    rows = args[0].size(0) if args[0].dim() > 1 else _rows(args)  # of nearly every forward, done here
+                else:
+                    rows = look(module, args, caller)
+                watch.leave(FORWARD, start, (rows, grad_enabled(), identity), now)
 
         torch.nn.Module.__call__ = unseen(forward)
 
-    def _keep(self, start: float, module: Any, args: tuple[Any, ...], caller: FrameType) -> None:
-        now, identity = self.watch.clock(), id(module)
+    def _look(self, module: Any, args: tuple[Any, ...], caller: FrameType) -> int:
+        """Rows of its input, where it is a network."""
         try:
-            counts = self._is_network(module) and self._stands_for_its_network(identity, caller)
-            seen = (_rows(args) if counts else NO_NETWORK, self._grad_enabled(), identity)
+            counts = self._is_network(module) and self._stands_for_its_network(id(module), caller)
+            return _rows(args) if counts else NO_NETWORK
         except Exception as error:
-            seen = (0, False, identity)
             self.watch.faults.note("a forward's input could not be read", error)
-        self.watch.leave(FORWARD, start, seen, now)
+            return 0
 
     def _is_network(self, module: Any) -> bool:
         """Whether it has parameters."""

@@ -20,7 +20,7 @@ from .words import ENV, RESET
 
 SURE, UNSURE, NOT_AN_ENV = "sure", "unsure", "not an env"
 NOW_AND_THEN = 1.0
-SHORTEST_SLICE = 0.02
+SHORTEST_SLICE = 0.05
 
 
 class LimitReached(BaseException):

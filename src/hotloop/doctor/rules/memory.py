@@ -9,13 +9,13 @@ from hotloop.doctor.trace import SAMPLE, STORE, STORE_AND_SAMPLE, StoredArray, T
 from hotloop.render.numbers import percent
 
 SIZES = {"float64": 8, "float32": 4, "float16": 2}
-FRAMES_SPEEDUP = {8: 3.0, 4: 2.0, 2: 1.3}
-"""By bytes per number: what is written and gathered shrinks so much, making floats of the batch remains."""
-TWICE_SPEEDUP = 1.5
+FRAMES_SPEEDUP = {8: 2.0, 4: 1.5, 2: 1.2}
+"""By bytes per number: what is written and gathered shrinks by more, making floats of the batch remains."""
+TWICE_SPEEDUP = 1.3
 LEAST_GRAPHS = 100
 GRAPHS_PER_UPDATE = 0.5
 LEAST_MAJOR_FAULTS = 100
-FAULT_SECONDS = 20e-6
+FAULT_SECONDS = 25e-6
 """Processor time of the system for a page from disk, beside the wait for it."""
 
 BYTES = Remedy(
