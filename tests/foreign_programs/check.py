@@ -73,9 +73,10 @@ class Program:
 
 def programs() -> list[Program]:
     def read(path: Path) -> Program:
-        fields: dict[str, Any] = tomllib.loads(path.read_text())
-        fields["edits"] = [tuple(edit) for edit in fields["edits"]]
-        return Program(path.stem, **{key: tuple(one) if isinstance(one, list) else one for key, one in fields.items()})
+        lists = tomllib.loads(path.read_text())
+        lists["edits"] = [tuple(edit) for edit in lists["edits"]]
+        fields: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in lists.items()}
+        return Program(path.stem, **fields)
 
     return [read(path) for path in sorted(HERE.glob("*.toml"))]
 
