@@ -8,7 +8,7 @@ import pytest
 from tests.doctor.sample_trace import make_trace
 
 from hotloop.doctor.finding import RULES, Finding, ranked, together
-from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained
+from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained, whose_lines
 from hotloop.doctor.port import port_command
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Counts, LineCost, Setup, StackCost, Subject, Trace
@@ -105,6 +105,15 @@ def test_beneath_a_call_of_a_library_its_own_lines_are_shown() -> None:
     beneath = (line("stable_baselines3/sac/sac.py:210", "SAC.train", "update", 3.0),)
     trace = ten_seconds(line("a.py:5", "<module>", "update", 9.0), beneath=beneath)
     assert [one.where for one in hottest_lines(trace)] == ["stable_baselines3/sac/sac.py:210"]
+
+
+def test_an_env_that_a_library_steps_stands_beside_the_librarys_lines() -> None:
+    beneath = (line("stable_baselines3/sac/sac.py:210", "SAC.train", "update", 3.0),)
+    learn, step = line("a.py:50", "<module>", "update", 6.0), line("a.py:5", "Maze.step", "env", 4.0)
+    trace = ten_seconds(learn, step, beneath=beneath)
+    assert [one.where for one in hottest_lines(trace)] == ["a.py:5", "stable_baselines3/sac/sac.py:210"]
+    assert [one.where for one in unexplained(trace, [finding("UPDATE018", 2.0, where="a.py:49")])] == ["a.py:5"]
+    assert whose_lines(trace) == "of the library, beneath your line, and of your code"
 
 
 @pytest.mark.parametrize(

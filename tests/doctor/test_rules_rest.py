@@ -107,6 +107,13 @@ def test_waiting_for_workers_is_found_by_its_share() -> None:
     assert judge("MACHINE003", waiting(5.4, received=1.0)) is None
 
 
+def test_what_else_a_librarys_loop_does_is_no_waiting_for_its_workers() -> None:
+    counts = Counts(env_steps=24_000, env_calls=3_000, worker_seconds=1.32)
+    learn = [line(12, seconds, phase, "model.learn(1000)") for phase, seconds in (("update", 6.0), ("env", 3.0))]
+    finding = found("MACHINE003", made({"update": 6.0, "env": 3.0}, counts=counts, lines=learn))
+    assert "30 % of its time" in finding.evidence
+
+
 def test_workers_whose_envs_are_costly_are_no_finding() -> None:
     assert judge("MACHINE003", waiting(11.0)) is None, "two cores computed all the while"
     assert judge("MACHINE003", waiting(0.1, env_steps=100)) is None, "60 ms an answer: the envs sleep"

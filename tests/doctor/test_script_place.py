@@ -57,8 +57,8 @@ def test_an_interpreter_or_its_environment_can_be_named(tmp_path):
             choose_interpreter(wrong)
 
 
-def record(folder, path="train.py", **plan):
-    (folder / "train.py").write_text(textwrap.dedent(LOOP))
+def record(folder, path="train.py", loop=LOOP, **plan):
+    (folder / "train.py").write_text(textwrap.dedent(loop))
     return record_script(Path(path), (), ScriptPlan(threads=False, **plan), lambda _: None)
 
 
@@ -90,6 +90,20 @@ def test_a_folder_that_is_too_large_is_not_copied_and_the_report_says_so(tmp_pat
     trace = record(tmp_path)
     assert trace.counted.env_steps == 0
     assert any("too much to copy" in note and "--in-place" in note for note in trace.notes)
+
+
+def test_what_the_first_run_wrote_is_not_copied_for_the_next_and_does_not_make_the_folder_too_large(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(copies, "MOST_BYTES", 100_000)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "data.txt").write_text("read by every run")
+    saving = "import os\n\nassert not os.path.exists('kept/model.bin') and os.path.exists('kept/data.txt')\n"
+    saving += "with open('kept/model.bin', 'wb') as file:\n    file.write(b'0' * 200_000)\n"
+    trace = record(tmp_path, loop=saving + LOOP)
+    assert (tmp_path / "kept" / "model.bin").exists()
+    assert trace.counted.env_steps > 0
 
 
 def test_a_copy_has_links_to_what_a_script_only_reads_and_no_caches(tmp_path):

@@ -92,14 +92,16 @@ class Rule:
         knob = knob_of(trace, self.code)
         remedy = knob.remedy if knob else self.remedy
         made = trace.made.get(knob.made_by, "") if knob else ""
-        own = trace.sources.get(made, "") if made else found.before
+        own, where = (trace.sources.get(made, ""), made) if made else (found.before, found.where)
         return replace(
             found,
             rule=self.code,
             title=self.title,
             evidence=found.evidence[:1].upper() + found.evidence[1:],
-            where=made or found.where,
-            lines=tuple(where for where in (found.where, *found.lines) if where) if made else found.lines,
+            where=where,
+            lines=tuple(
+                one for one in dict.fromkeys((found.where, *found.lines)) if one not in ("", made or found.where)
+            ),
             remedy=remedy.text,
             before=remedy.before if knob and not made else own or remedy.before,
             after=remedy.written(trace),

@@ -1,7 +1,8 @@
 """The dearest lines and functions of the user's own code, and those that no finding explains.
 
 A line's cost is its own and that of all it called outside the user's code, so the costs of all lines sum to the loop.
-Where the user's line only calls a library's loop (`model.learn(...)`), the library's lines stand in its place.
+Where a line of the user's only calls a library's loop (`model.learn(...)`), the library's lines stand in its place,
+beside what the library calls back of the user's own: an env, a callback.
 """
 
 from __future__ import annotations
@@ -34,8 +35,24 @@ class Place:
 
 
 def shown_lines(trace: Trace) -> tuple[LineCost, ...]:
-    """The user's own lines, or the library's beneath them where the user's own only call it."""
-    return trace.beneath or trace.lines
+    """The user's own lines; with the library's in place of the one that calls it."""
+    return (*trace.beneath, *own_lines(trace))
+
+
+def own_lines(trace: Trace) -> tuple[LineCost, ...]:
+    """Without the line that only calls a library's loop, which is the dearest."""
+    if not trace.beneath:
+        return trace.lines
+    places = _grouped(_in_loop(trace.lines), lambda line: line.where)
+    caller = max(places, key=lambda where: sum(line.seconds for line in places[where]), default="")
+    return tuple(line for line in trace.lines if line.where != caller)
+
+
+def whose_lines(trace: Trace) -> str:
+    if not trace.beneath:
+        return "of your code"
+    library = f"of {trace.setup.library or 'the library'}, beneath your line"
+    return f"{library}, and of your code" if _in_loop(own_lines(trace)) else library
 
 
 def hottest_lines(trace: Trace, at_most: int = 10) -> list[Place]:
@@ -54,9 +71,9 @@ def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[Place]:
     functions none of whose lines is so dear by itself."""
     explained = {where for finding in findings for where in (finding.where, *finding.lines) if where}
     functions = {(file, _plain(name)) for file, name in (function_at(trace, where) for where in explained)}
-    lines = [line for line in _in_loop(trace.lines) if not _is_network(line) and _function(line) not in functions]
-    if trace.beneath or any(not finding.where for finding in findings):
-        return []  # the library's loop is no place to edit; a finding without a place may be about any
+    lines = [line for line in _in_loop(own_lines(trace)) if not _is_network(line) and _function(line) not in functions]
+    if any(not finding.where for finding in findings):
+        return []  # it may be about any place
     dear = [
         place
         for place in _dearest(trace, _grouped(lines, lambda line: line.where), len(lines))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.port import envs_of
-from hotloop.doctor.rules.beneath import mentioned, share_of, stacks_in
+from hotloop.doctor.rules.beneath import lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
     by_cost,
@@ -272,8 +272,10 @@ def data_frame_in_env(trace: Trace) -> Finding | None:
     calls = calls_like(trace, ("pandas.*",), (ENV,))
     if per_env_call(trace, calls) < 1:
         return None
-    places = by_cost(trace, places_of(calls))
-    share = max(sampled_share(trace, places, (ENV,)), share_of(trace, stacks_in(trace, PANDAS, (ENV,))))
+    stacks = stacks_in(trace, PANDAS, (ENV,))
+    # The line that asks most itself, not one that calls a function of the env which does.
+    places = list(dict.fromkeys([*lines_above(trace, stacks, PANDAS), *by_cost(trace, places_of(calls))]))
+    share = max(sampled_share(trace, places, (ENV,)), share_of(trace, stacks))
     evidence = (
         f"{number(per_env_call(trace, calls))} calls of pandas per call of `step` (most often `{calls[0].name}`) "
         f"take {percent(share)} of the loop."

@@ -56,6 +56,12 @@ HANDED_ON = Remedy(
     'for group in agent.optimizer.param_groups:\n    group["fused"] = True  # before the first update',
     fill=lambda trace: _handed_on(trace),
 )
+UNCHECKED = Remedy(
+    "Switch the checks off once the program works, before the library makes its model: they look for NaN and "
+    "impossible values in every argument and sample. The numbers stay the same; wrong ones are no longer noticed.",
+    'model = PPO("MlpPolicy", "CartPole-v1")',
+    "import torch\n\ntorch.distributions.Distribution.set_default_validate_args(False)",
+)
 EPISODES = Remedy(
     "Evaluate less: every `eval_freq` calls of the envs `n_eval_episodes` are played. A fifth of either costs a fifth.",
     'callback = EvalCallback(gymnasium.make("CartPole-v1"), eval_freq=1000, n_eval_episodes=20)',
@@ -95,6 +101,7 @@ KNOBS += [
     Knob("rl_zoo3", "UPDATE007", ALGORITHM, ZOO_FUSED),
     Knob("d3rlpy", "UPDATE007", OPTIMISER, FACTORY),
     Knob(ANY, "UPDATE007", OPTIMISER, HANDED_ON),
+    Knob(ANY, "UPDATE011", ALGORITHM, UNCHECKED),
     Knob(SB3, "LOG003", EVALUATION, EPISODES),
     Knob(SB3, "MACHINE003", VECTOR_ENV, DUMMY),
 ]

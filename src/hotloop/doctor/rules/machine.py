@@ -22,7 +22,7 @@ from hotloop.doctor.rules.evidence import (
     sampled_share,
     suggest,
 )
-from hotloop.doctor.trace import ENV, EVALUATE, PROCESSOR, CallCount, Growth, Trace
+from hotloop.doctor.trace import ENV, EVALUATE, PROCESSOR, WAIT, CallCount, Growth, Trace
 from hotloop.render.numbers import percent
 
 LEAST_DENORMALS, MANY_DENORMALS = 0.01, 0.2
@@ -144,7 +144,8 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
     calls = [call for call in calls_like(trace, WAITING) if call.phase != EVALUATE]
     places = by_cost(trace, places_of(calls)) or most_expensive(trace, (ENV,))
     waiting = trace.counts.waiting_seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
-    waited = max(sampled_share(trace, places), waiting)
+    # A line that steps the envs may do all else too: `model.learn(...)`.
+    waited = max(sampled_share(trace, places, () if calls else (ENV, WAIT)), waiting)
     if waited < LEAST_WAITING or not (calls or trace.counts.worker_seconds):
         return None
     # Where an env step is mostly waiting, sending and putting the answers together goes with it.

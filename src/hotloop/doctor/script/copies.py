@@ -9,7 +9,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,22 +63,27 @@ def written(before: State | None, after: State | None) -> list[str]:
     return sorted(name for name, facts in after.items() if before.get(name) != facts)
 
 
+def new(before: State | None, after: State | None) -> list[str]:
+    """Files that were not there."""
+    return [name for name in written(before, after) if name not in (before or {})]
+
+
 def written_note(names: list[str]) -> str:
     more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
     return f"the script wrote {', '.join(names[:MOST_LISTED])}{more}"
 
 
 @contextlib.contextmanager
-def copy_of(folder: Path) -> Iterator[Path | None]:
+def copy_of(folder: Path, without: Collection[str] = ()) -> Iterator[Path | None]:
     """A copy that lasts as long as the block; None where the folder is too large or cannot be read."""
     state = look(folder)
-    if state is None or sum(size for size, _ in state.values()) > MOST_BYTES:
+    if state is None or sum(size for name, (size, _) in state.items() if name not in without) > MOST_BYTES:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="hotloop-doctor-copy-", ignore_cleanup_errors=True) as place:
         target = Path(place) / folder.name
         try:
-            _copy(folder, target)
+            _copy(folder, target, {folder / name for name in without})
         except OSError:  # shutil.Error is one too
             yield None
             return
@@ -86,10 +91,13 @@ def copy_of(folder: Path) -> Iterator[Path | None]:
 
 
 @contextlib.contextmanager
-def script_in_copy(script: Path) -> Iterator[tuple[Path, Path | None] | None]:
-    """The script in a copy of the folder that it works in, and the folder to run it in (None: where we are)."""
+def script_in_copy(script: Path, without: Collection[str] = ()) -> Iterator[tuple[Path, Path | None] | None]:
+    """The script in a copy of the folder that it works in, and the folder to run it in (None: where we are).
+
+    `without` these files: what an earlier run has written, which was not there for it either.
+    """
     place = workplace_of(script)
-    with copy_of(place.folder) as copy:
+    with copy_of(place.folder, without) as copy:
         if copy is None:
             yield None
             return
@@ -98,9 +106,10 @@ def script_in_copy(script: Path) -> Iterator[tuple[Path, Path | None] | None]:
         yield here, copy if place.is_current else None
 
 
-def _copy(folder: Path, target: Path) -> None:
+def _copy(folder: Path, target: Path, without: Collection[Path]) -> None:
     def left_out(where: str, names: list[str]) -> list[str]:
-        return [name for name in names if name == CACHE or _is_linked(Path(where, name))]
+        paths = [Path(where, name) for name in names]
+        return [path.name for path in paths if path.name == CACHE or path in without or _is_linked(path)]
 
     shutil.copytree(folder, target, symlinks=True, ignore=left_out, ignore_dangling_symlinks=True)
     for where, folders, _ in os.walk(folder):

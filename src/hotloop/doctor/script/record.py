@@ -89,6 +89,8 @@ class _Recorder:
         self.runs = 0
         self.left: dict[str, Any] | None = None
         """What the last run left."""
+        self.new: list[str] = []
+        """Files that the first run has written and that were not there before it."""
         self.interrupted = False
         self.spent = 0.0
         """Seconds that the loop has run so far, all runs together."""
@@ -101,7 +103,8 @@ class _Recorder:
         more: dict[str, Any] = {"lead_seconds": lead, "warm_updates": WARM_UPDATES, "after_env_steps": plan.after}
         more["late_seconds"] = plan.watch_seconds
         trace = self.run(TIMING, plan.seconds, plan.env_steps, **more)
-        names = copies.written(before, copies.look(self.place.folder))
+        after = copies.look(self.place.folder)
+        self.new, names = copies.new(before, after), copies.written(before, after)
         return _noted(trace, copies.written_note(names)) if names else trace
 
     def deepen(self, trace: Trace, stdin: _Stdin) -> Trace:
@@ -134,7 +137,7 @@ class _Recorder:
         if self.plan.in_place:
             yield where
             return
-        with copies.script_in_copy(self.path) as found:
+        with copies.script_in_copy(self.path, self.new) as found:
             if found is None:
                 yield None
                 return

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained
+from hotloop.doctor.hottest import hottest_functions, shown_lines, unexplained, whose_lines
 from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, START_UP, Growth, LineCost, Trace
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
@@ -198,9 +198,7 @@ def _matrix_speed(trace: Trace) -> Html | None:
 
 def _lines_note(trace: Trace) -> str:
     note = "Time of a line and of all it called."
-    return (
-        f"{note} Of {trace.setup.library or 'the library'}, which your own line only calls." if trace.beneath else note
-    )
+    return f"{note} Lines {whose_lines(trace)}." if trace.beneath else note
 
 
 def _functions(trace: Trace) -> Html | None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.doctor.finding import EXACT, Finding
-from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained
+from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained, whose_lines
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Trace
 from hotloop.doctor.views.summary import (
     KINDS,
@@ -128,7 +128,7 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
     lines = [place for place in hottest_lines(trace, MOST_LINES) if place.share >= LEAST_SHARE]
     if not lines:
         return []
-    whose = f"of {trace.setup.library or 'the library'}, beneath your line" if trace.beneath else "of your code"
+    whose = whose_lines(trace)
     shown = Table.grid(padding=(0, 2, 0, 0), expand=True)
     shown.add_column(justify="right", no_wrap=True, width=5)
     shown.add_column(no_wrap=True, width=max(len(place.where) for place in lines))
@@ -146,4 +146,5 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
 def urgent_notes(trace: Trace) -> list[str]:
     """Those that change how the rest is to be read."""
     words = ("busy with other", "could not be", "no optimiser step", "no env step", "incomplete", "missing", "cannot")
+    words += ("not counted",)  # the further run could not be made
     return [note for note in trace.notes if any(word in note for word in words)]

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from hotloop.doctor.experiments import measured_by
 from hotloop.doctor.finding import EXACT, Finding
-from hotloop.doctor.hottest import Place, hottest_functions, hottest_lines, unexplained
+from hotloop.doctor.hottest import Place, hottest_functions, hottest_lines, unexplained, whose_lines
 from hotloop.doctor.port import port_command
 from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Growth, Trace
@@ -205,7 +205,7 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
             cost = number(cost_row(trace, place.phase, place.seconds).us_per_env_step)
             words = f"{place.function}: {place.source}" if place.source else place.function
             table.add_row(percent(place.share), cost, Text(place.where, "cyan"), Text(words))
-        whose = f"of {trace.setup.library or 'the library'}, beneath your line" if trace.beneath else "of your code"
+        whose = whose_lines(trace)
         parts += section(f"hottest {name} {whose}", [table]) if places else []
     left = [Text(f"unexplained: {unexplained_words(place)}", "yellow") for place in unexplained(trace, findings)]
     return parts + section("no rule explains", left) if left else parts
