@@ -100,6 +100,26 @@ def test_the_fused_optimiser_has_the_class_and_the_rate_of_the_program() -> None
     assert (names["optimizer"].defaults["lr"], names["optimizer"].defaults["fused"]) == (5e-4, True)
 
 
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ("opt = optim.Adam(net.parameters(), eps=1e-2)", "opt = optim.Adam(net.parameters(), eps=1e-2, fused=True)"),
+        ("self.é = Adam(list(net.parameters()),)  # é", "self.é = Adam(list(net.parameters()), fused=True)  # é"),
+    ],
+)
+def test_the_fused_optimiser_keeps_the_arguments_of_the_programs_own_line(own: str, told: str) -> None:
+    trace = recorded(made={"optimiser": "train.py:9"}, sources={"train.py:9": own})
+    trace = replace(trace, counts=replace(trace.counts, optimiser="Adam"))
+    assert RULES["UPDATE007"].remedy.written(trace) == told
+
+
+@pytest.mark.parametrize("own", ["optimizer = optim.Adam(", "agent = Agent(net)", "optimizer = optim.Adam(**settings)"])
+def test_where_the_line_is_no_whole_call_the_reader_keeps_his_arguments(own: str) -> None:
+    trace = recorded(made={"optimiser": "train.py:9"}, sources={"train.py:9": own})
+    text = RULES["UPDATE007"].remedy.written(replace(trace, counts=replace(trace.counts, optimiser="Adam")))
+    assert text.endswith("lr=0.0005, fused=True)  # and your other arguments")
+
+
 def test_the_learner_has_the_rate_and_the_target_of_the_program() -> None:
     text = RULES["UPDATE006"].remedy.written(recorded())
     assert "lr=0.0005" in text

@@ -81,6 +81,12 @@ def test_a_loader_is_found_by_the_time_inside_it() -> None:
     assert judge("STORE010", made({"update": 8.0}, lines=lines)) is None
 
 
+def test_rows_that_a_library_collates_without_a_loader_are_not_blamed_on_one() -> None:
+    frames = ("train (train.py:9)", "default_collate (torch/utils/data/_utils/collate.py:398)")
+    lines = [line(9, 5.0, "update", "train_agent(agent, env)")]
+    assert judge("STORE010", made({"update": 8.0}, lines=lines, stacks=[stack(5.0, "update", *frames)])) is None
+
+
 def test_a_data_frame_in_the_env_is_found() -> None:
     lines = [line(9, 4.0, "env", "today = prices.iloc[day]", "Market.step")]
     calls = [call("pandas._LocationIndexer.__getitem__", 9, "env", 100)]

@@ -5,6 +5,8 @@ What the optimiser, its parameters and the reading of results cost.
 
 from __future__ import annotations
 
+import ast
+
 from hotloop.doctor.finding import CHANGES_LEARNING, Finding, Remedy, rule
 from hotloop.doctor.rules.acting import MANY_TENSORS, is_walked
 from hotloop.doctor.rules.beneath import mentioned
@@ -18,6 +20,7 @@ from hotloop.doctor.rules.evidence import (
     own_microseconds,
     places_of,
     sampled_share,
+    source_at,
     suggest,
 )
 from hotloop.doctor.rules.storing import BUILDING, HOST_READS, batch_calls
@@ -212,9 +215,25 @@ TENSOR_SPEEDUP = 4.0
 
 
 def fused_snippet(trace: Trace) -> str:
-    """With the optimiser and the learning rate that were recorded."""
+    """The program's own line with one argument more; where it is not one whole call, the optimiser and the learning
+    rate that were recorded."""
     kind, rate = trace.counts.optimiser.split(" ")[0] or "Adam", f"{trace.setup.lr or 1e-3:g}"
-    return f"import torch\n\noptimizer = torch.optim.{kind}(network.parameters(), lr={rate}, fused=True)"
+    own = source_at(trace, trace.made.get("optimiser", ""))
+    example = f"import torch\n\noptimizer = torch.optim.{kind}(network.parameters(), lr={rate}, fused=True)"
+    return with_argument(own, kind, "fused=True") or f"{example}  # and your other arguments"
+
+
+def with_argument(source: str, function: str, argument: str) -> str:
+    """A line that assigns what `function(...)` returns, with one argument more; empty where it is none such."""
+    try:
+        statement = ast.parse(source).body[0]
+    except (SyntaxError, IndexError):
+        return ""
+    call = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    if not isinstance(call, ast.Call) or ast.unparse(call.func).rpartition(".")[2] != function or not call.args:
+        return ""
+    end = len(source.encode()[: call.end_col_offset].decode()) - 1
+    return f"{source[:end].rstrip().rstrip(',')}, {argument}{source[end:]}"
 
 
 FUSED = Remedy(
