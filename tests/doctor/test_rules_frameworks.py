@@ -8,6 +8,8 @@ from types import ModuleType
 import pytest
 from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
+from hotloop.doctor.finding import expected_gain
+from hotloop.doctor.hottest import unexplained
 from hotloop.doctor.recorder.recording import Remarks
 from hotloop.doctor.recorder.watch import Watch
 from hotloop.doctor.trace import Counts, Mention
@@ -65,6 +67,30 @@ def test_jax_that_dispatches_is_found_and_jax_that_compiles_is_not() -> None:
     assert judge("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *compiling)], lines=lines)) is None
     waiting = ("ArrayImpl.__float__ (jax/_src/array.py:300)", "ArrayImpl._value (jax/_src/array.py:600)")
     assert judge("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *waiting)], lines=lines)) is None
+
+
+def test_what_jax_compiles_at_first_does_not_hide_what_it_dispatches_later() -> None:
+    """Three of ten seconds do not come again, and six of the other seven are dispatching: 50 ms a step."""
+    compiling = (*BOUND, "backend_compile (jax/_src/compiler.py:300)")
+    stacks = [stack(6.0, "other", OWN, *BOUND), stack(3.0, "other", OWN, *compiling)]
+    counts = Counts(env_steps=120, env_calls=120)
+    finding = found("UPDATE017", made(stacks=stacks, lines=[line(30, 9.0, "other")], counts=counts))
+    assert finding.share == pytest.approx(6 / 7)
+    assert finding.expected_gain == pytest.approx(expected_gain(6 / 7, 60.0))
+    assert "of the loop, compiling apart, is spent" in finding.evidence
+
+
+def test_functions_that_jax_calls_back_are_part_of_the_finding() -> None:
+    """`value_and_grad(loss)(...)` on line 30 calls the network on line 8: both are told, and nothing is unexplained."""
+    lines = [line(30, 3.0, "other", function="train"), line(8, 4.0, "other", function="Net.__call__")]
+    stacks = [
+        stack(3.0, "other", OWN, *BOUND),
+        stack(4.0, "other", OWN, "grad (jax/_src/api.py:5)", "Net.__call__ (train.py:8)", *BOUND),
+    ]
+    trace = made(stacks=stacks, lines=lines)
+    finding = found("UPDATE017", trace)
+    assert (finding.where, finding.lines) == ("train.py:30", ("train.py:8",))
+    assert unexplained(trace, [finding]) == []
 
 
 ON_DEVICE = Counts(

@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import Patterns, is_in, lines_above, share_of, stacks_in
-from hotloop.doctor.rules.evidence import microseconds_words, number, own_microseconds, sampled_share, suggest
+from hotloop.doctor.rules.evidence import (
+    by_cost,
+    function_at,
+    microseconds_words,
+    number,
+    own_microseconds,
+    place_of,
+    sampled_share,
+    suggest,
+)
 from hotloop.doctor.trace import ACT, ENV, UPDATE, StackCost, Trace
 from hotloop.render.numbers import percent
 
@@ -18,11 +27,10 @@ EAGER_OPERATION: Patterns = (("tensorflow/python/ops/gen_*.py", "*"),)
 """An operation by itself; compiled functions run many without them."""
 TRACING: Patterns = (("tensorflow/python/framework/func_graph.py", "*"),)
 JAX: Patterns = (("jax/_src/*", "*"),)
-NOT_DISPATCHING: Patterns = (
-    *(("jax/_src/compiler.py", "*"), ("jax/_src/interpreters/mlir.py", "*")),
-    ("jax/_src/array.py", "*"),
-)
-"""JAX compiles; or a result is read, for which the program waits until the compiled function has made it."""
+JAX_COMPILING: Patterns = (("jax/_src/compiler.py", "*"), ("jax/_src/interpreters/mlir.py", "*"))
+"""Once for each operation and shape, when it is first met."""
+JAX_WAITING: Patterns = (("jax/_src/array.py", "*"),)
+"""A result is read, for which the program waits until the compiled function has made it."""
 MOST_ROWS = 512
 """Rows of a `predict` or `fit` above which its machinery of batches is worth its price."""
 PREDICT_MICROSECONDS, FIT_MICROSECONDS = 200.0, 550.0
@@ -32,7 +40,10 @@ MOST_KERAS_GAINS = 150.0
 LEAST_SHARE = 0.2
 COMPILED_SPEEDUP = 4.0
 """A step of a small Keras model took 34 times as long without `tf.function`; steps that return to Python gain less."""
-JIT_SPEEDUP = 15.0
+JIT_SPEEDUP, MOST_JIT_GAINS = 15.0, 60.0
+JIT_MICROSECONDS = 300.0
+"""What a compiled update of a small network and the choice of an action take, with their arrays going in and out."""
+MOST_COMPILING, LEAST_TOLD = 0.5, 0.02
 LEAST_EAGER = 0.3
 """Of the samples inside TensorFlow: in single operations."""
 
@@ -161,17 +172,36 @@ def jax_uncompiled(trace: Trace) -> Finding | None:
 
     Outside `jax.jit` every operation is dispatched by Python, and `jax.grad` derives the gradient again at each call:
     hundreds of microseconds where the compiled step takes ten. Found where a fifth of the loop or more is spent in
-    JAX's own Python, compiling and waiting for results apart: a compiled function passes it by.
+    JAX's own Python, compiling and waiting for results apart: a compiled function passes it by. What is compiled at
+    first, operation by operation, counts neither for nor against: it does not come again.
     """
-    stacks = _without([stack for stack in stacks_in(trace, JAX) if stack.phase != ENV], NOT_DISPATCHING)
-    share = share_of(trace, stacks)
+    inside = [stack for stack in stacks_in(trace, JAX) if stack.phase != ENV]
+    stacks = _without(inside, (*JAX_COMPILING, *JAX_WAITING))
+    compiling = share_of(trace, inside) - share_of(trace, _without(inside, JAX_COMPILING))
+    share = share_of(trace, stacks) / (1 - min(MOST_COMPILING, compiling))
     if share < LEAST_SHARE:
         return None
+    took = own_microseconds(trace, share_of(trace, stacks), trace.counts.env_calls)
     evidence = (
-        f"{percent(share)} of the loop is spent in JAX's Python, which dispatches operations one by one "
-        f"({number(own_microseconds(trace, share, trace.counts.env_calls))} microseconds per call of `step`)."
+        f"{percent(share)} of the loop{', compiling apart,' if compiling > LEAST_TOLD else ''} is spent in JAX's "
+        f"Python, which dispatches operations one by one ({number(took)} microseconds per call of `step`)."
     )
-    return suggest(trace, share, JIT_SPEEDUP, evidence=evidence, places=lines_above(trace, stacks, JAX))
+    speedup = max(JIT_SPEEDUP, min(MOST_JIT_GAINS, took / JIT_MICROSECONDS))
+    places = _one_per_function(trace, [*lines_above(trace, stacks, JAX), *by_cost(trace, _own_lines(trace, stacks))])
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
+
+
+def _own_lines(trace: Trace, stacks: Sequence[StackCost]) -> list[str]:
+    """The user's own that JAX calls back, to derive or to trace them: they cost what it costs to dispatch them."""
+    own = {line.where for line in trace.lines}
+    return list(dict.fromkeys(place for stack in stacks for place in map(place_of, stack.frames) if place in own))
+
+
+def _one_per_function(trace: Trace, places: Sequence[str]) -> list[str]:
+    first: dict[tuple[str, str], str] = {}
+    for place in places:
+        first.setdefault(function_at(trace, place), place)
+    return list(first.values())
 
 
 def _without(stacks: Sequence[StackCost], patterns: Patterns) -> list[StackCost]:
