@@ -21,6 +21,21 @@ def test_printing_every_env_step_is_found() -> None:
     assert judge("LOG001", made({"log": 3.0}, calls=[call("builtins.print", 9, "log", 1)], lines=lines)) is None
 
 
+def test_a_figure_for_every_episode_is_found_where_the_loop_asks_for_it() -> None:
+    """Seldom, but dear: the line to edit is the one in the loop, not those that draw."""
+    drawing = ("main (train.py:9)", "plot (train.py:40)", "pause (matplotlib/pyplot.py:760)")
+    stacks = [stack(4.0, "log", *drawing), stack(3.0, "env", "main (train.py:7)", "CartPoleEnv.step (cartpole.py:5)")]
+    lines = [line(9, 0.0, "other", "plot()", "main"), line(40, 4.0, "log", "plt.pause(0.001)", "plot")]
+    loops = {"train.py:9": ("train.py:5",), "train.py:7": ("train.py:5",)}
+    trace = made({"log": 4.0, "env": 3.0}, stacks=stacks, lines=lines, loops=loops)
+    finding = found("LOG001", trace)
+    assert (finding.where, finding.lines) == ("train.py:9", ("train.py:40",))
+    assert finding.evidence == "Figures are drawn while the loop runs: 40 % of it is spent in matplotlib."
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 50))
+    rendering = made({"env": 4.0}, stacks=[stack(4.0, "env", *drawing)], lines=lines)
+    assert judge("LOG001", rendering) is None  # the env's own frames
+
+
 def test_saving_every_few_env_steps_is_found() -> None:
     lines = [line(9, 3.0, "checkpoint", "torch.save(state, path)")]
     finding = found("LOG002", made({"checkpoint": 3.0}, calls=[call("torch.save", 9, "checkpoint", 2)], lines=lines))

@@ -192,6 +192,15 @@ def loop_of(trace: Trace, phase: str, apart_from: str) -> str:
     return best or max(leading, key=leading.__getitem__, default="")
 
 
+def led_from(trace: Trace, stacks: Iterable[StackCost], beside: str) -> str:
+    """The line that leads to these from a loop in which a phase runs too: where they could be made to come less."""
+    shared = {head for stack in trace.stacks if stack.phase == beside for head in _heads(trace, stack)}
+    leading: dict[str, float] = {}
+    for stack in stacks:
+        _weigh(leading, _leads_from(trace, stack, shared), stack)
+    return max(leading, key=leading.__getitem__, default="")
+
+
 def _weigh(costs: dict[str, float], place: str, stack: StackCost) -> None:
     costs[place] = costs.get(place, 0.0) + stack.seconds
 

@@ -6,15 +6,17 @@ import re
 from itertools import accumulate
 
 from hotloop.doctor.finding import Finding, Remedy, rule
-from hotloop.doctor.rules.beneath import mentioned, share_of, stacks_in
+from hotloop.doctor.rules.beneath import lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
     callers_of,
     calls_like,
+    edit_first,
     features_at,
     file_of,
     function_of,
     function_share,
+    led_from,
     lines_with,
     most_expensive,
     number,
@@ -26,7 +28,7 @@ from hotloop.doctor.rules.evidence import (
     source_at,
     suggest,
 )
-from hotloop.doctor.trace import CHECKPOINT, EVALUATE, LOG, CallCount, Slice, Trace
+from hotloop.doctor.trace import CHECKPOINT, ENV, EVALUATE, LOG, CallCount, Slice, Trace
 from hotloop.render.numbers import percent
 
 REPORTING = (
@@ -44,6 +46,8 @@ REPORTING = (
     "TextIOWrapper.write",
     "TextIOWrapper.flush",
 )
+PLOTTING = (("matplotlib/*", "*"),)
+LEAST_DRAWN = 0.1
 REPORTS_PER_CALL = 0.1
 REPORT_SPEEDUP = 50.0
 SAVING = (
@@ -73,7 +77,8 @@ LEAST_WARM_UP, MOST_WARM_UP = 0.1, 0.2
 MOST_OF_IT = 0.8
 
 REPORT = Remedy(
-    "Report every few hundred env steps: hotloop's journal writes one row per log interval.",
+    "Report every few hundred env steps, and draw figures every fifty episodes or at the end: hotloop's journal writes "
+    "one row per log interval.",
     'print(f"step {step}: reward {reward}")',
     'if step % 1000 == 0:\n    print(f"step {step}: reward {reward}")',
 )
@@ -105,22 +110,28 @@ RATE = Remedy(
 
 @rule("LOG001", remedy=REPORT)
 def reported_every_step(trace: Trace) -> Finding | None:
-    """Something is printed or logged every few env steps.
+    """Something is printed, logged or plotted every few env steps.
 
     Formatting a line costs microseconds, writing it to a terminal or an event file tens of them, and nobody reads
-    thousands of lines a second. Found where reports come for every tenth call of `step` or more.
+    thousands of lines a second; a figure takes as long as tens of updates. Found where reports come for every tenth
+    call of `step` or more, or where figures take a tenth of the loop or more.
     """
     dropped = {call.where for call in dropped_calls(trace)}
     calls = [call for call in calls_like(trace, REPORTING) if call.phase != EVALUATE and call.where not in dropped]
     often = per_env_call(trace, calls)
-    if often < REPORTS_PER_CALL:
-        return None
     places = by_cost(trace, places_of(calls))
-    share = max(sampled_share(trace, places), trace.share(LOG))
+    share = max(sampled_share(trace, places), trace.share(LOG)) if often >= REPORTS_PER_CALL else 0.0
     evidence = (
         f"{number(often)} reports per call of `step` (most often `{calls[0].name}`) take {percent(share)} of the loop."
+        if share
+        else ""
     )
-    return suggest(trace, share, REPORT_SPEEDUP, evidence=evidence, places=places)
+    figures = [stack for stack in stacks_in(trace, PLOTTING) if stack.phase not in (ENV, EVALUATE)]
+    drawn = share_of(trace, figures)
+    if drawn >= max(LEAST_DRAWN, share):
+        share, places = drawn, edit_first(led_from(trace, figures, ENV), lines_above(trace, figures, PLOTTING))
+        evidence = f"figures are drawn while the loop runs: {percent(share)} of it is spent in matplotlib."
+    return suggest(trace, share, REPORT_SPEEDUP, evidence=evidence, places=places) if share else None
 
 
 @rule("LOG002", remedy=SAVE)
