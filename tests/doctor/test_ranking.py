@@ -113,7 +113,7 @@ def test_an_env_that_a_library_steps_stands_beside_the_librarys_lines() -> None:
     trace = ten_seconds(learn, step, beneath=beneath)
     assert [one.where for one in hottest_lines(trace)] == ["a.py:5", "stable_baselines3/sac/sac.py:210"]
     assert [one.where for one in unexplained(trace, [finding("UPDATE018", 2.0, where="a.py:49")])] == ["a.py:5"]
-    assert whose_lines(trace) == "of the library, beneath your line, and of your code"
+    assert whose_lines(trace) == "of stable_baselines3, beneath your line, and of your code"
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,14 @@ def test_accelerate_stands_below_the_programs_own_line(line: str) -> None:
     assert "train" in report(names["agent" if line.endswith(")") else "model"]).fast
 
 
+def test_evaluation_is_asked_for_a_fifth_as_often_as_the_program_does() -> None:
+    setup = Setup(library="stable_baselines3", algorithm="PPO", env_id="Acrobot-v1", eval_freq=200, n_eval_episodes=5)
+    knob = knob_of(recorded(setup=setup), "LOG003")
+    assert knob is not None
+    asked = 'EvalCallback(gymnasium.make("Acrobot-v1"), eval_freq=1000, n_eval_episodes=5)'
+    assert asked in knob.remedy.written(recorded(setup=setup))
+
+
 def test_the_zoos_setting_names_a_callback_that_accelerates() -> None:
     sb3 = pytest.importorskip("stable_baselines3")
     from hotloop.adapters import sb3 as ours

@@ -9,7 +9,7 @@ import pytest
 from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain, findings
-from hotloop.doctor.trace import Counts, Experiment, Slice, Trace
+from hotloop.doctor.trace import Counts, Experiment, Setup, Slice, Trace
 
 
 def test_printing_every_env_step_is_found() -> None:
@@ -43,6 +43,15 @@ def test_saving_every_few_env_steps_is_found() -> None:
     assert finding.expected_gain == pytest.approx(expected_gain(0.3, 20))
     assert found("LOG002", made(lines=lines)).evidence == "`saving` takes 30 % of the loop."
     assert judge("LOG002", made(lines=[line(9, 3.0, "start-up", "torch.save(state, path)")])) is None
+
+
+def test_what_a_library_saves_is_found_at_the_line_that_sets_it_up() -> None:
+    learn = [line(12, seconds, phase, "model.learn(1000)") for phase, seconds in (("update", 6.0), ("checkpoint", 3.0))]
+    trace = made({"update": 6.0, "checkpoint": 3.0}, lines=learn)
+    assert found("LOG002", trace).evidence == "`saving` takes 30 % of the loop."
+    setup = Setup(library="stable_baselines3", algorithm="TD3", save_freq=50)
+    finding = found("LOG002", replace(trace, setup=setup, made={"checkpoint": "train.py:5"}))
+    assert (finding.where, "save_freq=1000," in finding.after) == ("train.py:5", True)
 
 
 def test_much_evaluation_is_found() -> None:

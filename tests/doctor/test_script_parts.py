@@ -9,6 +9,7 @@ import pytest
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.recorder import words
 from hotloop.doctor.recorder.attribution import Attribution
+from hotloop.doctor.recorder.costs import lines_beneath
 from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.order import Order
@@ -199,6 +200,32 @@ def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):
         watch.leave(kind, end - 2.0)
     watch.finish()
     assert {phase: seconds for (phase, _, _), seconds in sampler.charged.items()} == {"env": 3.0, "log": 2.0}
+
+
+def code(file, name):
+    names = {}
+    exec(compile(f"def {name}():\n    pass\n", file, "exec"), names)
+    return names[name].__code__, 0
+
+
+@pytest.mark.parametrize("between", [[], [code("/lib/site-packages/zoo/run.py", "run")]])
+def test_beneath_a_library_that_only_calls_another_the_others_lines_are_told(between):
+    """Innermost first. The zoo runs nothing itself; an env of the user's own is not beneath."""
+    main = code("/here/train.py", "main")
+    learn, train = (
+        code("/lib/site-packages/agents/loop.py", "learn"),
+        code("/lib/site-packages/agents/loop.py", "train"),
+    )
+    stacks = {"update": [train, learn], "act": [learn], "store": [learn], "env": [code("/here/maze.py", "step"), learn]}
+    charged = {(phase, "", (*stack, *between, main)): 1.0 for phase, stack in stacks.items()}
+    kinds = SimpleNamespace(
+        whose=lambda code: USER if code.co_filename.startswith("/here/") else LIBRARY,
+        name=lambda file: file.rpartition("site-packages/")[2],
+        where=lambda file, line: f"{file.rpartition('site-packages/')[2]}:{line}",
+    )
+    seen = [(row["where"], row["function"], row["phase"]) for row in lines_beneath(charged, kinds)]
+    assert {name for _, name, _ in seen} == {"learn", "train"}
+    assert {phase for _, _, phase in seen} == {"update", "act", "store"}
 
 
 def test_a_timeline_joins_neighbours_when_it_is_full():

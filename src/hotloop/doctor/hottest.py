@@ -51,7 +51,8 @@ def own_lines(trace: Trace) -> tuple[LineCost, ...]:
 def whose_lines(trace: Trace) -> str:
     if not trace.beneath:
         return "of your code"
-    library = f"of {trace.setup.library or 'the library'}, beneath your line"
+    package = trace.beneath[0].where.replace("\\", "/").partition("/")[0]
+    library = f"of {package}, beneath your line"
     return f"{library}, and of your code" if _in_loop(own_lines(trace)) else library
 
 

@@ -164,6 +164,10 @@ class Setup:
     """The class that it calls: `SAC`."""
     accelerates: bool = False
     """Whether it is a model of Stable-Baselines3's that our adapter makes fast in place."""
+    eval_freq: int = 0
+    n_eval_episodes: int = 0
+    save_freq: int = 0
+    """Of the library's callbacks that evaluate and save, in calls of the envs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +325,8 @@ class Trace:
     """Of the user's own lines that were seen in stacks, by `file.py:line`: each `for` and `while` around it in its
     function, the outermost first, and the line itself where it holds a comprehension."""
     made: dict[str, str] = field(default_factory=dict)
-    """The user's own line where an `optimiser`, an `algorithm`, a `vector env` or an `evaluation` was made."""
+    """The user's own line where an `optimiser`, an `algorithm`, a `vector env`, an `evaluation` or a `checkpoint` (what
+    saves them) was made."""
     makers: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Of what a library made on behalf of that line: the library, and its own `file.py:line`."""
     sources: dict[str, str] = field(default_factory=dict)

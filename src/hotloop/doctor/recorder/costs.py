@@ -84,8 +84,11 @@ def line_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
 
 
 def lines_beneath(charged: Charged, places: Places) -> list[dict[str, Any]]:
-    """Where one line of the user's own holds most of the loop, and a library runs it: the library's innermost lines."""
+    """Where one line of the user's own holds most of the loop, and a library runs it: the library's innermost lines; of
+    the one beneath it, where that library only calls another's loop."""
     package, caller = _library_loop(charged, places)
+    beneath = _library_loop(charged, places, package) if package else ("", None)
+    package, caller = beneath if beneath[0] else (package, caller)
     costs: dict[tuple[str, str, CodeType, int], float] = {}
     for (phase, part, stack), seconds in charged.items():
         for code, instruction in stack:
@@ -98,29 +101,30 @@ def lines_beneath(charged: Charged, places: Places) -> list[dict[str, Any]]:
     return _rows(costs, places, sum(charged.values())) if package else []
 
 
-def _library_loop(charged: Charged, places: Places) -> tuple[str, tuple[CodeType, int] | None]:
-    """The package that runs the loop, and the user's line that calls it; ("", None) where the user's own code does."""
+def _library_loop(charged: Charged, places: Places, above: str = "") -> tuple[str, tuple[CodeType, int] | None]:
+    """The package that runs the loop, and the line of the user's, or of the package above it, that calls it; ("", None)
+    where the user's own code runs it."""
     costs: dict[tuple[str, tuple[CodeType, int]], float] = {}
     for (phase, _, stack), seconds in charged.items():
-        found = _innermost_own(stack, places) if phase not in OUTSIDE else None
+        found = _innermost_own(stack, places, above) if phase not in OUTSIDE else None
         if found is not None:
             costs[found] = costs.get(found, 0.0) + seconds
     (package, caller), seconds = max(costs.items(), key=lambda item: item[1], default=(("", None), 0.0))
     total = sum(seconds for (phase, _, _), seconds in charged.items() if phase not in OUTSIDE)
-    many_phases = {phase for (phase, _, stack) in charged if _innermost_own(stack, places) == (package, caller)}
+    many_phases = {phase for (phase, _, stack) in charged if _innermost_own(stack, places, above) == (package, caller)}
     runs_it = seconds > A_CALL * total and len(many_phases - set(OUTSIDE)) >= 3 and package not in ("", "torch")
     return (package, caller) if runs_it else ("", None)
 
 
-def _innermost_own(stack: Stack, places: Places) -> tuple[str, tuple[CodeType, int]] | None:
-    """The package called from the innermost line of the user's own, and that line."""
+def _innermost_own(stack: Stack, places: Places, above: str) -> tuple[str, tuple[CodeType, int]] | None:
+    """The package called from the innermost line of the user's own, or of the package `above`, and that line."""
     called = ""
     for code, instruction in stack:
         whose = places.whose(code)
-        if whose == USER:
+        package = "" if whose == DOCTOR else _package(code, places)
+        if whose == USER or (above and package == above):
             return (called, (code, line_of(code, instruction))) if called else None
-        if whose != DOCTOR:
-            called = _package(code, places)
+        called = package or called
     return None
 
 

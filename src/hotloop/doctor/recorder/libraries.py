@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import logging
+import pickle
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -77,8 +78,8 @@ def announce(spec: ModuleSpec, arrivals: Sequence[Arrival]) -> None:
 
 
 class Libraries(Pass):
-    """What prints and logs, what draws a batch, what evaluates; functions that the user named as envs; compilers that
-    must see a class unhooked."""
+    """What prints and logs, what draws a batch, what evaluates and saves; functions that the user named as envs;
+    compilers that must see a class unhooked."""
 
     def __init__(self, classes: ClassHooks) -> None:
         self.classes = classes
@@ -91,16 +92,19 @@ class Libraries(Pass):
         logging.Logger._log = unseen(log, logging._srcfile)  # type: ignore[method-assign]
         for name in ("sample", "choices"):
             setattr(random, name, timed(watch, getattr(random, name), words.DRAW))
+        pickle.dump = timed(watch, pickle.dump, words.SAVE)
 
     def arrivals(self) -> dict[str, Arrival]:
         def times(kind: str, *names: str) -> Arrival:
             return lambda module: time_all(self.watch, module, names, kind)
 
         return {
+            "numpy": times(words.SAVE, "save", "savez", "savez_compressed"),
             "numpy.random": times(words.DRAW, "choice", "randint", "permutation"),
             "wandb": times(words.LOG, "log"),
             "matplotlib.pyplot": times(words.LOG, "pause", "savefig", "show", "draw"),
             "stable_baselines3.common.evaluation": times(words.EVALUATE, "evaluate_policy"),
+            "stable_baselines3.common.save_util": times(words.SAVE, "save_to_zip_file", "save_to_pkl"),
             "numba.experimental.jitclass.base": lambda module: _unhook_compiled(module, self.classes),
         }
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 DEEPEST = 60
 SB3 = {
-    "stable_baselines3.common.base_class": ("BaseAlgorithm", "algorithm"),
-    "stable_baselines3.common.vec_env.base_vec_env": ("VecEnv", "vector env"),
-    "stable_baselines3.common.callbacks": ("EvalCallback", "evaluation"),
+    "stable_baselines3.common.base_class": {"BaseAlgorithm": "algorithm"},
+    "stable_baselines3.common.vec_env.base_vec_env": {"VecEnv": "vector env"},
+    "stable_baselines3.common.callbacks": {"EvalCallback": "evaluation", "CheckpointCallback": "checkpoint"},
 }
-"""By module: a class, and what is made of it."""
+"""By module: classes, and what is made of them."""
 WANTED = frozenset(
     (
         "set_detect_anomaly",
@@ -68,15 +68,18 @@ class Made(Pass):
         """By what was made: the package that made it on behalf of the user's line, and where."""
         self.sources: dict[str, str] = {}
         self.algorithm: Any = None
+        self.callbacks: dict[str, Any] = {}
+        """Those that evaluate and save."""
 
     def arrivals(self) -> dict[str, Arrival]:
-        return {module: self._arrival(*what) for module, what in SB3.items()}
+        return {module: self._arrival(classes) for module, classes in SB3.items()}
 
-    def _arrival(self, name: str, what: str) -> Arrival:
+    def _arrival(self, classes: dict[str, str]) -> Arrival:
         def arrive(module: ModuleType) -> None:
-            made = getattr(module, name, None)
-            if made is not None:
-                made.__init__ = self._noting(made.__init__, what)
+            for name, what in classes.items():
+                made = getattr(module, name, None)
+                if made is not None:
+                    made.__init__ = self._noting(made.__init__, what)
 
         return arrive
 
@@ -86,6 +89,8 @@ class Made(Pass):
             self.here(what, one)
             if what == "algorithm":
                 self.algorithm = one
+            elif what in ("evaluation", "checkpoint"):
+                self.callbacks[what] = one
             make(one, *args, **keywords)
 
         return unseen(initialise)

@@ -86,6 +86,8 @@ class Workshop(Pass):
             "replay_capacity": getattr(model, "buffer_size", None),
             "target_every": getattr(model, "target_update_interval", None) if found["algorithm"] == "DQN" else None,
         }
+        for name in ("eval_freq", "n_eval_episodes", "save_freq"):
+            own[name] = next((vars(one)[name] for one in made.callbacks.values() if name in vars(one)), None)
         return {**found, **{name: value for name, value in own.items() if _is_plain(value)}}
 
     def _constants(self) -> dict[str, Any]:

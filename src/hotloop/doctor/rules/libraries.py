@@ -7,7 +7,8 @@ from hotloop.doctor.trace import Trace
 
 SB3 = "stable_baselines3"
 OFF_POLICY = ("DQN", "SAC", "TD3", "DDPG")
-OPTIMISER, ALGORITHM, VECTOR_ENV, EVALUATION = "optimiser", "algorithm", "vector env", "evaluation"
+OPTIMISER, ALGORITHM, VECTOR_ENV = "optimiser", "algorithm", "vector env"
+EVALUATION, CHECKPOINT = "evaluation", "checkpoint"
 """Keys of `Trace.made`."""
 DISCRETE, CONTINUOUS = "CartPole-v1", "Pendulum-v1"
 
@@ -67,6 +68,15 @@ EPISODES = Remedy(
     'callback = EvalCallback(gymnasium.make("CartPole-v1"), eval_freq=1000, n_eval_episodes=20)',
     "import gymnasium\nfrom stable_baselines3.common.callbacks import EvalCallback\n\n"
     'callback = EvalCallback(gymnasium.make("CartPole-v1"), eval_freq=5000, n_eval_episodes=20)',
+    fill=lambda trace: _seldom_evaluated(trace),
+)
+CHECKPOINTS = Remedy(
+    "Save less often: `save_freq` is in calls of the envs. With `save_replay_buffer` the whole replay is written each "
+    "time, its empty rows too.",
+    'callback = CheckpointCallback(save_freq=100, save_path="checkpoints", save_replay_buffer=True)',
+    "from stable_baselines3.common.callbacks import CheckpointCallback\n\n"
+    'callback = CheckpointCallback(save_freq=2000, save_path="checkpoints", save_replay_buffer=True)',
+    fill=lambda trace: _seldom_saved(trace),
 )
 DUMMY = Remedy(
     "Step cheap envs in this process: a message to a worker and back costs more than they do.",
@@ -86,6 +96,20 @@ def _handed_on(trace: Trace) -> str:
     return f"{made}{HANDED_ON.after}"
 
 
+def _seldom_evaluated(trace: Trace) -> str:
+    """Five times the program's own `eval_freq`."""
+    setup = trace.setup
+    if not setup.eval_freq:
+        return EPISODES.after
+    own = f"eval_freq={5 * setup.eval_freq}, n_eval_episodes={setup.n_eval_episodes}"
+    return EPISODES.after.replace("eval_freq=5000, n_eval_episodes=20", own).replace(DISCRETE, setup.env_id or DISCRETE)
+
+
+def _seldom_saved(trace: Trace) -> str:
+    """Twenty times the program's own `save_freq`, which is what is promised."""
+    return CHECKPOINTS.after.replace("save_freq=2000", f"save_freq={20 * (trace.setup.save_freq or 100)}")
+
+
 def _in_this_process(trace: Trace) -> str:
     env, count = trace.setup.env_id or DISCRETE, max(1, round(trace.envs_at_once)) if trace.counts.env_calls else 8
     return (
@@ -103,5 +127,6 @@ KNOBS += [
     Knob(ANY, "UPDATE007", OPTIMISER, HANDED_ON),
     Knob(ANY, "UPDATE011", ALGORITHM, UNCHECKED),
     Knob(SB3, "LOG003", EVALUATION, EPISODES),
+    Knob(SB3, "LOG002", CHECKPOINT, CHECKPOINTS),
     Knob(SB3, "MACHINE003", VECTOR_ENV, DUMMY),
 ]

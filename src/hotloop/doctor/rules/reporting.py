@@ -143,14 +143,13 @@ def saved_too_often(trace: Trace) -> Finding | None:
     """
     calls = calls_like(trace, SAVING)
     places = by_cost(trace, [*places_of(calls), *lines_with(trace, SAVING_LINES)])
-    if not places:
-        return None
     share = max(sampled_share(trace, places), trace.share(CHECKPOINT))
     share = share_with_late(trace, share, lambda stack: any(SAVES.search(frame) for frame in stack.frames))
     often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
     name = calls[0].name if calls else "saving"
     evidence = f"`{name}`{often} takes {percent(share)} of the loop."
-    return suggest(trace, share, SAVE_SPEEDUP, evidence=evidence, places=places)
+    places = places or most_expensive(trace, (CHECKPOINT,))  # where a library saves: the line that runs it
+    return suggest(trace, share, SAVE_SPEEDUP, evidence=evidence, places=places) if places else None
 
 
 @rule("LOG003", remedy=EVALUATION)

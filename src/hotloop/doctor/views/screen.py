@@ -146,5 +146,5 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
 def urgent_notes(trace: Trace) -> list[str]:
     """Those that change how the rest is to be read."""
     words = ("busy with other", "could not be", "no optimiser step", "no env step", "incomplete", "missing", "cannot")
-    words += ("not counted",)  # the further run could not be made
-    return [note for note in trace.notes if any(word in note for word in words)]
+    told = (*words, "not counted")  # a further run that could not be made
+    return [note for note in trace.notes if any(word in note for word in told)]
