@@ -46,7 +46,7 @@ def test_env_steps_and_episodes_of_a_plain_class_are_counted(tmp_path):
 
 def test_what_is_pickled_to_a_file_is_a_checkpoint(tmp_path):
     saving = "    pickle.dump(rows, file)\n"
-    text = ENV + "import pickle\nrows = list(range(20_000))\nfile = open('rows.pkl', 'wb')\n"
+    text = ENV + f"import pickle\nrows = list(range(20_000))\nfile = open({str(tmp_path / 'rows.pkl')!r}, 'wb')\n"
     trace = record(tmp_path, text + "for _ in range(50):\n    env.step(0)\n" + saving)
     assert trace.phases["checkpoint"] > 0.5 * trace.loop_seconds
 
