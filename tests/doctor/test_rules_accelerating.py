@@ -118,6 +118,7 @@ class Own(Model):
 def test_only_models_are_offered_it_that_it_takes() -> None:
     assert is_plain_model(Model())
     assert not is_plain_model(Own())
+    assert not is_plain_model(Own(features_extractor_class=None)), "JAX's have none"
     for changed in (
         {"use_sde": True},
         {"device": "cuda"},

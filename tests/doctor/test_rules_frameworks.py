@@ -67,6 +67,10 @@ def test_jax_that_dispatches_is_found_and_jax_that_compiles_is_not() -> None:
     assert judge("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *compiling)], lines=lines)) is None
     waiting = ("ArrayImpl.__float__ (jax/_src/array.py:300)", "ArrayImpl._value (jax/_src/array.py:600)")
     assert judge("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *waiting)], lines=lines)) is None
+    reading = ("_item (jax/_src/numpy/array_methods.py:275)", "concrete_or_error (jax/_src/core.py:1976)")
+    assert judge("UPDATE017", made(stacks=[stack(6.0, "other", OWN, *reading)], lines=lines)) is None
+    library = made(stacks=[stack(6.0, "other", OWN, *BOUND)], lines=lines, beneath=(line(30, 6.0, "other"),))
+    assert judge("UPDATE017", library) is None, "what a library runs is not the program's to compile"
 
 
 def test_what_jax_compiles_at_first_does_not_hide_what_it_dispatches_later() -> None:

@@ -84,6 +84,7 @@ def test_a_slow_beginning_spoils_a_rate() -> None:
     assert "The first 3.0 s (100 env steps) are 4.3 times as slow" in finding.evidence
     assert finding.expected_gain == 1.0
     assert finding.where == "train.py:9"  # where the clock is read
+    assert judge("LOG004", made(timeline=timeline, counts=counts)) is None, "no clock is read"
     steady = made(calls=[call("time.time", 9, "other", 2)], timeline=slices(*[1.0] * 10))
     assert judge("LOG004", steady) is None
 

@@ -9,12 +9,14 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .hooks import timed
 from .lines import read_syntax
 from .passes import Pass
 from .places import LIBRARY, USER, Places, line_of, unseen
+from .words import LEARN
 
 if TYPE_CHECKING:
     Arrival = Callable[[ModuleType], None]
@@ -26,6 +28,7 @@ SB3 = {
     "stable_baselines3.common.callbacks": {"EvalCallback": "evaluation", "CheckpointCallback": "checkpoint"},
 }
 """By module: classes, and what is made of them."""
+BY_TORCH = ("stable_baselines3", "sb3_contrib")
 WANTED = frozenset(
     (
         "set_detect_anomaly",
@@ -89,11 +92,18 @@ class Made(Pass):
             self.here(what, one)
             if what == "algorithm":
                 self.algorithm = one
+                self._time_learning(type(one))
             elif what in ("evaluation", "checkpoint"):
                 self.callbacks[what] = one
             make(one, *args, **keywords)
 
         return unseen(initialise)
+
+    def _time_learning(self, kind: type) -> None:
+        """An algorithm with the methods of Stable-Baselines3's that learns by JAX makes no events of PyTorch's."""
+        train = getattr(kind, "train", None)
+        if _package(kind.__module__) not in BY_TORCH and "jax" in sys.modules and isinstance(train, FunctionType):
+            kind.train = timed(self.watch, train, LEARN)  # type: ignore[attr-defined]
 
     def here(self, what: str, one: Any) -> None:
         """The user's own code is making `one` just now, by itself or through a library."""

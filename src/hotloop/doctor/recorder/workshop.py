@@ -107,7 +107,8 @@ def is_plain_model(model: Any) -> bool:
     """Of Stable-Baselines3's own classes, with a multilayer policy on a CPU that Adam trains: what our adapter makes
     fast."""
     policy = model.policy
-    own = all(type(one).__module__.startswith("stable_baselines3.") for one in (model, policy))
+    if not all(type(one).__module__.startswith("stable_baselines3.") for one in (model, policy)):
+        return False
     plain = (
         policy.features_extractor_class.__name__,
         type(model.observation_space).__name__,
@@ -115,7 +116,7 @@ def is_plain_model(model: Any) -> bool:
         str(model.device),
     )
     special = getattr(model, "use_sde", False) or policy.optimizer_kwargs.get("weight_decay")
-    return own and plain == ("FlattenExtractor", "Box", "Adam", "cpu") and not special
+    return plain == ("FlattenExtractor", "Box", "Adam", "cpu") and not special
 
 
 def layers_of(module: Any) -> dict[str, Any]:

@@ -29,7 +29,11 @@ TRACING: Patterns = (("tensorflow/python/framework/func_graph.py", "*"),)
 JAX: Patterns = (("jax/_src/*", "*"),)
 JAX_COMPILING: Patterns = (("jax/_src/compiler.py", "*"), ("jax/_src/interpreters/mlir.py", "*"))
 """Once for each operation and shape, when it is first met."""
-JAX_WAITING: Patterns = (("jax/_src/array.py", "*"),)
+JAX_WAITING: Patterns = (
+    ("jax/_src/array.py", "*"),
+    ("jax/_src/numpy/array_methods.py", "_item"),
+    ("jax/_src/core.py", "concrete_or_error"),
+)
 """A result is read, for which the program waits until the compiled function has made it."""
 MOST_ROWS = 512
 """Rows of a `predict` or `fit` above which its machinery of batches is worth its price."""
@@ -173,8 +177,11 @@ def jax_uncompiled(trace: Trace) -> Finding | None:
     Outside `jax.jit` every operation is dispatched by Python, and `jax.grad` derives the gradient again at each call:
     hundreds of microseconds where the compiled step takes ten. Found where a fifth of the loop or more is spent in
     JAX's own Python, compiling and waiting for results apart: a compiled function passes it by. What is compiled at
-    first, operation by operation, counts neither for nor against: it does not come again.
+    first, operation by operation, counts neither for nor against: it does not come again. Where a library runs the
+    loop, what to compile is not the program's to say.
     """
+    if trace.beneath:
+        return None
     inside = [stack for stack in stacks_in(trace, JAX) if stack.phase != ENV]
     stacks = _without(inside, (*JAX_COMPILING, *JAX_WAITING))
     compiling = share_of(trace, inside) - share_of(trace, _without(inside, JAX_COMPILING))

@@ -180,13 +180,13 @@ def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     """A rate over the whole run contains its warm-up.
 
     Compilation and first calls make the beginning of a run slow; a rate over the whole run then says little about the
-    loop. Found where the first env steps, at most a fifth of them, cost three times the later ones or more and a tenth
-    of the run. Nothing gets faster by the remedy; what is said of the loop becomes true.
+    loop. Found where the program reads a clock, and the first env steps, at most a fifth of them, cost three times the
+    later ones or more and a tenth of the run. Nothing gets faster by the remedy; what is said of the loop becomes true.
     """
-    clocks = calls_like(trace, CLOCKS)
+    clocks = [*mentioned(trace, *CLOCKS), *places_of(calls_like(trace, CLOCKS))]
     whole = (*trace.warm_up, *trace.timeline)
     later = whole[len(whole) // 2 :]
-    if len(whole) < LEAST_SLICES:
+    if len(whole) < LEAST_SLICES or not clocks:
         return None
     steady = sum(part.seconds for part in later) / max(1, sum(part.env_steps for part in later))
     slow = _leading(whole, WARM_UP_RATIO * steady)
@@ -202,7 +202,7 @@ def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     return Finding(
         share=share,
         evidence=evidence,
-        where=next(iter([*mentioned(trace, *CLOCKS), *places_of(clocks)]), ""),
+        where=clocks[0],
         expected_gain=1.0,
     )
 
