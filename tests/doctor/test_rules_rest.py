@@ -114,6 +114,16 @@ def test_denormal_numbers_are_counted_against_the_optimisers_state() -> None:
     assert judge("MACHINE002", made({"update": 6.0})) is None
 
 
+def test_a_loop_that_got_cheaper_by_itself_is_not_taken_for_flushed_numbers() -> None:
+    """Before and after: episodes had become longer, and figures fewer. The optimiser takes a tenth of the loop."""
+    counts = Counts(env_steps=1000, env_calls=1000, updates=100, parameters=1000, denormal_values=150)
+    tried = Experiment(name="flush denormals", what="flushed", kind="changes-learning", ratio=1.7, low=1.4, high=2.0)
+    trace = made({"update": 4.0}, counts=counts, experiments=(tried,), update_parts={"optimiser": 1.0})
+    assert judge("MACHINE002", trace) is None
+    more = found("MACHINE002", replace(trace, update_parts={"optimiser": 3.5}))
+    assert more.expected_gain == pytest.approx(1 / 0.65, rel=0.01)
+
+
 def waiting(worker_seconds: float, received: float = 5.0, env_steps: int = 24_000, **more: Any) -> Trace:
     """Six of ten seconds in the env, most of them on receiving an answer for every env step."""
     counts = Counts(env_steps=env_steps, env_calls=env_steps, worker_seconds=worker_seconds)
