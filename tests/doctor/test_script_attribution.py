@@ -55,6 +55,14 @@ def test_a_dqn_iteration_is_split_into_its_phases():
     assert seen.learning_modules == {7: 1}
 
 
+def test_the_batch_is_what_is_learned_from_not_what_the_target_is_asked():
+    """PyTorch's tutorial asks its target network for the rows that did not end an episode."""
+    for forwards in (((a.FORWARD, 1, 2, 128, True), (a.FORWARD, 2, 3, 121, False)),
+                     ((a.FORWARD, 1, 2, 121, False), (a.FORWARD, 2, 3, 128, True))):  # fmt: skip
+        seen = run((a.ENV, 0, 1), *forwards, (a.BACKWARD, 3, 4), (a.OPTIMISER, 4, 5))
+        assert seen.counts["batch_size"] == 128
+
+
 def test_hooked_replay_is_told_from_what_comes_between():
     seen = run(
         (a.ENV, 0, 1),

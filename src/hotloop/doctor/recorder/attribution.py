@@ -241,7 +241,7 @@ class Attribution:
         return networks[1] if first == self.envs_at_once != last else 0
 
     def _count_forwards(self, forwards: list[tuple[int, bool, int]], meaning: Meaning, learning: bool) -> None:
-        counts = self.counts
+        counts, learned = self.counts, False
         for place, (rows, grad, module) in enumerate(forwards):
             if rows < 0:
                 continue
@@ -252,6 +252,8 @@ class Attribution:
                 self._acts_late |= self._learned and not learning
                 continue
             counts["update_forwards"] += 1
-            counts["batch_size"] = rows
+            if grad or not learned:  # a target network may be asked for fewer: for those that did not end an episode
+                counts["batch_size"] = rows
+            learned |= grad
             if grad:
                 self.learning_modules[module] = self.learning_modules.get(module, 0) + 1
