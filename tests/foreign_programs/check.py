@@ -45,7 +45,7 @@ class Program:
     environment: str
     truth: str
     rules: tuple[str, ...]
-    """Those that name the truth; none where no edit gains: then the doctor must find nothing."""
+    """Those that name the truth; none where the doctor has no rule for it: then it must find nothing."""
     line: str
     """A text of the line to edit."""
     edits: tuple[tuple[str, str], ...]

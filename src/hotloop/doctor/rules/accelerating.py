@@ -14,9 +14,9 @@ SB3, ZOO, ALGORITHM = "stable_baselines3", "rl_zoo3", "algorithm"
 UPDATE_CALL, PRODUCTS = 25.0, 0.5
 """Microseconds of a native update besides its products (DQN 44, PPO 26 in all), and its products over what PyTorch's
 take (SAC 0.45, TD3 0.46 at 256 and 400-300 units): gradients that nobody uses are not computed."""
-ACTING, STORING = 15.0, 5.0
+ACTING, ACTING_DQN, STORING = 15.0, 6.0, 5.0
 """Microseconds per env call afterwards: 6 for DQN to 33 for SAC; 4."""
-COPIES, LEAST_LEFT = 25.0, 0.4
+COPIES, COPIES_DQN, LEAST_LEFT = 25.0, 35.0, 0.4
 """Microseconds per env call that `DummyVecEnv` and the loop around it lose at most, and what is left at least: measured
 are 30 to 38 of DQN's and PPO's 51 to 80."""
 EVALUATING, EVALUATING_PPO = 0.3, 0.66
@@ -92,9 +92,9 @@ def accelerated_microseconds(trace: Trace) -> float:
     def per_call(*phases: str) -> float:
         return own_microseconds(trace, trace.share(*phases), calls)
 
-    around = per_call(ENV, OTHER)
-    around = max(LEAST_LEFT * around, around - COPIES)
-    acting = min(ACTING, per_call(ACT)) + min(STORING, per_call(STORE, STORE_AND_SAMPLE))
+    around, is_dqn = per_call(ENV, OTHER), trace.setup.algorithm == "DQN"
+    around = max(LEAST_LEFT * around, around - (COPIES_DQN if is_dqn else COPIES))
+    acting = min(ACTING_DQN if is_dqn else ACTING, per_call(ACT)) + min(STORING, per_call(STORE, STORE_AND_SAMPLE))
     replaced = per_call(UPDATE, SAMPLE, STORE, STORE_AND_SAMPLE, ACT, ENV, OTHER)
     evaluating = EVALUATING_PPO if trace.setup.algorithm == "PPO" else EVALUATING
     rest = own_microseconds(trace, 1.0, calls) - replaced - (1 - evaluating) * per_call(EVALUATE)
