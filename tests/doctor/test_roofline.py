@@ -83,8 +83,8 @@ def test_share_and_sentence() -> None:
     assert "of the matrix speed of your 2 cores" in two.sentence()
 
 
-def promised(gain: float, rule: str, kind: str = "exact") -> Rule:
-    finding = Finding(share=0.8, evidence="seen.", expected_gain=gain)
+def promised(gain: float, rule: str, kind: str = "exact", share: float = 0.8) -> Rule:
+    finding = Finding(share=share, evidence="seen.", expected_gain=gain)
     return Rule(rule, "title", "", lambda trace: finding, Remedy("do"), kind)
 
 
@@ -109,6 +109,8 @@ def test_gains_of_updates_leave_their_products() -> None:
     (less,) = findings(trace, [promised(1.1, "UPDATE006")])
     assert (less.expected_gain, less.evidence) == (1.1, "Seen.")
     assert findings(replace(trace, counted=Counts()), [promised(4.0, "UPDATE006")])[0].expected_gain == 4.0
+    (acting_too,) = findings(trace, [promised(4.0, "UPDATE008", share=0.95)])
+    assert 1 / 0.65 <= acting_too.expected_gain < 2.0  # 95 % less 60 % can go
 
 
 def test_the_speed_of_this_core_is_measured() -> None:

@@ -56,15 +56,18 @@ class Sampler(Pass):
     ) -> None:
         self.places, self.interval, self.clock = places, interval, clock
         self.alarm = alarm or Alarm()
-        self.charged: dict[tuple[str, str, Stack], float] = {}
-        """Seconds by phase, part of the update, and stack."""
-        self._before: dict[tuple[str, str, Stack], float] = {}
-        self.late: dict[Stack, float] = {}
+        self.charged: dict[tuple[str, str, tuple[int, ...]], float] = {}
+        """Seconds by phase, part of the update, and stack: the identity of each frame's code, and where in it. Codes
+        themselves would be hashed by all their bytes, a hundred microseconds for a stack."""
+        self._codes: dict[int, CodeType] = {}
+        """By identity: held, so that no other gets it."""
+        self._before: dict[tuple[str, str, tuple[int, ...]], float] = {}
+        self.late: dict[tuple[int, ...], float] = {}
         """What was seen after the window."""
         self.looks = 0
         self.cost = 0.0
         """Seconds spent looking."""
-        self.fresh: deque[tuple[float, float, Stack]] = deque()
+        self.fresh: deque[tuple[float, float, tuple[int, ...]]] = deque()
         self._last = clock()
         self._computed: float | None = None
         """Processor time of the loop's thread at the last look, where it is that thread which looks."""
@@ -106,9 +109,12 @@ class Sampler(Pass):
         if own is not frame and frame is not None and frame.f_code.co_filename == UNSEEN:
             self._last = now  # what a hook does for the recording; a callback of the collector's is not that
             return
-        stack: list[tuple[CodeType, int]] = []
-        while frame is not None and len(stack) < DEEPEST:
-            stack.append((frame.f_code, frame.f_lasti))
+        stack: list[int] = []
+        codes = self._codes
+        while frame is not None and len(stack) < 2 * DEEPEST:
+            code = frame.f_code
+            codes[id(code)] = code
+            stack += (id(code), frame.f_lasti)
             frame = frame.f_back
         key = tuple(stack)
         if self.watch.late_from:
@@ -141,7 +147,10 @@ class Sampler(Pass):
     def add_to(self, trace: dict[str, Any]) -> None:
         """Waiting becomes a phase of its own, in the lines and in the whole."""
         told = after(self.charged, self._before) if self.watch.told_from is not None else self.charged
-        charged = fit_to_phases({key: seconds for key, seconds in told.items() if seconds > 0}, trace["phases"])
+        seen = {
+            (phase, part, self._frames(stack)): seconds for (phase, part, stack), seconds in told.items() if seconds > 0
+        }
+        charged = fit_to_phases(seen, trace["phases"])
         trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
         charged = split_waiting(charged, trace["phases"], trace["processor"], trace["update_parts"])
         trace["lines"] = line_costs(charged, self.places)
@@ -149,10 +158,13 @@ class Sampler(Pass):
         trace["stacks"] = stack_costs(charged, self.places)
         trace["loops"], sources = loops_around(charged, self.places)
         trace.setdefault("sources", {}).update(sources)
-        late = {(OTHER, "", stack): seconds for stack, seconds in self.late.items()}
+        late = {(OTHER, "", self._frames(stack)): seconds for stack, seconds in self.late.items()}
         trace["late"] = stack_costs(late, self.places)
         trace["counts"]["late_seconds"] = sum(late.values())
         trace["notes"] += self._notes()
+
+    def _frames(self, stack: tuple[int, ...]) -> Stack:
+        return tuple((self._codes[code], place) for code, place in zip(stack[::2], stack[1::2]))
 
     def _notes(self) -> list[str]:
         if not self.watch.begun:
