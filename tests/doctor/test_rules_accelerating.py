@@ -86,6 +86,7 @@ def test_the_promise_is_near_what_was_measured(name: str) -> None:
     found = RULES["UPDATE018"].find(trace_of(phases, 1_000, round(1_000 * updates), megaflop, setup=setup))
     assert found is not None
     assert gained / 1.5 <= found.expected_gain <= 1.5 * gained
+    assert ("half as long in machine code" in found.evidence) == (setup.algorithm in ("SAC", "TD3"))
 
 
 @pytest.mark.parametrize("setup", [replace(SB3, accelerates=False), Setup()])

@@ -14,6 +14,8 @@ SB3, ZOO, ALGORITHM = "stable_baselines3", "rl_zoo3", "algorithm"
 UPDATE_CALL, PRODUCTS = 25.0, 0.5
 """Microseconds of a native update besides its products (DQN 44, PPO 26 in all), and its products over what PyTorch's
 take (SAC 0.45, TD3 0.46 at 256 and 400-300 units): gradients that nobody uses are not computed."""
+LEAST_PRODUCTS = 0.3
+"""Of an update: from here on the gain is not in the calls alone, and that is said."""
 ACTING, ACTING_DQN, STORING = 15.0, 6.0, 5.0
 """Microseconds per env call afterwards: 6 for DQN to 33 for SAC; 4."""
 COPIES, COPIES_DQN, LEAST_LEFT = 25.0, 35.0, 0.4
@@ -81,6 +83,8 @@ def stable_baselines_by_calls(trace: Trace) -> Finding | None:
         f"an env call takes {number(now)} microseconds with its share of updates, {percent(trace.share(UPDATE))} of it "
         f"updates and {percent(trace.share(ACT))} acting; accelerated about {number(then)}."
     )
+    if products_microseconds(trace) > LEAST_PRODUCTS * own_microseconds(trace, trace.share(UPDATE), counts.updates):
+        evidence += " Much of an update is matrix products, which take about half as long in machine code."
     where = trace.made.get(ALGORITHM, "")
     return Finding(share=share, evidence=evidence, where=where, expected_gain=now / then)
 
