@@ -45,7 +45,7 @@ class Roofline:
         whose = "your core's matrix speed" if self.cores == 1 else f"the matrix speed of your {self.cores} cores"
         about = (
             f"Updates run at {percent(self.share)} of {whose}: {_scaled(self.operations)} in "
-            f"{self.seconds * 1e3:.3g} ms, where {_scaled(self.speed * self.cores)} per second are possible"
+            f"{self.seconds * 1e3:.3g} ms, where {_scaled(self.speed * self.cores)} per second are possible in PyTorch"
         )
         if self.near:
             than = "this core" if self.cores == 1 else "these cores"
