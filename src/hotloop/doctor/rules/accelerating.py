@@ -78,7 +78,7 @@ def stable_baselines_by_calls(trace: Trace) -> Finding | None:
     then = accelerated_microseconds(trace)
     if now < LEAST_GAIN * then:
         return None
-    share = trace.share(UPDATE, SAMPLE, STORE, STORE_AND_SAMPLE, ACT)
+    share = trace.share(UPDATE, SAMPLE, STORE, STORE_AND_SAMPLE, ACT, EVALUATE)
     evidence = (
         f"an env call takes {number(now)} microseconds with its share of updates, {percent(trace.share(UPDATE))} of it "
         f"updates and {percent(trace.share(ACT))} acting; accelerated about {number(then)}."
