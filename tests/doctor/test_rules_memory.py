@@ -70,6 +70,8 @@ def test_forwards_that_repeat_others_are_counted_against_all() -> None:
     assert finding.where == "train.py:9"
     assert "10 of 20 forwards while the loop learns repeat an earlier one" in finding.evidence
     assert finding.share == pytest.approx(0.2)
+    inside = (line(700, 4.0, "update", "q = self.model(batch)"),)
+    assert judge("UPDATE014", made({"update": 8.0}, calls=calls, update_parts={"forward": 4.0}, beneath=inside)) is None
     few = [call("repeated:forward", 9, "update", 2)]
     assert judge("UPDATE014", made({"update": 8.0}, calls=few, update_parts={"forward": 4.0})) is None
 

@@ -17,6 +17,7 @@ from hotloop.doctor.recorder.places import LIBRARY, USER, Places
 from hotloop.doctor.recorder.recording import own_cost
 from hotloop.doctor.recorder.results import looks_like_a_step, read_step
 from hotloop.doctor.recorder.sampling import Sampler
+from hotloop.doctor.recorder.sources import owner_made
 from hotloop.doctor.recorder.timeline import MOST, Timeline
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
 from hotloop.doctor.recorder.watch import LimitReached, Watch
@@ -363,3 +364,13 @@ def test_places_are_named_without_the_machines_paths(tmp_path):
 def test_a_plan_that_cannot_be_is_refused(bad):
     with pytest.raises(SettingsError):
         ScriptPlan(**bad)
+
+
+def test_what_a_library_makes_when_it_begins_to_learn_is_set_where_its_object_was_made(tmp_path):
+    """`agent.fit(...)` makes the optimiser; the setting belongs to `agent = Config(`, over several lines or not."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "agent = None\nagent = Config(\n    lr=1e-3,\n).create()\nagent.fit(env)\nmade = agent.fit(env)\nlib.fit(env)\n"
+    )
+    assert [owner_made(str(script), line) for line in (5, 6, 7, 99)] == [2, 0, 0, 0]
+    assert owner_made(str(tmp_path / "none.py"), 5) == 0

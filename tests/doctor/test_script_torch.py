@@ -47,6 +47,7 @@ for step in range(200):
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
+        optimiser.param_groups[0]["lr"] *= 0.99
 """
 
 
@@ -64,6 +65,11 @@ def test_everything_that_happened_is_counted(trace):
     assert counts.unneeded_grad_forwards == 100  # the target network's
     assert (counts.parameter_tensors, counts.parameters, counts.double_parameters) == (2, 6, 0)
     assert (counts.optimiser, counts.batch_size, counts.update_bursts) == ("Adam", 32, 99)
+
+
+def test_the_learning_rate_is_the_one_that_the_program_was_given(trace):
+    """It falls with every update."""
+    assert trace.setup.lr == 1e-3
 
 
 def test_phases_sum_to_the_wall_time_and_the_update_to_its_parts(trace):

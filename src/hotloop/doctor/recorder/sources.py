@@ -119,7 +119,7 @@ class Made(Pass):
                 return
             whose, package = self.places.whose(frame.f_code), _package(frame.f_globals.get("__name__"))
             if whose == USER:
-                self.where[what] = self._place(frame)
+                self.where[what] = self._place(frame, beneath=maker is not None)
                 self.makers.pop(what, None)
                 if maker is not None:
                     self.makers[what] = maker
@@ -128,8 +128,11 @@ class Made(Pass):
                 maker = package, self._place(frame)
             frame = frame.f_back
 
-    def _place(self, frame: FrameType) -> str:
+    def _place(self, frame: FrameType, beneath: bool = False) -> str:
+        """Of the line itself; of what a library makes `beneath` a call like `agent.fit(...)`, where `agent` was made:
+        its settings are given there."""
         file, line = frame.f_code.co_filename, line_of(frame.f_code, frame.f_lasti)
+        line = (beneath and owner_made(file, line)) or line
         where = self.places.where(file, line)
         self.sources[where] = read_syntax(file).source(line)
         return where
@@ -189,6 +192,24 @@ def mentions(file: str) -> Iterator[tuple[str, int]]:
             name = node.attr if node.attr in WANTED else f"{owner}.{node.attr}"
         if name in WANTED or name in WITH_OWNER:
             yield name, node.lineno
+
+
+def owner_made(file: str, line: int) -> int:
+    """Where `agent` was last given a value before a statement `agent.fit(...)`; 0 where the line holds none such."""
+    try:
+        with open(file, "rb") as source:
+            tree = ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return 0
+    calls = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and node.lineno == line]
+    owners = {
+        call.func.value.id
+        for call in calls
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
+    }
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    lines = [node.lineno for node in made for to in node.targets if isinstance(to, ast.Name) and to.id in owners]
+    return max((one for one in lines if one < line), default=0)
 
 
 def assignment(file: str, owner: str, attribute: str) -> int:

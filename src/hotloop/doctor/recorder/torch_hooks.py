@@ -32,6 +32,8 @@ class TorchHooks(Pass):
     def __init__(self, made: Made | None = None) -> None:
         self.made = made
         self.optimisers: list[Any] = []
+        self.rates: list[Any] = []
+        """The learning rate of each when it was made: schedules change it."""
         """Held, since they are asked for their state when the script's own names are gone; likewise the modules."""
         self.modules: dict[int, Any] = {}
         self.copied_at: list[int] = []
@@ -128,7 +130,7 @@ class TorchHooks(Pass):
 
     def _hook_optimisers(self, optimiser: Any) -> None:
         """Each class of optimiser is hooked when one is first made of it, so that those of others count too."""
-        make, watch, optimisers, made = optimiser.__init__, self.watch, self.optimisers, self.made
+        make, watch, optimisers, rates, made = optimiser.__init__, self.watch, self.optimisers, self.rates, self.made
 
         def time_steps(kind: Any) -> None:
             watch.expect_updates()
@@ -136,12 +138,14 @@ class TorchHooks(Pass):
                 kind.step = timed_step(watch, kind.step)
 
         hook_step = watch.faults.guarded("an optimiser", time_steps)
+        note_rate = watch.faults.guarded("a learning rate", lambda one: rates.append(one.param_groups[0].get("lr", 0)))
 
         @functools.wraps(make)
         def initialise(self: Any, *args: Any, **keywords: Any) -> None:
             make(self, *args, **keywords)
             if len(optimisers) < MOST_KEPT:
                 optimisers.append(self)
+                note_rate(self)
             hook_step(type(self))
             if made is not None:
                 made.here("optimiser", self)

@@ -60,9 +60,7 @@ class Workshop(Pass):
         return {}
 
     def _optimiser(self) -> dict[str, Any]:
-        groups = self.hooks.optimisers[0].param_groups if self.hooks.optimisers else []
-        lr = groups[0].get("lr", 0.0) if groups else 0.0
-        return {"lr": float(lr)}
+        return {"lr": float(self.hooks.rates[0]) if self.hooks.rates else 0.0}
 
     def _target(self) -> dict[str, Any]:
         """Copies into a module are a target's, where they come seldom; those of several modules at once are one."""

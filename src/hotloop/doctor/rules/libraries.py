@@ -48,7 +48,7 @@ FACTORY = Remedy(
     "        for group in made.optim.param_groups:\n"
     '            group["fused"] = True\n'
     "        return made\n\n\n"
-    "dqn = d3rlpy.algos.DQNConfig(batch_size=32, optim_factory=FusedAdam()).create()",
+    "dqn = d3rlpy.algos.DQNConfig(batch_size=32, optim_factory=FusedAdam()).create()  # with your other settings",
 )
 HANDED_ON = Remedy(
     "A library makes the optimiser, not a line of yours: hand `fused=True` through its settings, or set it on the "

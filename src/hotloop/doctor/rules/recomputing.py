@@ -66,8 +66,10 @@ def computed_again(trace: Trace) -> Finding | None:
 
     A network that is asked twice for the same rows with the same weights answers the same: once for the loss, once for
     a statistic, once for the log. Found where a fifth or more of the forwards between two optimiser steps, or between
-    two env calls, repeat an earlier one, byte by byte.
+    two env calls, repeat an earlier one, byte by byte. What a library's loop computes again is the library's to mend.
     """
+    if trace.beneath:
+        return None
     counted = trace.counted
     forwards = {ACT: counted.act_forwards, UPDATE: counted.update_forwards}
     share = 0.0
