@@ -176,9 +176,18 @@ class Rows:
         return getattr({}, name)
 
 
+class Uneven(Rows):
+    """With a number among its parts, as Tianshou's when it learns."""
+
+    shape = ()
+
+    def __len__(self) -> int:
+        return 32
+
+
 def test_rows_of_a_container_and_of_an_array_are_read(torch: Any) -> None:
     made = program(torch)
-    for given, rows in ((Rows(), 64), (np.zeros(4), 1), (np.zeros(9, int), 9)):
+    for given, rows in ((Rows(), 64), (Uneven(), 32), (np.zeros(()), 1), (np.zeros(4), 1), (np.zeros(9, int), 9)):
         made.linear()(given)
         assert update(made.watch)["batch_size"] == rows
     assert made.watch.faults.noted == []

@@ -182,7 +182,15 @@ def _rows(args: tuple[Any, ...]) -> int:
         return 0
     if len(shape) == 1:
         return 1 if _is_floating(first) else shape[0]
-    return shape[0] if shape else 1
+    return shape[0] if shape else _length(first)
+
+
+def _length(values: Any) -> int:
+    """Of a container whose parts have no shape in common (Tianshou's batches, when it learns); 1 of a number."""
+    try:
+        return len(values)
+    except TypeError:
+        return 1
 
 
 def _is_floating(values: Any) -> bool:
