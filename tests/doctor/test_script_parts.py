@@ -1,5 +1,6 @@
 """The recorder's parts by themselves, with injected clocks."""
 
+import sys
 from statistics import median
 from types import SimpleNamespace
 
@@ -17,7 +18,11 @@ from hotloop.doctor.recorder.places import LIBRARY, USER, Places
 from hotloop.doctor.recorder.recording import own_cost
 from hotloop.doctor.recorder.results import looks_like_a_step, read_step
 from hotloop.doctor.recorder.sampling import Sampler
+<<<<<<< HEAD
 from hotloop.doctor.recorder.sources import owner_made
+=======
+from hotloop.doctor.recorder.sources import Made
+>>>>>>> foreign1
 from hotloop.doctor.recorder.timeline import MOST, Timeline
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
 from hotloop.doctor.recorder.watch import LimitReached, Watch
@@ -188,6 +193,28 @@ def test_a_hooked_class_given_back_is_its_old_self():
     assert Env.step is not before
     hooks.restore(Env)
     assert Env.step is before
+
+
+@pytest.mark.parametrize(("package", "updates"), [("sbx", 2), ("stable_baselines3", 0)])
+def test_an_algorithm_that_learns_by_jax_makes_updates_by_its_train(monkeypatch, package, updates):
+    """Stable-Baselines3's own are seen by what PyTorch does."""
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace())
+
+    class SAC:
+        def train(self, gradient_steps):
+            return gradient_steps
+
+    SAC.__module__ = f"{package}.sac.sac"
+    made = Made(Places("train.py"))
+    watch = Watch(100.0, None, passes=[made])
+    watch.begin(0.0)
+    made.time_learning(SAC)
+    made.time_learning(SAC)  # a second model
+    for _ in range(2):
+        watch.leave(words.ENV, watch.enter())
+        assert SAC().train(8) == 8
+    watch.finish()
+    assert watch.totals()["updates"] == updates
 
 
 def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):

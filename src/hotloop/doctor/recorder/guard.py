@@ -10,9 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .alarm import start_thread
+from .places import is_recording
 from .watch import LimitReached
 
 if TYPE_CHECKING:
@@ -26,19 +28,43 @@ _exit = os._exit
 
 
 class Guard:
-    """A thread beside the script; and hooks on the doors through which a script can leave without a word."""
+    """Looks whether it is time, where the sampler's signal rings and else in a thread; and hooks on the doors through
+    which a script can leave without a word."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording, self.watch = recording, recording.watch
         self._lock = threading.Lock()
-        self._ended = self._raised = False
+        self._ended = self._raised = self._standing = False
+        self._next = 0.0
+        """When to look again."""
 
     def start(self) -> None:
         os._exit = self._leave_after_saving
         for name in ("execv", "execve"):
             if hasattr(os, name):
                 setattr(os, name, self._replaced_after_saving(getattr(os, name)))
-        start_thread(self._stand)
+        if self.recording.alarm.ring_too(self._rung):
+            self.recording.alarm.instead(self.stand)
+        else:
+            self.stand()
+
+    def stand(self) -> None:
+        """From here on in a thread."""
+        if not self._standing:
+            self._standing = True
+            start_thread(self._stand)
+
+    def _rung(self, frame: FrameType | None) -> None:
+        """Amid the script's own code, not while the recorder is at work. Native code that does not come back for long
+        is left to the parent."""
+        now = time.monotonic()
+        if now < self._next or self.watch.over or frame is None or is_recording(frame.f_code.co_filename):
+            return
+        self._next = now + EVERY
+        try:
+            self._look()
+        except Exception as error:
+            self.watch.faults.note("guard", error)
 
     def _leave_after_saving(self, status: int) -> Any:
         if self.watch.in_recorder:

@@ -259,6 +259,8 @@ class Recording:
             self._write(self.order.result, {"ending": ending, "exit_code": exit_code, "error": error}, self._add)
         finally:
             self.saved.set()
+            if stopping:
+                self.guard.stand()
         return True
 
     def save_so_far(self, ending: str = "", error: str = "") -> None:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 DEEPEST = 120
 MOST_INTERVALS = 2.0
-LOOKING_IN = 0.5
-"""Seconds between two looks at whether the alarm signal is still ours."""
 
 
 class Sampler(Pass):
@@ -76,7 +74,10 @@ class Sampler(Pass):
     def prepare(self) -> None:
         self._running, self._last = True, self.clock()
         self.by_signal = self.alarm.ring_every(self.interval, self._rung)
-        start_thread(self._follow)
+        if self.by_signal:
+            self.alarm.instead(self._start_following)
+        else:
+            self._start_following()
 
     def stop(self) -> None:
         self._running = False
@@ -89,12 +90,13 @@ class Sampler(Pass):
         else:
             self.look(frame, self.watch.processor)
 
+    def _start_following(self) -> None:
+        start_thread(self._follow)
+
     def _follow(self) -> None:
         """Instead of the signal, or once the script has taken it for itself."""
         while self._running:
-            time.sleep(LOOKING_IN if self.alarm.owned else self.interval)
-            if self.alarm.owned:
-                continue
+            time.sleep(self.interval)
             if self.watch.begun and not self.watch.over:
                 self.look(sys._current_frames().get(self.watch.thread))
             else:

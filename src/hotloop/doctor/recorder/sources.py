@@ -92,14 +92,14 @@ class Made(Pass):
             self.here(what, one)
             if what == "algorithm":
                 self.algorithm = one
-                self._time_learning(type(one))
+                self.time_learning(type(one))
             elif what in ("evaluation", "checkpoint"):
                 self.callbacks[what] = one
             make(one, *args, **keywords)
 
         return unseen(initialise)
 
-    def _time_learning(self, kind: type) -> None:
+    def time_learning(self, kind: type) -> None:
         """An algorithm with the methods of Stable-Baselines3's that learns by JAX makes no events of PyTorch's."""
         train = getattr(kind, "train", None)
         if _package(kind.__module__) not in BY_TORCH and "jax" in sys.modules and isinstance(train, FunctionType):
