@@ -125,6 +125,18 @@ def test_acting_with_gradients_is_found_unless_they_are_needed() -> None:
     assert judge("ACT001", made({"act": 5.0}, counts=healthy)) is None
 
 
+def test_a_forward_that_learning_needs_is_not_where_gradients_are_switched_off() -> None:
+    """Line 26 is the network's own; line 40 asks it for an action. Where a library asks, there is no line to edit."""
+    costly = Counts(env_steps=1000, env_calls=1000, updates=100, backwards=100, update_forwards=100, act_forwards=1000,
+                    act_forwards_with_grad=1000)  # fmt: skip
+    forward = [line(26, 3.0, "act", "q = self.head(x)"), line(26, 1.0, "update", "q = self.head(x)")]
+    asked = line(40, 1.0, "act", "action = net(obs).argmax()")
+    phases = {"act": 5.0, "update": 2.0}
+    assert found("ACT001", made(phases, counts=costly, lines=[*forward, asked])).where == "train.py:40"
+    inside = (line(700, 4.0, "act", "q = self.policy(obs)"),)
+    assert judge("ACT001", made(phases, counts=costly, lines=forward, beneath=inside)) is None
+
+
 def test_one_forward_per_env_is_found_in_vector_and_single_envs() -> None:
     vector = Counts(env_steps=8000, env_calls=1000, act_forwards=8000, updates=10)
     finding = found("ACT002", made({"act": 6.0}, counts=vector))

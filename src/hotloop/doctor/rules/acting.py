@@ -47,13 +47,18 @@ def acting_with_gradients(trace: Trace) -> Finding | None:
     """Actions are chosen with gradients recorded.
 
     Every operation then allocates what a backward would need, which never comes. Found where most forwards that choose
-    an action record gradients although the update makes forwards of its own.
+    an action record gradients although the update makes forwards of its own. Lines that learning runs through too, as
+    those of a network's `forward`, are not named: without gradients nothing would be learned there.
     """
     counts = trace.counts
     if not counts.updates or counts.update_forwards < counts.backwards:
         return None  # a policy gradient that goes back through the acting forwards needs them
     if counts.act_forwards_with_grad < max(1, counts.act_forwards / 2):
         return None
+    learning = {line.where for line in trace.lines if line.phase == UPDATE}
+    places = [where for where in most_expensive(trace, (ACT,)) if where not in learning]
+    if trace.beneath and not places:
+        return None  # the library chooses
     share = trace.share(ACT)
     evidence = (
         f"{number(counts.act_forwards_with_grad)} of {number(counts.act_forwards)} forwards that chose actions "
@@ -64,7 +69,7 @@ def acting_with_gradients(trace: Trace) -> Finding | None:
         share,
         NO_GRAD_SPEEDUP,
         evidence=evidence,
-        places=most_expensive(trace, (ACT,)),
+        places=places or most_expensive(trace, (ACT,)),
         least=1.02,
     )
 
