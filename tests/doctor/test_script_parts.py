@@ -18,11 +18,7 @@ from hotloop.doctor.recorder.places import LIBRARY, USER, Places
 from hotloop.doctor.recorder.recording import own_cost
 from hotloop.doctor.recorder.results import looks_like_a_step, read_step
 from hotloop.doctor.recorder.sampling import Sampler
-<<<<<<< HEAD
-from hotloop.doctor.recorder.sources import owner_made
-=======
-from hotloop.doctor.recorder.sources import Made
->>>>>>> foreign1
+from hotloop.doctor.recorder.sources import Made, owner_made
 from hotloop.doctor.recorder.timeline import MOST, Timeline
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
 from hotloop.doctor.recorder.watch import LimitReached, Watch
