@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +39,13 @@ class Toggler(Pass):
         self.share = order.update_share if self.by_update else 1.0
         self.costs: list[tuple[int, float]] = []
         """(change, seconds per env step or update) in order; change -1 is the script as it is."""
+        self.computed: list[tuple[int, float]] = []
+        """The same in processor time: what lasts has no turns, in which the machine's other work would fall out."""
         self.changes: list[Change] | None = None
         """None until PyTorch is in use."""
         self._undo: Callable[[], None] = lambda: None
         self._bursts = 0
-        self._start = 0.0
+        self._start = self._spent = 0.0
         self._done = 0
         self._env_calls = 0
         self._current = AS_IT_IS
@@ -61,27 +64,32 @@ class Toggler(Pass):
             return
         if self.watch.env_calls != self._env_calls:
             self._env_calls = self.watch.env_calls
-            self._start, self._done = now, self.watch.attribution.counts["updates"]
+            self._begin(now, self.watch.attribution.counts["updates"])
         self._look(now, self.watch.attribution.counts["updates"])
 
     def _look(self, now: float, done: int) -> None:
         if self.changes is None:
             self.changes = changes(sys.modules["torch"], self.flush)
             self._undo = undo(sys.modules["torch"])
-            self._start, self._done = now, done
+            self._begin(now, done)
             self.watch.bound(self.seconds if self.changes else 0.0)
         elif now - self._start >= max(SHORTEST, self.seconds / (40 * len(self._changes))) and done > self._done:
             self._turn(now, done)
 
     def _turn(self, now: float, done: int) -> None:
-        self.costs.append((self._current, (now - self._start) / (done - self._done)))
+        for costs, seconds in ((self.costs, now - self._start), (self.computed, time.process_time() - self._spent)):
+            costs.append((self._current, seconds / (done - self._done)))
         following = self._following(now)
         if following != self._current:
             self._undo()
             if following != AS_IT_IS:
                 self._changes[following][3]()
         self._current = following
-        self._start, self._done = self.watch.clock(), done
+        self._begin(self.watch.clock(), done)
+
+    def _begin(self, now: float, done: int) -> None:
+        """A stretch."""
+        self._start, self._spent, self._done = now, time.process_time(), done
 
     def _following(self, now: float) -> int:
         """Changes by turns with the script as it is; flushing has the second half for itself, since what was flushed
@@ -110,7 +118,7 @@ class Toggler(Pass):
         found = []
         for index, (name, what, kind, _) in enumerate(self._changes):
             lasting = self.flush and index == len(self._changes) - 1
-            paired = before_and_after(self.costs, index) if lasting else ratios(self.costs, index)
+            paired = before_and_after(self.computed, index) if lasting else ratios(self.costs, index)
             found.append(dict(name=name, what=what, kind=kind, pairs=[whole(ratio, self.share) for ratio in paired]))
         return found
 
