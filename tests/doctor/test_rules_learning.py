@@ -185,6 +185,8 @@ def test_an_optimiser_that_could_be_fused_is_named(name: str, finds: bool) -> No
     assert (judge("UPDATE007", trace) is not None) == finds
     if finds:
         assert found("UPDATE007", trace).expected_gain == pytest.approx(expected_gain(0.3, 3))
+        assert found("UPDATE007", replace(trace, update_parts={"optimiser": 0.9})).expected_gain > 1.05
+        assert judge("UPDATE007", replace(trace, update_parts={"optimiser": 0.6})) is None
 
 
 def test_hundreds_of_tiny_parameters_are_found() -> None:
