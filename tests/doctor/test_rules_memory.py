@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ def test_anomaly_detection_is_found_where_it_was_switched_on() -> None:
     assert finding.where == "train.py:2"
     assert "4 times per update from your own lines" in finding.evidence
     assert finding.share == pytest.approx(0.5 + 0.35 * 0.2)
+    longer = replace(trace, stacks=tuple(replace(one, seconds=8.0) for one in trace.stacks))
+    assert found("UPDATE010", longer).share == pytest.approx(0.8 * trace.share("act", "update"))
     assert judge("UPDATE010", made({"update": 8.0}, mentions=trace.mentions)) is None, "switched off again"
 
 

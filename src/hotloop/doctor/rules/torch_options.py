@@ -11,7 +11,7 @@ from hotloop.doctor.rules.evidence import (
     per_env_call,
     suggest,
 )
-from hotloop.doctor.trace import StackCost, Trace
+from hotloop.doctor.trace import ACT, UPDATE, StackCost, Trace
 from hotloop.render.numbers import percent
 
 CHECKS = (
@@ -22,6 +22,8 @@ CHECKS = (
 STACK_TEXTS = (("*traceback.py", "*format_stack"),)
 NAN_CHECKS = 0.35
 """Of a backward under anomaly detection: every gradient is looked through for NaN."""
+MOST_ANOMALY_COSTS = 5.0
+"""Times that updates take: texts are made with calls of the system, in which a busy machine takes the core away."""
 FULL = (("torch/distributions/multivariate_normal.py", "*"),)
 DIAGONAL_SPEEDUP = 3.0
 DISTRIBUTIONS = ("torch.*.log_prob", "torch.*.sample", "torch.*.rsample", "torch.*.entropy")
@@ -68,6 +70,7 @@ def anomaly_detection(trace: Trace) -> Finding | None:
     if not stacks or not texts:
         return None
     share = share_of(trace, stacks) + NAN_CHECKS * trace.part_share("backward")
+    share = min(share, trace.share(ACT, UPDATE) * (1 - 1 / MOST_ANOMALY_COSTS))
     evidence = (
         f"PyTorch writes the stack of every operation down, {number(trace.per_update(texts))} times per update "
         f"from your own lines: with the checks of gradients about {percent(share)} of the loop."
