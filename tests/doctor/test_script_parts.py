@@ -307,28 +307,33 @@ def test_thread_counts_take_turns_where_learning_has_just_been_done(clock, monke
     assert threads.count(1) >= 8
 
 
-def test_flushing_is_judged_by_processor_time_since_it_has_no_turns(clock, monkeypatch):
-    """Another program takes half of the core during the first half of the run, when nothing is flushed yet."""
-    computed, flushed = [0.0], [False]
+@pytest.mark.parametrize(("slow", "gain"), [(1.0, 1.0), (2.0, 1 / (0.8 + 0.2 / 2))])
+def test_flushing_is_judged_by_the_processor_time_of_learning(clock, monkeypatch, slow, gain):
+    """It has no turns: in the first half, with nothing flushed yet, another program takes half of the core, and the
+    program draws figures. A fifth of the computing is learning, `slow` times what it is when flushed."""
+    spent, flushed = {"all": 0.0, "optimiser": 0.0}, [False]
     torch = SimpleNamespace(
         get_num_threads=lambda: 1, set_num_threads=lambda count: None, set_flush_denormal=flushed.append
     )
     monkeypatch.setitem(__import__("sys").modules, "torch", torch)
     monkeypatch.setattr("hotloop.doctor.recorder.toggling.usable_cores", lambda: 1)
-    monkeypatch.setattr("hotloop.doctor.recorder.toggling.time.process_time", lambda: computed[0])
+    monkeypatch.setattr("hotloop.doctor.recorder.toggling.time.process_time", lambda: spent["all"])
     toggler = Toggler(Order(script="s", kind="threads", seconds=8.0, result="r", flush_denormals=True))
     watch = Watch(1e9, None, clock, passes=[toggler], at_limit=lambda: None)
     watch.begin(0.0)
-    for _ in range(40):
+    watch.attribution.processor = lambda: spent
+    for _ in range(60):
         watch.env_steps += 10
         watch.attribution.bursts += 1
-        computed[0] += 0.15
+        watch.attribution.counts["optimiser_steps"] += 10
+        spent["optimiser"] += 0.03 / slow if flushed[-1] else 0.03
+        spent["all"] += 0.10 if flushed[-1] else 0.15
         clock.spend(0.15 if flushed[-1] else 0.3)
         toggler.on_env(clock())
     (made,) = toggler.experiments()
     assert flushed[-1]
-    assert made["pairs"]
-    assert made["pairs"] == pytest.approx([1.0] * len(made["pairs"]))
+    assert len(made["pairs"]) >= 5
+    assert made["pairs"] == pytest.approx([gain] * len(made["pairs"]))
 
 
 def test_one_thread_on_one_core_leaves_nothing_to_compare_and_ends_the_run(clock, monkeypatch):

@@ -20,6 +20,8 @@ MOST_ARMS = 4
 SHORTEST = 0.15
 LONG_BURST = 0.6
 AS_IT_IS = -1
+LEARNING = ("forward", "backward", "optimiser")
+"""Parts of the update: where denormal moments and gradients are computed with."""
 NOTHING_TO_COMPARE = "thread counts were not compared: there is one core, and PyTorch uses one thread"
 
 
@@ -39,14 +41,17 @@ class Toggler(Pass):
         self.share = order.update_share if self.by_update else 1.0
         self.costs: list[tuple[int, float]] = []
         """(change, seconds per env step or update) in order; change -1 is the script as it is."""
-        self.computed: list[tuple[int, float]] = []
-        """The same in processor time: what lasts has no turns, in which the machine's other work would fall out."""
+        self.learning: list[tuple[int, float]] = []
+        """(change, processor seconds of forward, backward and optimiser's step): what lasts has no turns, in which the
+        machine's other work and what becomes of the program fall out; only what it can change is looked at."""
+        self.as_it_is = [0.0, 0.0]
+        """Processor seconds as it is, and those of learning in them."""
         self.changes: list[Change] | None = None
         """None until PyTorch is in use."""
         self._undo: Callable[[], None] = lambda: None
         self._bursts = 0
-        self._start = self._spent = 0.0
-        self._done = 0
+        self._start = self._spent = self._learned = 0.0
+        self._done = self._steps = 0
         self._env_calls = 0
         self._current = AS_IT_IS
 
@@ -77,8 +82,8 @@ class Toggler(Pass):
             self._turn(now, done)
 
     def _turn(self, now: float, done: int) -> None:
-        for costs, seconds in ((self.costs, now - self._start), (self.computed, time.process_time() - self._spent)):
-            costs.append((self._current, seconds / (done - self._done)))
+        self.costs.append((self._current, (now - self._start) / (done - self._done)))
+        self._note_learning()
         following = self._following(now)
         if following != self._current:
             self._undo()
@@ -90,6 +95,22 @@ class Toggler(Pass):
     def _begin(self, now: float, done: int) -> None:
         """A stretch."""
         self._start, self._spent, self._done = now, time.process_time(), done
+        self._learned, self._steps = self._learning()
+
+    def _learning(self) -> tuple[float, int]:
+        """Processor seconds and steps so far."""
+        if not self.flush:
+            return 0.0, 0
+        seconds = self.watch.attribution.processor()
+        return sum(seconds.get(part, 0.0) for part in LEARNING), self.watch.attribution.counts["optimiser_steps"]
+
+    def _note_learning(self) -> None:
+        seconds, steps = self._learning()
+        if steps > self._steps:
+            self.learning.append((self._current, (seconds - self._learned) / (steps - self._steps)))
+        if self._current == AS_IT_IS:
+            self.as_it_is[0] += time.process_time() - self._spent
+            self.as_it_is[1] += seconds - self._learned
 
     def _following(self, now: float) -> int:
         """Changes by turns with the script as it is; flushing has the second half for itself, since what was flushed
@@ -118,8 +139,10 @@ class Toggler(Pass):
         found = []
         for index, (name, what, kind, _) in enumerate(self._changes):
             lasting = self.flush and index == len(self._changes) - 1
-            paired = before_and_after(self.computed, index) if lasting else ratios(self.costs, index)
-            found.append(dict(name=name, what=what, kind=kind, pairs=[whole(ratio, self.share) for ratio in paired]))
+            paired = before_and_after(self.learning, index) if lasting else ratios(self.costs, index)
+            part = min(1.0, self.as_it_is[1] / max(self.as_it_is[0], 1e-9)) if lasting else 1.0
+            pairs = [whole(ratio, self.share * part) for ratio in paired]
+            found.append(dict(name=name, what=what, kind=kind, pairs=pairs))
         return found
 
 
@@ -141,7 +164,7 @@ def before_and_after(costs: list[tuple[int, float]], change: int) -> list[float]
     """Stretches as they were over stretches after a change that lasts, the nearest first; the first of each warm up."""
     before = [cost for kind, cost in costs[1:] if kind == AS_IT_IS]
     after = [cost for kind, cost in costs if kind == change][1:]
-    return [one / other for one, other in zip(reversed(before), after)]
+    return [one / other for one, other in zip(reversed(before), after) if other > 0]
 
 
 def changes(torch: Any, flush_denormals: bool) -> list[Change]:

@@ -108,8 +108,8 @@ def denormal_numbers(trace: Trace) -> Finding | None:
     """The optimiser computes with denormal numbers.
 
     Moments of units that no longer learn decay below 1e-38, where processors take many times as long. Found where
-    some of the optimiser's state is that small and the loop is faster with it flushed to zero, by no more than the
-    optimiser takes; where that was not tried, where a fifth of the state is.
+    some of the optimiser's state is that small and the loop is faster with it flushed to zero, by no more than
+    forward, backward and optimiser take; where that was not tried, where a fifth of the state is.
     """
     counts = trace.counts
     part = counts.denormal_values / max(1, 2 * counts.parameters)
@@ -118,8 +118,8 @@ def denormal_numbers(trace: Trace) -> Finding | None:
     places = mentioned(trace, "set_flush_denormal") or [where for where in (trace.made.get("optimiser"),) if where]
     evidence = f"{number(counts.denormal_values)} numbers of the optimiser's state ({percent(part)}) are denormal; "
     tried = next((one for one in trace.experiments if "denormal" in one.name), None)
-    optimiser = trace.part_share("optimiser")
-    most = 1 / (1 - optimiser) if 0 < optimiser < 1 else float("inf")
+    learning = sum(map(trace.part_share, ("forward", "backward", "optimiser")))
+    most = 1 / (1 - learning) if 0 < learning < 1 else float("inf")
     if tried is not None and tried.low <= most:  # above it something else has changed: what was flushed stays so
         evidence += (
             f"flushing them makes the loop {tried.ratio:.2f} times as fast ({tried.low:.2f} to {tried.high:.2f})."
@@ -130,6 +130,7 @@ def denormal_numbers(trace: Trace) -> Finding | None:
         return suggest(trace, share, speedup, evidence=evidence, places=places, relief=0.0)
     if part < MANY_DENORMALS:
         return None
+    optimiser = trace.part_share("optimiser")
     evidence += f"the optimiser takes {percent(optimiser)} of the loop."
     return suggest(trace, optimiser, DENORMAL_SPEEDUP, evidence=evidence, places=places, relief=0.0)
 
