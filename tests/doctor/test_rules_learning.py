@@ -164,6 +164,20 @@ def test_an_update_that_is_all_calls_is_told_by_its_arithmetic() -> None:
     assert judge("UPDATE006", native) is None
 
 
+def test_a_policy_that_learns_from_rollouts_hands_over_acting_and_storing_too() -> None:
+    """10 s: updates 4, of which 3 are forward and backward and 0.5 optimiser, the rest too small to doubt; acting 4."""
+    counts = Counts(
+        **{**vars(dqn(1_000)), "env_steps": 4_000, "env_calls": 4_000, "updates": 1_000, "update_bursts": 10}
+    )
+    parts = {"forward": 1.0, "backward": 2.0, "optimiser": 0.5, "rest": 0.5}
+    trace = made({"update": 4.0, "act": 4.0}, counts=counts, update_parts=parts)
+    assert trace.learns_from_rollouts
+    finding = found("UPDATE006", trace)
+    assert finding.share == pytest.approx(0.8)
+    assert "acts and keeps the rollout too: 80 %" in finding.evidence
+    assert finding.expected_gain > found("UPDATE006", replace(trace, phases={**trace.phases, "act": 0.0})).expected_gain
+
+
 def test_only_the_updates_that_would_remain_count_for_the_native_lane() -> None:
     trace = made({"update": 8.0}, counts=dqn(2000), update_parts={"forward": 4.0, "backward": 4.0})
     assert found("UPDATE006", trace).share == pytest.approx(0.2)
