@@ -15,6 +15,7 @@ Files:
     port.py     The same training as a command of ours, with the sizes and settings that were recorded
     recorder/   The recorder for foreign scripts: what runs inside the user's interpreter, with the standard library
                 only
+    records.py  What a trace is made of: subject, counts, and rows of lines, stacks, slices, experiments
     roofline.py How near an update comes to what its core can multiply: its floating-point work, the core's speed,
                 and their ratio
     rules/      The rules
