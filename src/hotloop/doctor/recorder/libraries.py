@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import logging
-import pickle
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -92,13 +91,13 @@ class Libraries(Pass):
         logging.Logger._log = unseen(log, logging._srcfile)  # type: ignore[method-assign]
         for name in ("sample", "choices"):
             setattr(random, name, timed(watch, getattr(random, name), words.DRAW))
-        pickle.dump = timed(watch, pickle.dump, words.SAVE)
 
     def arrivals(self) -> dict[str, Arrival]:
         def times(kind: str, *names: str) -> Arrival:
             return lambda module: time_all(self.watch, module, names, kind)
 
         return {
+            "pickle": times(words.SAVE, "dump"),
             "numpy": times(words.SAVE, "save", "savez", "savez_compressed"),
             "numpy.random": times(words.DRAW, "choice", "randint", "permutation"),
             "wandb": times(words.LOG, "log"),
