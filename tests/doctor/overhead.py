@@ -3,8 +3,8 @@
     python -m tests.doctor.overhead [--pairs N] [NAME ...]
 
 A program prints its env steps per second of processor time, its own start-up left out; the ratio of a pair is its speed
-alone over its speed recorded, so that 1.05 is five per cent more time. Loops take four to five seconds of a quiet core;
-what is done once in a recording weighs less in the doctor's own window of twelve.
+alone over its speed recorded, so that 1.05 is five per cent more time. Loops take ten to twelve seconds of a quiet
+core, as the doctor's own window does: what is done once in a recording weighs as much as there.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ tell(STEPS, time.process_time() - began)
 SB3_DQN = """
 from stable_baselines3 import DQN
 model = DQN("MlpPolicy", "CartPole-v1", learning_starts=100, train_freq=1, device="cpu", seed=0)
-WARM, STEPS = 500, 6_000
+WARM, STEPS = 500, 15_000
 """
 SB3_PPO = """
 from stable_baselines3 import PPO
 model = PPO("MlpPolicy", "CartPole-v1", n_steps=512, device="cpu", seed=0)
-WARM, STEPS = 512, 12_288
+WARM, STEPS = 512, 30_720
 """
 SAC = """
 def network(num_in, num_out):
@@ -101,7 +101,7 @@ def update():
                 old.mul_(0.995).add_(new, alpha=0.005)
 
 obs, _ = env.reset(seed=0)
-for step in range(2_700):
+for step in range(6_200):
     if step == 200:
         began = time.process_time()
     with torch.no_grad():
@@ -113,7 +113,7 @@ for step in range(2_700):
     obs = env.reset()[0] if terminated or truncated else next_obs
     if rows >= 100:
         update()
-tell(2_500, time.process_time() - began)
+tell(6_000, time.process_time() - began)
 """
 PLAIN_PPO = """
 envs = gymnasium.make_vec("CartPole-v1", num_envs=4, vectorization_mode="sync")
@@ -121,7 +121,7 @@ body = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh())
 policy, value = nn.Linear(64, 2), nn.Linear(64, 1)
 optimiser = torch.optim.Adam([*body.parameters(), *policy.parameters(), *value.parameters()], lr=3e-4)
 obs, _ = envs.reset(seed=0)
-began, rollouts = 0.0, 200
+began, rollouts = 0.0, 480
 for rollout in range(rollouts + 1):
     if rollout == 1:
         began = time.process_time()
@@ -181,7 +181,7 @@ def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted.names or ["plain-dqn", *PROGRAMS]:
-            script, arguments = PLAIN_DQN, ["--env-steps", "12000"]
+            script, arguments = PLAIN_DQN, ["--env-steps", "28000"]
             if name in PROGRAMS:
                 script, arguments = Path(folder, f"{name}.py"), []
                 script.write_text(PROGRAMS[name])

@@ -60,22 +60,28 @@ def nothing_left() -> Iterator[None]:
 
 
 class NowAndThen:
-    """Does something after random pauses, while runs are under way."""
+    """Does something after random pauses, so often, while runs are under way. On a slow core a new node takes longer to
+    come than the pause: the next deed waits for a checkpoint then, or runs would be lost for ever."""
 
-    def __init__(self, deed: Callable[[], bool], pause: float) -> None:
-        self._deed, self._pause, self.count = deed, pause, 0
+    def __init__(self, deed: Callable[[], bool], pause: float, folder: Path) -> None:
+        self._deed, self._pause, self._folder, self.count = deed, pause, folder, 0
         self._random = random.Random(1)
         self._next = time.monotonic() + pause
+        self._seen: set[Path] = set()
 
     def watch(self) -> None:
-        if time.monotonic() >= self._next:
+        if time.monotonic() < self._next or self.count >= KILLS:
+            return
+        saved = set(self._folder.glob("*/a/seed-*/checkpoints/0*"))
+        if not self.count or saved - self._seen:
             self._next = time.monotonic() + self._random.uniform(0.2, 2.0) * self._pause
+            self._seen |= saved
             self.count += self._deed()
 
 
 def until_enough(folder: Path, place: Any, deed: Callable[[], bool], pause: float, here: dict[str, str]) -> int:
     """Runs again and again, until so many faults have been made."""
-    faults = NowAndThen(deed, pause)
+    faults = NowAndThen(deed, pause, folder)
     number = 0
     while faults.count < KILLS:
         jobs = planned(folder / str(number))
