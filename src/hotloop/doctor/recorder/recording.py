@@ -183,7 +183,7 @@ class Recording:
             steady=(order.warm_updates, order.after_env_steps),
             window=order.seconds if order.kind == TIMING else 0.0,
             late=order.late_seconds if order.kind == TIMING else 0.0,
-            processor=getattr(time, "thread_time", None) if order.kind == TIMING else None,
+            processor=getattr(time, "thread_time", None) if order.kind in (TIMING, THREADS) else None,
             own=own_cost() if order.kind == TIMING else (0.0, 0.0),
         )
 
