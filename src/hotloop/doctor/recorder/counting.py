@@ -21,7 +21,7 @@ HOST_READS = frozenset(("item", "cpu", "numpy", "tolist", "to"))
 SIZED = (list, deque)
 SILENT = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
 RENAMED = {"random.Random.": "random.", "multiprocessing._ConnectionBase.": "multiprocessing.Connection."}
-PASSING_ON = ("hook", "step", "forward", "initialise", "try_env")
+PASSING_ON = ("hook", "step", "step_by", "outermost", "forward", "initialise", "try_env")
 """Names of the functions of ours that stand between a caller and what it called."""
 STARTING = 8
 """A generator stopped beyond this instruction has begun; to resume it is no call."""

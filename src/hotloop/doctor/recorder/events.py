@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .attribution import Attribution
-from .passes import Passes
+from .passes import Faults, Passes
 from .results import EnvCalls
 from .words import OPTIMISER
 
@@ -31,11 +31,16 @@ class Events(EnvCalls):
     )
 
     def __init__(
-        self, clock: Callable[[], float], processor: Callable[[], float] | None, passes: Passes, batch: int
+        self,
+        faults: Faults,
+        clock: Callable[[], float],
+        processor: Callable[[], float] | None,
+        passes: Passes,
+        batch: int,
     ) -> None:
         """`batch` events are seen before they are attributed. `processor` is the clock of the processor time of the
         thread that asks."""
-        super().__init__()
+        super().__init__(faults)
         self.clock, self.processor, self.passes, self._batch = clock, processor, passes, batch
         self.busy, self.begun, self.over = True, False, False
         self.thread = 0

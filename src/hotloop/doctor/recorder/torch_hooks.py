@@ -71,6 +71,8 @@ class TorchHooks(Pass):
                 return call(module, *args, **keywords)
             start = watch.enter()
             try:
+                if knows_compiled and module._compiled_call_impl is None:
+                    return module._call_impl(*args, **keywords)
                 return call(module, *args, **keywords)
             finally:
                 now, caller, identity = watch.clock(), sys._getframe(1), id(module)

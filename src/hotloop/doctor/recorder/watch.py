@@ -14,7 +14,7 @@ from .events import NEVER, Events
 from .order import RECORDING, UPDATES_OF_A_ROLLOUT
 from .passes import Faults, Pass, Passes
 from .places import unseen
-from .results import looks_like_a_step, read_step
+from .results import looks_like_a_step
 from .timeline import Mark, Timeline, Told
 from .words import ENV, RESET
 
@@ -55,8 +55,8 @@ class Watch(Events):
         where an optimiser exists all of them are waited for its first updates.
         Then it goes on for `late` seconds in which hooks do nothing. `processor` is the clock of the processor time of
         the thread that asks; `own` what a hook adds to the gap before an event, and to the event."""
-        self.faults = Faults()
-        super().__init__(clock, processor, Passes(tuple(passes), self.faults.note), batch)
+        faults = Faults()
+        super().__init__(faults, clock, processor, Passes(tuple(passes), faults.note), batch)
         for one in passes:
             one.watch = self
         self._steady, self._window, self._own = steady, window, own
@@ -66,10 +66,11 @@ class Watch(Events):
         self.began = self.ended = self.opened
         self.timeline = Timeline(self.opened)
         self._seconds, self._limit = seconds, NEVER if env_steps is None else env_steps
-        self.deadline = self._due = self.opened
-        """When the recording ends; when passes are asked what they do now and then, or it ends."""
+        self.deadline = self._asked_at = self._due = self.opened
+        """When the recording ends; when passes are asked what they do now and then; the first of these."""
         self._at_limit = at_limit
-        self._next_slice = 1
+        self._look_at: float = 0
+        """Total of env steps at which there is more to do than to count them."""
         self._expects_updates = False
         self._updates = self._turns = 0
         """Updates as last looked at; how often there were new ones at an env call since the steady state began."""
@@ -98,6 +99,7 @@ class Watch(Events):
         """End the recording so long from now."""
         self._end_at(self.clock() + seconds)
         self._limit = NEVER if env_steps is None else self.env_steps + env_steps
+        self._look_at = 0
 
     def _end_at(self, deadline: float) -> None:
         self.deadline = deadline
@@ -107,7 +109,7 @@ class Watch(Events):
         """The first env call: everything before it was start-up."""
         self.thread, self.began = get_ident(), start
         self._resumed = self._left = start
-        self._due = start + NOW_AND_THEN
+        self._asked_at = self._due = start + NOW_AND_THEN
         if self.processor is not None:
             self._looked = (self.clock(), self.processor())
         waits = self._expects_updates or self._steady[1] > 0
@@ -135,10 +137,8 @@ class Watch(Events):
         if self.over:
             return
         try:
-            self._count(args[0] if args else None, result)
-            if self.passes.on_env:
-                self.passes.tell(self.passes.on_env, now)
-            if now >= self._due or self.env_steps >= self._limit:
+            self.count_call(args[0] if args else None, result)
+            if now >= self._due or self.env_steps >= self._look_at:
                 self._look_up(now)
         except Exception as error:
             self.give_up("leave_env", error)
@@ -148,15 +148,15 @@ class Watch(Events):
         """An outermost `reset` returned `result`."""
         self.leave(RESET, start)
 
-    def _count(self, env: Any, result: Any) -> None:
-        try:
-            steps, ended = read_step(result)
-        except Exception as error:
-            steps, ended = 1, 0
-            self.faults.note("what an env's step returned could not be read", error)
-        self.count_call(env, steps, ended)
-        self.attribution.envs_at_once = steps
-        if self.env_steps >= self._next_slice:
+    def settle(self) -> None:
+        self.attribution.envs_at_once = self.at_once
+        super().settle()
+        if self.attribution.counts["updates"] != self._updates:
+            self._look_at = 0
+
+    def _look_up(self, now: float) -> None:
+        """What need not be done at every env call."""
+        if self.env_steps >= self.timeline.next_at:
             self._slice_where_due()
         updates = self.attribution.counts["updates"]
         if updates != self._updates:
@@ -164,6 +164,15 @@ class Watch(Events):
             self._end_turn()
         if self.mark is None and self._is_settled():
             self._begin_steady()
+        if self.passes.on_env:
+            self.passes.tell(self.passes.on_env, now)
+        if now >= self._asked_at:
+            self.passes.ask("now_and_then", now)
+            self._asked_at = now + NOW_AND_THEN
+        self._due = min(self.deadline, self._asked_at)
+        waits = self.passes.on_env or (self.mark is None and self._steady[1])
+        self._look_at = 0 if waits else min(self.timeline.next_at, self._limit)
+        self.end_where_due(now)
 
     def _end_turn(self) -> None:
         """The first env call after updates: the recording ends here where it would end amid the next turn of acting and
@@ -172,11 +181,6 @@ class Watch(Events):
             self._turns += 1
             if self._left + (self._left - self.mark.at) / self._turns > self.deadline:
                 self._end_at(self._left)
-
-    def _look_up(self, now: float) -> None:
-        self.passes.ask("now_and_then", now)
-        self._due = min(self.deadline, now + NOW_AND_THEN)
-        self.end_where_due(now)
 
     def _is_settled(self) -> bool:
         updates, env_steps = self._steady
@@ -192,7 +196,6 @@ class Watch(Events):
         past = self.mark.past
         counts = (self.env_steps, self.episodes, seen.counts["updates"])
         self.timeline = Timeline(seen.mark, counts, past.phases, past.processor, self._shortest_slice)
-        self._next_slice = self.timeline.next_at
         if self._window:
             now, end = self.clock(), self.began + self._seconds
             only_turn = seen.bursts <= 1 and counts[2] >= UPDATES_OF_A_ROLLOUT and now + (now - self.began) > end
@@ -246,9 +249,7 @@ class Watch(Events):
 
     def _slice_where_due(self) -> None:
         """Slices of the warm-up stay short: they tell when learning began."""
-        if self.attribution.counts["updates"] and self.timeline.lengthen(self._left):
-            self._next_slice = self.timeline.next_at
-        else:
+        if not (self.attribution.counts["updates"] and self.timeline.lengthen(self._left)):
             self.slice()
 
     def slice(self) -> None:
@@ -256,7 +257,6 @@ class Watch(Events):
         seen, whole = self.attribution, self._whole()
         counts = (self.env_steps, self.episodes, seen.counts["updates"])
         self.timeline.look(seen.mark, *counts, whole.phases, whole.processor)
-        self._next_slice = self.timeline.next_at
 
     def totals(self) -> dict[str, Any]:
         """What was counted so far: fields of Counts."""
