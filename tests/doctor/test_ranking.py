@@ -165,7 +165,7 @@ def test_no_command_where_it_would_be_another_training() -> None:
 def test_evaluation_that_comes_late_counts_for_what_it_takes_of_all() -> None:
     """10 s of loop without it, then 10 s of which it took 8: 40 %."""
     late = (
-        StackCost(phase="other", frames=("main (a.py:9)", "evaluate (a.py:30)"), seconds=8.0),
+        StackCost(phase="other", frames=("main (a.py:9)", "evaluate (a.py:30)", "Env.step (b.py:3)"), seconds=8.0),
         StackCost(phase="other", frames=("main (a.py:9)", "train (a.py:20)"), seconds=2.0),
     )
     counts = Counts(env_steps=1_000, env_calls=1_000, late_seconds=10.0)

@@ -182,6 +182,14 @@ def test_the_same_training_is_a_command_that_hotloop_takes() -> None:
     assert tuple(settings.network.hidden) == (64, 64)
 
 
+def test_the_envs_of_evaluation_are_not_in_the_command() -> None:
+    """Ten envs train, a hundred play episodes for an evaluation: the command has ten."""
+    both = {"env_calls": 300, "env_steps": 12_000, "main_env_calls": 200, "main_env_steps": 2_000}
+    words = shlex.split(port_command(recorded(counts=replace(COUNTS, **both, updates=200, backwards=200))))
+    assert words[words.index("--env.num-envs") + 1] == "10"
+    assert words[words.index("--updates-per-env-step") + 1] == "1/10"
+
+
 LIBRARY = {"DQN": "CartPole-v1", "PPO": "CartPole-v1", "SAC": "Pendulum-v1"}
 
 

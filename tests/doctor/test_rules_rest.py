@@ -59,7 +59,7 @@ def test_much_evaluation_is_found() -> None:
     assert finding.evidence == "Evaluation takes 50 % of the loop (5.0 s)."
     assert finding.where == "train.py:9"
     assert finding.expected_gain == pytest.approx(expected_gain(0.5, 5))
-    assert judge("LOG003", made({"evaluate": 1.0})) is None
+    assert judge("LOG003", made({"evaluate": 0.9})) is None
 
 
 def test_evaluation_is_known_by_its_name_where_no_phase_tells() -> None:
@@ -70,6 +70,20 @@ def test_evaluation_is_known_by_its_name_where_no_phase_tells() -> None:
     assert finding.where == "train.py:9"
     learning = [stack(4.0, "update", "main (train.py:90)", "Policy.evaluate_actions (train.py:9)")]
     assert judge("LOG003", made({"update": 5.0}, stacks=learning)) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "phases", "evaluates"),
+    [
+        ("Trainer._collect_test_episodes", {"env": 1.0, "act": 1.0}, True),
+        ("EnvironmentEvaluator.__call__", {"env": 1.0, "act": 1.0}, True),
+        ("Module.eval", {"act": 2.0}, False),  # switches a network's mode
+        ("test_dqn", {"env": 1.0, "update": 1.0}, False),  # the whole training
+    ],
+)
+def test_what_is_named_like_evaluation_must_step_envs_and_not_learn(function, phases, evaluates) -> None:
+    stacks = [stack(spent, phase, "main (train.py:90)", f"{function} (a.py:9)") for phase, spent in phases.items()]
+    assert (judge("LOG003", made(phases, stacks=stacks)) is not None) is evaluates
 
 
 def slices(*seconds: float) -> tuple[Slice, ...]:

@@ -14,9 +14,10 @@ from hotloop.doctor.recorder.costs import lines_beneath
 from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.order import Order
+from hotloop.doctor.recorder.passes import Faults
 from hotloop.doctor.recorder.places import LIBRARY, USER, Places
 from hotloop.doctor.recorder.recording import own_cost
-from hotloop.doctor.recorder.results import looks_like_a_step, read_step
+from hotloop.doctor.recorder.results import EnvCalls, looks_like_a_step, read_step
 from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.sources import Made, owner_made
 from hotloop.doctor.recorder.timeline import MOST, Timeline
@@ -60,6 +61,48 @@ def clock():
 def test_a_steps_answer_says_how_many_env_steps_and_episodes(result, steps, episodes):
     assert looks_like_a_step(result)
     assert read_step(result) == (steps, episodes)
+    counted, env = EnvCalls(Faults()), object()
+    for calls in range(1, 4):  # the first by the reader, those that follow by what was learned of the env
+        counted.count_call(env, result)
+        assert (counted.env_steps, counted.episodes) == (calls * steps, calls * episodes)
+
+
+def test_an_env_that_returns_something_else_than_before_is_read_anew():
+    counted, env = EnvCalls(Faults()), object()
+    flags, none = np.array([True, False]), np.array([False, False])
+    counted.count_call(env, (np.zeros(2), np.ones(2), flags, none, {}))
+    counted.count_call(env, (np.zeros(2), np.ones(2), none, flags, {}))
+    counted.count_call(env, (np.zeros(1), 1.0, np.bool_(True), False, {}))
+    counted.count_call(env, (np.zeros(3), np.ones(3), np.array([1.0, 0.0, 1.0]), np.zeros(3), {}))
+    assert (counted.env_steps, counted.episodes, counted.at_once) == (8, 5, 3)
+
+
+def test_the_envs_of_training_are_those_that_are_called_most():
+    counted, training, evaluation = EnvCalls(Faults()), object(), object()
+    for env, rows, calls in ((training, 4, 10), (evaluation, 100, 12), (training, 4, 10)):
+        for _ in range(calls):
+            counted.count_call(env, (np.zeros(rows), np.ones(rows), np.zeros(rows, bool), np.zeros(rows, bool), {}))
+    assert counted.most_stepped() == (20, 80)
+    assert (counted.env_calls, counted.env_steps, counted.env_switches) == (32, 1280, 3)
+
+
+def test_a_step_by_name_and_by_place_reaches_the_env_alike():
+    class Env:
+        def step(self, action):
+            return action, 1.0, False, False, {}
+
+        def reset(self):
+            return 0
+
+    watch = Watch(1e9, None)
+    hooks = ClassHooks()
+    hooks.watch = watch
+    Env.step = hooks.env_step(Env.step, sure=True)
+    env = Env()
+    assert [env.step(3)[0], env.step(action=4)[0], Env.step(env, 5)[0]] == [3, 4, 5]
+    assert (watch.env_calls, watch.env_steps) == (3, 3)
+    with pytest.raises(TypeError):
+        env.step()
 
 
 @pytest.mark.parametrize("result", [None, 3.0, "moved", (1,), ("a", "b", "c"), {"reward": 1}])

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 acts and learns by hundreds of small calls. Remedy: `accelerate`, in place."""
+"""Stable-Baselines3 acts and learns call by call. Remedy: `accelerate`, in place."""
 
 import gymnasium
 from stable_baselines3 import DQN

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from hotloop.cli.console import answer_console, display_console, lost_display
 from hotloop.core.timer import PhaseTimer
-from hotloop.doctor.rules.reporting import LEAST_EVALUATION_SHARE
 from hotloop.doctor.trace import EVALUATE
 from hotloop.loop.contract import TrainingSession
 
@@ -124,6 +123,7 @@ def _clock(seconds: float) -> str:
 
 
 FEW_EPISODES = 10
+MUCH_EVALUATION = 0.2
 
 
 def print_result(result: dict[str, Any]) -> None:
@@ -158,7 +158,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
         )
     seconds = {name: phase["seconds"] for name, phase in phases.items() if name not in ("start-up", "compile")}
     share = seconds.get(EVALUATE, 0.0) / (sum(seconds.values()) or 1.0)
-    if share >= LEAST_EVALUATION_SHARE:
+    if share >= MUCH_EVALUATION:
         said.append(
             f"LOG003: evaluation takes {share:.0%} of the loop ({seconds[EVALUATE]:.1f} s), and its env steps teach "
             "nothing; a larger `--evaluation.every`, or fewer `--evaluation.episodes` and "

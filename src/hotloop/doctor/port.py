@@ -54,12 +54,15 @@ def _envs(trace: Trace) -> list[str]:
 
 def envs_of(trace: Trace) -> int:
     """Stepped together, or one after another by the program itself."""
-    return max(1, round(trace.envs_at_once), trace.envs_in_turn)
+    counts = trace.counts
+    together = counts.main_env_steps / counts.main_env_calls if counts.main_env_calls else trace.envs_at_once
+    return max(1, round(together), trace.envs_in_turn)
 
 
 def _dqn(trace: Trace) -> list[str]:
     counts, setup = trace.counts, trace.setup
-    ratio = counts.updates / max(1, counts.env_steps)
+    stepped = counts.main_env_steps if trace.envs_in_turn < 2 else 0  # those of others do not train
+    ratio = counts.updates / max(1, stepped or counts.env_steps)
     words = [f"--updates-per-env-step {_fraction(ratio)}"]
     words += [f"--batch-size {counts.batch_size}"] if counts.batch_size else []
     words += [f"--replay.capacity {setup.replay_capacity}"] if setup.replay_capacity else []

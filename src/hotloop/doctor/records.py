@@ -31,6 +31,9 @@ class Counts:
     """Distinct objects whose outermost `step` was called."""
     env_switches: int = 0
     """Env calls that stepped another object than the one before: nearly all, where single envs take turns."""
+    main_env_calls: int = 0
+    main_env_steps: int = 0
+    """Of the object that was called most: the envs of training, where others evaluate. 0 where it was not told."""
     episodes: int = 0
     updates: int = 0
     """Rounds of optimiser steps in which no optimiser steps twice: those of a critic, an actor and a temperature are

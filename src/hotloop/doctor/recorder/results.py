@@ -107,8 +107,8 @@ class EnvCalls:
     """What was stepped, and how often: calls of the outermost `step` alone."""
 
     __slots__ = (
-        *("_array", "_last", "at_once", "env_calls", "env_steps", "env_switches", "envs", "episodes", "faults"),
-        "first_env",
+        *("_array", "_last", "_met_at", "_stepped", "at_once", "env_calls", "env_steps", "env_switches", "envs"),
+        *("episodes", "faults", "first_env"),
     )
 
     def __init__(self, faults: Faults) -> None:
@@ -120,6 +120,10 @@ class EnvCalls:
         """Class of each env, by identity."""
         self.first_env: Callable[[], Any] = _nothing
         self._last = 0
+        self._met_at = (0, 0)
+        """Env calls and env steps when the last was met."""
+        self._stepped: dict[int, tuple[int, int]] = {}
+        """Env calls and env steps of each, by identity; of the last, those before it was met again."""
         self._array: Any = None
         """Of the env that was stepped last: the class of its arrays of flags, if they have a byte for each."""
 
@@ -157,11 +161,20 @@ class EnvCalls:
     def _meet(self, env: Any) -> None:
         """Another env than the one before."""
         self.env_switches += 1
-        self._last, self._array = id(env), None
+        self._stepped[self._last] = self._of_last()
+        self._last, self._array, self._met_at = id(env), None, (self.env_calls, self.env_steps)
         if self._last not in self.envs and len(self.envs) < MOST_ENVS:
             self.envs[self._last] = f"{type(env).__module__}.{type(env).__qualname__}"
             if self.first_env is _nothing:
                 self.first_env = _weak_reference(env)
+
+    def _of_last(self) -> tuple[int, int]:
+        calls, steps = self._stepped.get(self._last, (0, 0))
+        return calls + self.env_calls - self._met_at[0], steps + self.env_steps - self._met_at[1]
+
+    def most_stepped(self) -> tuple[int, int]:
+        """Env calls and env steps of the one that was called most: it trains, where another is for evaluation."""
+        return max((*self._stepped.values(), self._of_last()))
 
     def forget_envs(self, known: int) -> None:
         """All but the first so many."""

@@ -262,6 +262,7 @@ class Watch(Events):
         """What was counted so far: fields of Counts."""
         totals: dict[str, Any] = {"env_steps": self.env_steps, "env_calls": self.env_calls, "episodes": self.episodes}
         totals["env_switches"] = self.env_switches
+        totals["main_env_calls"], totals["main_env_steps"] = self.most_stepped()
         return {**totals, **self.attribution.counts, "update_bursts": self.attribution.bursts}
 
     def _whole(self) -> Told:

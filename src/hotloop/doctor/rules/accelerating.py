@@ -65,7 +65,7 @@ IN_ZOO = Remedy(
 
 @rule("UPDATE018", remedy=ACCELERATE)
 def stable_baselines_by_calls(trace: Trace) -> Finding | None:
-    """Stable-Baselines3 acts and learns by hundreds of small calls.
+    """Stable-Baselines3 acts and learns call by call.
 
     An update of a small network is a few microseconds of arithmetic in half a millisecond of Python and PyTorch; acting
     checks, copies and switches modes for each action. Found for its DQN, PPO, SAC, TD3 and DDPG with a multilayer

@@ -28,7 +28,7 @@ from hotloop.doctor.rules.evidence import (
     source_at,
     suggest,
 )
-from hotloop.doctor.trace import CHECKPOINT, ENV, EVALUATE, LOG, CallCount, Slice, Trace
+from hotloop.doctor.trace import CHECKPOINT, ENV, EVALUATE, LOG, UPDATE, CallCount, Slice, StackCost, Trace
 from hotloop.render.numbers import percent
 
 REPORTING = (
@@ -65,10 +65,15 @@ SAVES = re.compile(r"^(\w+\.)*save \(torch/serialization\.py|^(_?savez?\w*|save_
 """Frames of what saves."""
 SAVE_SPEEDUP = 20.0
 SELDOM = 5
-LEAST_EVALUATION_SHARE = 0.2
+LEAST_EVALUATION_SHARE = 0.1
 NAMED_EVALUATION = re.compile(
-    r"(^|\.)_?(run_|do_)?(eval|evaluate|evaluation|validate)(_(policy|agent|model|network|episodes?|performance))?$"
+    r"(^|[._])(eval|evaluat\w*|validat\w*|test)(_\w+)?$|(^|\.)\w*(Evaluator|EvalCallback)\.\w+$"
 )
+LEAST_PLAYED, MOST_LEARNED = 0.03, 0.05
+"""Of the time in a function so named: less of it steps envs in one that judges numbers (`evaluate_actions` of a policy)
+or switches a network's mode; more of it learns where training itself is called a test."""
+STEPS_AN_ENV = re.compile(r"(^|\.)step$")
+LEARNS = ("torch/autograd/", "torch/optim/")
 CLOCKS = tuple(f"time.{name}{unit}" for name in ("perf_counter", "time", "monotonic") for unit in ("", "_ns"))
 WARM_UP_RATIO = 3.0
 LEAST_SLICES = 8
@@ -156,14 +161,10 @@ def saved_too_often(trace: Trace) -> Finding | None:
 def evaluated_too_often(trace: Trace) -> Finding | None:
     """Evaluation takes a large part of the run.
 
-    Its env steps teach nothing. Found where evaluation, or a function named so, takes a fifth of the loop or more.
+    Its env steps teach nothing. Found where evaluation takes a tenth of the loop or more: by a library's own function
+    for it, or by functions that are named so, step envs and do not learn.
     """
-    functions = {
-        function_of(frame)
-        for stack in (*trace.stacks, *trace.late)
-        for frame in stack.frames
-        if NAMED_EVALUATION.search(function_of(frame)[1])
-    }
+    functions = _evaluations(trace)
     share = max(trace.share(EVALUATE), function_share(trace, functions))
     share = share_with_late(trace, share, lambda stack: any(function_of(frame) in functions for frame in stack.frames))
     if share < LEAST_EVALUATION_SHARE:
@@ -173,6 +174,32 @@ def evaluated_too_often(trace: Trace) -> Finding | None:
     lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
     places = [*callers_of(trace, functions), *(by_cost(trace, lines) or most_expensive(trace, (EVALUATE,)))]
     return suggest(trace, share, SELDOM, evidence=evidence, places=places)
+
+
+def _evaluations(trace: Trace) -> set[tuple[str, str]]:
+    """Functions that evaluate, by their names and by what is done in them."""
+    spent: dict[tuple[str, str], list[float]] = {}
+    for stack in (*trace.stacks, *trace.late):
+        named = {function_of(frame) for frame in stack.frames if NAMED_EVALUATION.search(function_of(frame)[1])}
+        for one in named:
+            whole, played, learned = spent.get(one, (0.0, 0.0, 0.0))
+            whole, played = whole + stack.seconds, played + stack.seconds * _plays(stack)
+            spent[one] = [whole, played, learned + stack.seconds * _learns(stack)]
+    return {
+        one
+        for one, (whole, played, learned) in spent.items()
+        if played > LEAST_PLAYED * whole and learned <= MOST_LEARNED * whole
+    }
+
+
+def _plays(stack: StackCost) -> bool:
+    functions = map(function_of, stack.frames)
+    steps = (STEPS_AN_ENV.search(name) and not file.startswith("torch/") for file, name in functions)
+    return stack.phase in (ENV, EVALUATE) or any(steps)
+
+
+def _learns(stack: StackCost) -> bool:
+    return stack.phase == UPDATE or any(function_of(frame)[0].startswith(LEARNS) for frame in stack.frames)
 
 
 @rule("LOG004", remedy=RATE)

@@ -109,10 +109,10 @@ EXAMPLE_LEARNER = (
     "stats = learner.update(batch)  # of hotloop.Replay, or a dict: obs [32, 4], action, reward, discount, next_obs"
 )
 NATIVE = Remedy(
-    "Let machine code do the whole update in one call: `hotloop.QLearner` takes your own multilayer Q-network and "
-    "computes both forwards, backward, Adam and target as PyTorch does. It moves the target by itself; give it your "
-    "loss (`huber` or `mse`), and your double DQN or clipping where you have them. For a policy that learns from "
-    "rollouts, `hotloop.PolicyLearner` does the same for all epochs.",
+    "Let machine code do the whole update of your own multilayer network in one call, as PyTorch computes it: "
+    "`hotloop.QLearner` for Q-networks (both forwards, backward, Adam and the target, which it moves itself; give it "
+    "your loss, `huber` or `mse`, and your double DQN or clipping where you have them), `hotloop.PolicyLearner` for a "
+    "policy that learns from rollouts (all epochs).",
     "with torch.no_grad():\n"
     "    y = reward + discount * target_network(next_obs).max(dim=1)[0]\n"
     "q = network(obs).gather(1, action[:, None])[:, 0]\n"
