@@ -597,6 +597,7 @@ def growing() -> Trial:
 
 TRIALS: dict[str, Trial] = {
     "ACT001": acting(),
+    "ACT004": acting(),
     "ACT002": acting_for_all(),
     "ENV001": flood_fill(),
     "ENV002": shortest_path(),

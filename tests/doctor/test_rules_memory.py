@@ -13,11 +13,37 @@ import torch
 from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain
+from hotloop.doctor.recorder.learning import layers_with_modes
 from hotloop.doctor.recorder.memory import fits, holder, live_graphs, shifted, stored_arrays
 from hotloop.doctor.recorder.places import Places
 from hotloop.doctor.recorder.repeats import Repeats
 from hotloop.doctor.recorder.sources import assignment, mentions
 from hotloop.doctor.trace import Counts, Mention, StoredArray
+
+
+def test_modes_that_change_nothing_are_found_at_the_line_that_switches() -> None:
+    inside = "Module.train (torch/nn/modules/module.py:2830)"
+    stacks = [stack(1.5, "act", "act (train.py:9)", "Module.eval (torch/nn/modules/module.py:2860)", inside)]
+    trace = made(
+        {"act": 8.0},
+        stacks=[*stacks, stack(0.5, "act", "act (train.py:12)", inside)],
+        lines=[line(9, 1.5, "act", "self.net.eval()"), line(12, 0.5, "act", "self.net.train()")],
+        calls=[call("torch.Module.eval", 9, "act", 100), call("torch.Module.train", 12, "act", 100)],
+    )
+    finding = found("ACT004", trace)
+    assert (finding.where, finding.share) == ("train.py:9", pytest.approx(0.2))
+    assert judge("ACT004", replace(trace, counts=Counts(mode_layers=1))) is None, "a layer of dropout"
+
+
+def test_layers_that_ask_for_their_mode_are_counted() -> None:
+    class Noisy(torch.nn.Linear):
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            return super().forward(rows) + (torch.rand(1) if self.training else 0)
+
+    plain = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.LayerNorm(2))
+    assert layers_with_modes(torch.nn.Module, [plain]) == 0
+    modal = torch.nn.Sequential(plain, torch.nn.Dropout(), torch.nn.BatchNorm1d(2), Noisy(2, 2))
+    assert layers_with_modes(torch.nn.Module, [plain, modal]) == 3
 
 
 def test_anomaly_detection_is_found_where_it_was_switched_on() -> None:

@@ -55,6 +55,8 @@ class Counts:
     parameters: int = 0
     double_parameters: int = 0
     """Parameters held in float64."""
+    mode_layers: int = 0
+    """Layers of the networks that behave differently in training (dropout, batch norm)."""
     denormal_values: int = 0
     """Optimiser state too small for ordinary floats, counted when the loop ended."""
     optimiser: str = ""

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from statistics import median
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .order import UPDATE
@@ -50,6 +50,7 @@ def learning_counts(hooks: TorchHooks, learning_modules: dict[int, int]) -> dict
         "device": _device(list(parameters.values())),
         "denormal_values": _denormals(torch, hooks.optimisers),
         "unneeded_grad_forwards": _unneeded(hooks.modules, learning_modules, set(parameters)),
+        "mode_layers": layers_with_modes(torch.nn.Module, [*hooks.modules.values(), *hooks.owners]),
     }
 
 
@@ -96,6 +97,16 @@ def _unneeded(modules: dict[int, Any], forwards: dict[int, int], optimised: set[
         if own and not any(id(one) in optimised for one in own):
             total += count
     return total
+
+
+def layers_with_modes(base: Any, networks: list[Any]) -> int:
+    """Layers that ask whether they train: those of dropout and batch norm, and whatever reads `training`."""
+    layers = {id(one): one for network in networks for one in network.modules()}
+    reads: dict[type, bool] = {}
+    for kind in {type(one) for one in layers.values()}:
+        own = [value for made in kind.__mro__ if made not in (base, object) for value in vars(made).values()]
+        reads[kind] = any("training" in one.__code__.co_names for one in own if isinstance(one, FunctionType))
+    return sum(reads[type(one)] for one in layers.values())
 
 
 class Operators(Pass):

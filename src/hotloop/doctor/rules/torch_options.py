@@ -1,4 +1,4 @@
-"""Options of PyTorch that cost time: anomaly detection, checked distributions, full covariances."""
+"""Options of PyTorch that cost time: anomaly detection, checked distributions, full covariances, modes."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ FULL = (("torch/distributions/multivariate_normal.py", "*"),)
 DIAGONAL_SPEEDUP = 3.0
 DISTRIBUTIONS = ("torch.*.log_prob", "torch.*.sample", "torch.*.rsample", "torch.*.entropy")
 
+MODES = (("torch/nn/modules/module.py", "Module.train"), ("torch/nn/modules/module.py", "Module.eval"))
+
+SAME_MODE = Remedy(
+    "Leave both calls out: no layer of these networks asks for its mode. They walk through all layers, and each sets "
+    "an attribute, which PyTorch's modules check. Where dropout or batch norm comes in later, they are needed again.",
+    "network.eval()\nwith torch.no_grad():\n    action = network(obs).argmax(dim=1)\nnetwork.train()",
+    "import torch\n\nwith torch.no_grad():\n    action = network(obs).argmax(dim=1)",
+)
 NO_ANOMALY = Remedy(
     "Take anomaly detection out, or switch it on for the run that looks for a NaN: it notes the place of every forward "
     "operation as text and checks every gradient.",
@@ -119,3 +127,24 @@ def checked_distributions(trace: Trace) -> Finding | None:
     often = f"{number(per_env_call(trace, calls))} questions to distributions per call of `step`; " if calls else ""
     evidence = f"{often}checking arguments and samples takes {percent(share)} of the loop."
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=lines_above(trace, stacks, CHECKS))
+
+
+@rule("ACT004", remedy=SAME_MODE)
+def modes_without_effect(trace: Trace) -> Finding | None:
+    """Networks are switched between `train()` and `eval()` without effect.
+
+    Both walk through every layer of a network and set an attribute of each: ten microseconds or more for a small one,
+    twice for every action. Only layers such as dropout and batch norm behave differently. Found where no layer of the
+    networks does, the program itself calls them, and they take a part of the loop.
+    """
+    stacks = stacks_in(trace, MODES)
+    places = lines_above(trace, stacks, MODES)
+    if trace.counts.mode_layers or trace.beneath or not places:
+        return None
+    share = share_of(trace, stacks)
+    often = per_env_call(trace, calls_like(trace, ("torch.Module.train", "torch.Module.eval")))
+    evidence = (
+        f"`train()` and `eval()` are called {number(often)} times per call of `step` and take {percent(share)} of the "
+        "loop; no layer of the networks asks for its mode."
+    )
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places)
