@@ -25,8 +25,9 @@ class Events(EnvCalls):
     """Hooks pass straight through while `busy`: inside another hook, before the loop, after the end."""
 
     __slots__ = (
-        *("busy", "thread", "over", "clock", "unsettled", "_left", "_long", "_gap_lost", "_resumed", "_batch"),
-        *("_takes_notes", "_gap_note", "_on_update", "processor", "_looked", "begun", "opened"),
+        *("busy", "thread", "over", "plain_below", "clock", "unsettled", "_left", "_long", "_gap_lost", "_resumed"),
+        "_batch",
+        *("_plain", "_takes_notes", "_gap_note", "_on_update", "processor", "_looked", "begun", "opened"),
         *("passes", "attribution", "events"),
     )
 
@@ -54,6 +55,10 @@ class Events(EnvCalls):
         """Both clocks when the processor's was last read."""
         self._long = LONG if processor is not None else NEVER
         self._takes_notes, self._on_update = passes.takes_notes, passes.on_update
+        self._plain = self._long if batch > 1 and not passes.takes_notes and not passes.on_update else 0.0
+        self.plain_below = self._plain
+        """Events of less seconds hooks may note themselves, in fewer steps than `leave` takes; 0 after a long gap, and
+        where there is more to do."""
         self._gap_note: Any = None
 
     def enter(self) -> float:
@@ -66,7 +71,7 @@ class Events(EnvCalls):
                 self.give_up("note", error)
         start = self.clock()
         if start - self._left > self._long:
-            self._gap_lost = self._lost(start)
+            self._gap_lost, self.plain_below = self._lost(start), 0.0
         return start
 
     def leave(self, kind: str, start: float, forward: tuple[int, bool, int] | None = None, now: float = 0.0) -> None:
@@ -82,7 +87,7 @@ class Events(EnvCalls):
                 lost = (self._gap_lost, 0.0)
             notes = (self._gap_note, self.passes.note()) if self._takes_notes else None
             self.unsettled.append((kind, start, now, forward, self._resumed, lost, notes))
-            self._left, self._gap_lost, self.busy = now, 0.0, False
+            self._left, self._gap_lost, self.plain_below, self.busy = now, 0.0, self._plain, False
             if len(self.unsettled) >= self._batch:
                 self.settle()
                 self._resume()

@@ -236,6 +236,7 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str, rows: bool = Fa
     where they are wanted."""
     if hasattr(function, "watched"):
         return function
+    clock, note = watch.clock, watch.unsettled.append
 
     @functools.wraps(function)
     def hook(*args: Any, **keywords: Any) -> Any:
@@ -245,7 +246,12 @@ def timed(watch: Watch, function: Callable[..., Any], kind: str, rows: bool = Fa
         try:
             return function(*args, **keywords)
         finally:
-            watch.leave(kind, start, (rows_of(args), False, id(args[0])) if rows and args else None)
+            now = clock()
+            if now - start < watch.plain_below and not watch.over and not rows:
+                note((kind, start, now, None, watch._resumed, None, None))
+                watch._left, watch.busy = now, False
+            else:
+                watch.leave(kind, start, (rows_of(args), False, id(args[0])) if rows and args else None, now)
 
     return unseen(hook)
 

@@ -21,6 +21,8 @@ from .watch import Watch
 from .words import FORWARD, OPTIMISER
 
 MOST_KEPT, MOST_COPIES = 256, 1_000
+SURE = 20
+"""Calls of a network by itself after which its caller is no longer looked at."""
 NO_NETWORK = -1
 """Rows of a forward that is none: of a module without parameters (a loss, an activation), or of a layer whose network
 has been counted."""
@@ -38,8 +40,9 @@ class TorchHooks(Pass):
         self.modules: dict[int, Any] = {}
         self.copied_at: list[int] = []
         """How many updates had been made each time that parameters were loaded into a module: a target is moved."""
-        self._networks: dict[int, bool] = {}
-        """Of the modules that are held: whether they have parameters."""
+        self._networks: dict[int, int] = {}
+        """Of the modules that are held: 0 for those without parameters, else how often in a row it was not another's
+        `forward` that called them, and `SURE` in the end."""
         self._leaders: dict[int, int] = {}
         """Of a network whose `forward` is called directly: the layer that stands for it."""
         self.owners: list[Any] = []
@@ -62,6 +65,7 @@ class TorchHooks(Pass):
         watch, look, networks, grad_enabled = self.watch, self._look, self._networks, torch.is_grad_enabled
         self._module, tensor = torch.nn.Module, torch.Tensor
         call, knows_compiled = torch.nn.Module.__call__, hasattr(torch.nn.Module, "_compiled_call_impl")
+        clock, note = watch.clock, watch.unsettled.append
 
         @functools.wraps(call)
         def forward(module: Any, *args: Any, **keywords: Any) -> Any:
@@ -75,32 +79,39 @@ class TorchHooks(Pass):
                     return module._call_impl(*args, **keywords)
                 return call(module, *args, **keywords)
             finally:
-                now, caller, identity = watch.clock(), sys._getframe(1), id(module)
-                if networks.get(identity) and caller.f_code.co_name != "forward" and args and type(args[0]) is tensor:
-                    rows = args[0].size(0) if args[0].dim() > 1 else _rows(args)  # of nearly every forward, done here
+                now, identity = clock(), id(module)
+                if networks.get(identity) == SURE and args and type(args[0]) is tensor:
+                    shape = args[0].shape  # of nearly every forward, read here
+                    rows = shape[0] if len(shape) > 1 else _rows(args)
                 else:
-                    rows = look(module, args, caller)
-                watch.leave(FORWARD, start, (rows, grad_enabled(), identity), now)
+                    rows = look(module, args, sys._getframe(1))
+                if now - start < watch.plain_below and not watch.over:
+                    note((FORWARD, start, now, (rows, grad_enabled(), identity), watch._resumed, None, None))
+                    watch._left, watch.busy = now, False
+                else:
+                    watch.leave(FORWARD, start, (rows, grad_enabled(), identity), now)
 
         torch.nn.Module.__call__ = unseen(forward)
 
     def _look(self, module: Any, args: tuple[Any, ...], caller: FrameType) -> int:
         """Rows of its input, where it is a network."""
         try:
-            counts = self._is_network(module) and self._stands_for_its_network(id(module), caller)
+            counts = self._is_network(module, caller) and self._stands_for_its_network(id(module), caller)
             return _rows(args) if counts else NO_NETWORK
         except Exception as error:
             self.watch.faults.note("a forward's input could not be read", error)
             return 0
 
-    def _is_network(self, module: Any) -> bool:
+    def _is_network(self, module: Any, caller: FrameType) -> bool:
         """Whether it has parameters."""
         known = self._networks.get(id(module))
         if known is None:
-            known = next(iter(module.parameters()), None) is not None
+            known = 1 if next(iter(module.parameters()), None) is not None else 0
             if len(self.modules) < MOST_KEPT:
                 self.modules[id(module)], self._networks[id(module)] = module, known
-        return known
+        elif 0 < known < SURE:
+            self._networks[id(module)] = 1 if caller.f_code.co_name == "forward" else known + 1
+        return known > 0
 
     def _stands_for_its_network(self, layer: int, caller: FrameType) -> bool:
         """A layer called from a `forward` that was itself called directly: the first such layer stands for all."""
