@@ -80,8 +80,11 @@ def test_what_jax_compiles_at_first_does_not_hide_what_it_dispatches_later() -> 
     counts = Counts(env_steps=120, env_calls=120)
     finding = found("UPDATE017", made(stacks=stacks, lines=[line(30, 9.0, "other")], counts=counts))
     assert finding.share == pytest.approx(6 / 7)
-    assert finding.expected_gain == pytest.approx(expected_gain(6 / 7, 60.0))
+    assert finding.expected_gain == pytest.approx(expected_gain(6 / 7, 120.0))
     assert "of the loop, compiling apart, is spent" in finding.evidence
+    waiting = stack(0.7, "other", OWN, "ArrayImpl._value (jax/_src/array.py:600)")
+    finding = found("UPDATE017", made(stacks=[*stacks, waiting], lines=[line(30, 9.7, "other")], counts=counts))
+    assert finding.share == pytest.approx(6.7 / 7), "what single operations are waited for goes with them"
 
 
 def test_functions_that_jax_calls_back_are_part_of_the_finding() -> None:

@@ -239,11 +239,14 @@ def test_lines_that_set_something_up_are_found_in_the_source(tmp_path: Path) -> 
         "        self.values.append(value)\n"
         "        self.numbers.append(float(value))\n"
         "        re.compile('x')\n"
+        "train(env,\n"
+        "    test_step_num_episodes=100, eval_env=env)\n"
     )
     assert sorted(mentions(str(source)), key=lambda one: one[1]) == [
         ("set_detect_anomaly", 3),
         ("torch.compile", 4),
         ("append:values", 9),
+        ("evaluation", 13),
     ]
     assert assignment(str(source), "Replay", "frames") == 7
     assert assignment(str(source), "Replay", "nothing") == 0

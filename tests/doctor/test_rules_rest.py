@@ -9,7 +9,7 @@ import pytest
 from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain, findings
-from hotloop.doctor.trace import Counts, Experiment, Setup, Slice, Trace
+from hotloop.doctor.trace import Counts, Experiment, Mention, Setup, Slice, Trace
 
 
 def test_printing_every_env_step_is_found() -> None:
@@ -84,6 +84,13 @@ def test_evaluation_is_known_by_its_name_where_no_phase_tells() -> None:
 def test_what_is_named_like_evaluation_must_step_envs_and_not_learn(function, phases, evaluates) -> None:
     stacks = [stack(spent, phase, "main (train.py:90)", f"{function} (a.py:9)") for phase, spent in phases.items()]
     assert (judge("LOG003", made(phases, stacks=stacks)) is not None) is evaluates
+
+
+def test_evaluation_inside_a_library_is_told_where_it_was_asked_for() -> None:
+    frames = ("main (train.py:90)", "Trainer.run (library/trainer.py:7)", "Trainer._test_step (library/trainer.py:9)")
+    asked = (Mention(name="evaluation", where="train.py:54"),)
+    trace = made({"env": 5.0}, stacks=[stack(4.0, "env", *frames)], lines=[line(90, 9.0, "env")], mentions=asked)
+    assert found("LOG003", trace).where == "train.py:54"
 
 
 def slices(*seconds: float) -> tuple[Slice, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType, FunctionType, ModuleType
@@ -58,6 +59,10 @@ CLOCKS = tuple("time." + name + unit for name in ("perf_counter", "time", "monot
 WITH_OWNER = frozenset(("torch.compile", *CLOCKS, *STARTING))
 """Names too common to be looked for without what stands before them."""
 DEVICES = ("cuda", "mps", "xpu")
+EVALUATION_SETTING = re.compile(
+    r"(^|_)(eval|evaluation|test)_\w*(episode|interval|freq|every|step)|(^|_)per_(eval|test)$"
+)
+"""Names of arguments by which libraries are told how often and how long to evaluate."""
 MOST_FILES, MOST_MENTIONS = 200, 500
 
 
@@ -167,8 +172,8 @@ class Mentions(Pass):
 
 
 def mentions(file: str) -> Iterator[tuple[str, int]]:
-    """(name, line) of each use of what is looked for, an import is none; where a device is named; and where things are
-    appended as they are."""
+    """(name, line) of each use of what is looked for, an import is none; where a device is named, where a library is
+    told how to evaluate, and where things are appended as they are."""
     try:
         with open(file, "rb") as source:
             tree = ast.parse(source.read())
@@ -177,6 +182,9 @@ def mentions(file: str) -> Iterator[tuple[str, int]]:
     for node in sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.partition(":")[0] in DEVICES:
             yield "device", node.lineno
+        for setting in node.keywords if isinstance(node, ast.Call) else ():
+            if EVALUATION_SETTING.search(setting.arg or "") and isinstance(setting.value, ast.Constant):
+                yield "evaluation", setting.value.lineno
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
             container = node.func.value
             name = container.attr if isinstance(container, ast.Attribute) else getattr(container, "id", "")

@@ -26,7 +26,9 @@ TENSORFLOW: Patterns = (("tensorflow/*", "*"), *((file, "*") for file in KERAS))
 EAGER_OPERATION: Patterns = (("tensorflow/python/ops/gen_*.py", "*"),)
 """An operation by itself; compiled functions run many without them."""
 TRACING: Patterns = (("tensorflow/python/framework/func_graph.py", "*"),)
-JAX: Patterns = (("jax/_src/*", "*"),)
+JAX_LIBRARIES = ("flax", "optax", "haiku", "equinox", "distrax", "rlax", "chex")
+JAX: Patterns = (("jax/_src/*", "*"), *((f"{library}/*", "*") for library in JAX_LIBRARIES))
+"""With what is written on top of it: a compiled function passes its Python by too."""
 JAX_COMPILING: Patterns = (("jax/_src/compiler.py", "*"), ("jax/_src/interpreters/mlir.py", "*"))
 """Once for each operation and shape, when it is first met."""
 JAX_WAITING: Patterns = (
@@ -44,9 +46,10 @@ MOST_KERAS_GAINS = 150.0
 LEAST_SHARE = 0.2
 COMPILED_SPEEDUP = 4.0
 """A step of a small Keras model took 34 times as long without `tf.function`; steps that return to Python gain less."""
-JIT_SPEEDUP, MOST_JIT_GAINS = 15.0, 60.0
-JIT_MICROSECONDS = 300.0
-"""What a compiled update of a small network and the choice of an action take, with their arrays going in and out."""
+JIT_SPEEDUP, MOST_JIT_GAINS = 15.0, 120.0
+JIT_MICROSECONDS = 150.0
+"""What a compiled update of a small network and the choice of an action take, with their arrays going in and out: a DQN
+on CartPole takes 167 microseconds per env step with all of its loop once it is compiled, 23,000 before."""
 MOST_COMPILING, LEAST_TOLD = 0.5, 0.02
 LEAST_EAGER = 0.3
 """Of the samples inside TensorFlow: in single operations."""
@@ -188,6 +191,8 @@ def jax_uncompiled(trace: Trace) -> Finding | None:
     share = share_of(trace, stacks) / (1 - min(MOST_COMPILING, compiling))
     if share < LEAST_SHARE:
         return None
+    waited = share_of(trace, inside) - compiling - share_of(trace, stacks)
+    share += waited / (1 - min(MOST_COMPILING, compiling))  # what single operations are waited for goes with them
     took = own_microseconds(trace, share_of(trace, stacks), trace.counts.env_calls)
     evidence = (
         f"{percent(share)} of the loop{', compiling apart,' if compiling > LEAST_TOLD else ''} is spent in JAX's "

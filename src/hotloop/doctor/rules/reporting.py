@@ -173,6 +173,7 @@ def evaluated_too_often(trace: Trace) -> Finding | None:
     evidence = f"{name} takes {percent(share)} of the loop ({share * trace.loop_seconds:.1f} s)."
     lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
     places = [*callers_of(trace, functions), *(by_cost(trace, lines) or most_expensive(trace, (EVALUATE,)))]
+    places = places or mentioned(trace, "evaluation")  # where a library evaluates: what it was told
     return suggest(trace, share, SELDOM, evidence=evidence, places=places)
 
 
