@@ -137,9 +137,27 @@ def test_waiting_for_workers_is_found_by_its_share() -> None:
     assert "50 % of its time; for each of 24,000 answers they used 55 microseconds" in finding.evidence
     assert finding.expected_gain == pytest.approx(expected_gain(0.6, 6.0 / 0.6, relief=0.8))
     assert judge("MACHINE003", waiting(5.4)) is None, "195 microseconds of each answer are the env's"
-    busy = found("MACHINE003", replace(waiting(5.4), clock="processor"))  # where a message costs 200
-    assert busy.expected_gain == pytest.approx(finding.expected_gain)
     assert judge("MACHINE003", waiting(5.4, received=1.0)) is None
+
+
+def test_without_workers_on_a_busy_machine_what_is_left_stands_in_the_queue_by_the_wall_clock() -> None:
+    """10 s and 10 more in the queue; of 4 s beside the env 2.7 are left with warm caches, and a sixth of the workers'
+    5.4 s are steps. A second of computing takes two."""
+    trace = waiting(5.4)
+    queued = {"phases": trace.phases | {"queued": 10.0}, "seconds": 22.0, "clock": "processor"}
+    crowded = replace(trace, **queued, counts=replace(trace.counts, crowding=2.0))
+    finding = found("MACHINE003", crowded)
+    stepped = 5.4 / 6  # 37 microseconds an answer, more than the 25 beyond a message of 200
+    assert finding.expected_gain == pytest.approx(20 / (2 * (4 / (1 + 0.8 * 0.6) + stepped)), rel=0.01)
+    assert finding.evidence.endswith("By the wall clock of this busy machine, where a second of computing takes 2.0.")
+
+
+def test_a_pause_on_a_busy_machine_is_weighed_by_the_wall_clock() -> None:
+    """4 s of sleep and 6 of computing, 6 more in the queue: without the pause 12 of 16 are left, not 6 of 10."""
+    trace = made(calls=[call("time.sleep", 9, "other", 10)], lines=[line(9, 4.0, "other", "time.sleep(1)")])
+    queued = {"phases": trace.phases | {"queued": 6.0}, "seconds": 18.0, "clock": "processor"}
+    finding = found("MACHINE005", replace(trace, **queued, counts=replace(trace.counts, crowding=2.0)))
+    assert finding.expected_gain == pytest.approx(16 / 12, rel=0.01)
 
 
 def test_what_else_a_librarys_loop_does_is_no_waiting_for_its_workers() -> None:

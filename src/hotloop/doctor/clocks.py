@@ -3,6 +3,9 @@
 Shares by wall-clock are those of the moments at which a busy machine happened to take the core away. What the loop's
 thread computed, and what it waited for by its own doing, stays what it is on a quiet machine; so on a busy one every
 figure is put on that clock, once, here: rules and reports then read one clock, whichever it is.
+
+What a loop only waits for is not stretched by the queue, and what it computes is: so what a remedy against waiting
+gains on a busy machine is reckoned by the wall clock, here too.
 """
 
 from __future__ import annotations
@@ -53,6 +56,24 @@ def kept_from_running(trace: Trace) -> bool:
     own = trace.counts.own_threads_seconds + trace.counts.worker_seconds
     most = WITH_WORKERS if trace.counts.worker_seconds else OWN_DOING
     return trace.counts.queued_seconds >= BUSY * loop and own < most * cores * loop
+
+
+def gain_by_the_wall(trace: Trace, computes: float, sleeps: float) -> float:
+    """How many times faster the loop is by the wall clock of a busy machine if it computes for so many seconds, which
+    the queue for a core stretches as it did before the loop, and sleeps for so many, which it does not."""
+    return trace.wall_seconds / max(1e-9, crowding(trace) * computes + sleeps)
+
+
+def crowding(trace: Trace) -> float:
+    """Wall-clock seconds that a second of computing takes here; by the loop itself where its start was too short."""
+    computed = sum(trace.processor.get(phase, 0.0) for phase in trace.phases)
+    own = 1.0 + trace.counts.queued_seconds / computed if computed > 0 else 1.0
+    return max(1.0, trace.counts.crowding or own)
+
+
+def crowding_words(trace: Trace) -> str:
+    """By which clock a gain is told."""
+    return f" By the wall clock of this busy machine, where a second of computing takes {crowding(trace):.1f}."
 
 
 def processor_seconds(trace: Trace, phase: str) -> float | None:
