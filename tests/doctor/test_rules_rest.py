@@ -204,6 +204,13 @@ def test_growth_names_the_phase_and_the_container() -> None:
     assert finding.expected_gain == pytest.approx(1.89, rel=0.01)  # a mean of 170; the line through all begins at 90
 
 
+def test_what_had_grown_before_the_recording_began_is_gone_with_the_rest() -> None:
+    growth = (grown("env step", *GROWN), grown("log", *[cost - 90 for cost in GROWN]))
+    late = Counts(env_steps=1000, env_calls=1000, updates=100, skipped_env_steps=1)
+    finding = found("GROW001", made({"log": 5.0, "env": 3.0}, growth=growth, counts=late))
+    assert finding.expected_gain == pytest.approx(170 / (90 - 17.8), rel=0.02)  # one step earlier on the same line
+
+
 def test_longer_episodes_are_no_finding() -> None:
     growth = (grown("env step", *[100.0] * 10), grown("env steps per episode", *GROWN))
     assert judge("GROW001", made({"env": 5.0}, growth=growth)) is None

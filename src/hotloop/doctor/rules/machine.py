@@ -146,7 +146,8 @@ def slower_and_slower(trace: Trace) -> Finding | None:
     others = max(1e-9, _first(whole) - _first(grown)), _last(whole) - _last(grown)
     if grown.ratio < max(LEAST_GROWTH, BEYOND_THE_OTHERS * others[1] / others[0]):
         return None
-    share = max(0.0, 1 - _at_the_start(whole) / _mean(whole) - growing_share(trace))
+    start = _at_the_start(whole, trace.counts.skipped_env_steps)
+    share = max(0.0, 1 - start / _mean(whole) - growing_share(trace))
     largest = _largest(trace, grown.what)
     container = f"; {largest.name} works on {number(largest.largest)} entries there" if largest else ""
     evidence = (
@@ -165,11 +166,14 @@ def _first(growth: Growth) -> float:
     return sum(cost for _, cost in growth.points[:2]) / max(1, len(growth.points[:2]))
 
 
-def _at_the_start(growth: Growth) -> float:
-    """Before anything had grown: where the line through all tenths begins. Even the first tenth has grown a little."""
+def _at_the_start(growth: Growth, skipped: int) -> float:
+    """Before anything had grown: where the line through all tenths begins, at the script's first env step. Even the
+    first tenth has grown a little, and what is told begins after env steps that were `skipped`, in which it grew too;
+    but for no longer than was seen since may the line be drawn on."""
     places, costs = zip(*growth.points, strict=True)
     line = linear_regression(places, costs)
-    return min(max(line.intercept, LOWEST_START * _first(growth)), _first(growth))
+    begins = line.intercept - line.slope * min(skipped, places[-1])
+    return min(max(begins, LOWEST_START * _first(growth)), _first(growth))
 
 
 def _last(growth: Growth) -> float:
@@ -177,7 +181,9 @@ def _last(growth: Growth) -> float:
 
 
 def _mean(growth: Growth) -> float:
-    return sum(cost for _, cost in growth.points) / max(1, len(growth.points))
+    """Over env steps, of which some tenths hold more than others."""
+    parts = [(there - here, (cost + later) / 2) for (here, cost), (there, later) in pairwise(growth.points)]
+    return sum(width * cost for width, cost in parts) / max(1e-9, sum(width for width, _ in parts))
 
 
 def _rise(growth: Growth) -> float:
