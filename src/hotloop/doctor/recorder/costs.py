@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from .lines import read_syntax
-from .order import OUTSIDE, WAIT
+from .order import OUTSIDE, RECORDING, UPDATE, WAIT
 from .places import DOCTOR, USER, Places, line_of, qualified_name
 
 if TYPE_CHECKING:
@@ -26,19 +26,31 @@ WAITING_FILES = tuple(
 )
 SLEEPING = re.compile(r"\b(sleep|recv|wait|select|poll|join|acquire|result)\(")
 """On the innermost line, where the thread used no processor: it waits by this call."""
+STACK_TEXTS, STACK_FILE = ("format_stack", "extract_stack"), os.sep + "traceback.py"
 LEAST_WAITING = 0.02
 """Of a phase without processor time: less is not called waiting."""
 A_CALL = 0.5
 """Of the loop on one line of the user's own: it only calls what takes the time."""
 
 
-def fit_to_phases(charged: Charged, phases: Mapping[str, float]) -> dict[Any, float]:
-    """What was sampled in each phase made to sum to the time that was measured: samples tell how it divides."""
+def fit_to_phases(
+    charged: Charged, phases: Mapping[str, float], update_parts: Mapping[str, float] | None = None
+) -> dict[Any, float]:
+    """What was sampled in each part of the update, and then in each phase, made to sum to the time that was measured:
+    samples tell how it divides. On a busy machine they come at moments that others choose: a program that spent an
+    eighth of its time in backwards was hardly ever seen in one."""
+    parts = update_parts or {}
+    fitted = _fitted(charged, lambda key: key[1] if key[0] == UPDATE else "", parts)
+    return _fitted(fitted, lambda key: key[0], phases)
+
+
+def _fitted(charged: Charged, group: Callable[[Any], str], measured: Mapping[str, float]) -> dict[Any, float]:
+    """Each group made to sum to what was measured of it; one of which nothing was measured stays as it is."""
     sampled: dict[str, float] = {}
-    for (phase, _, _), seconds in charged.items():
-        sampled[phase] = sampled.get(phase, 0.0) + seconds
-    scale = {phase: phases.get(phase, seconds) / max(seconds, 1e-9) for phase, seconds in sampled.items()}
-    return {key: seconds * scale[key[0]] for key, seconds in charged.items()}
+    for key, seconds in charged.items():
+        sampled[group(key)] = sampled.get(group(key), 0.0) + seconds
+    scale = {name: measured.get(name, seconds) / max(seconds, 1e-9) for name, seconds in sampled.items()}
+    return {key: seconds * scale[group(key)] for key, seconds in charged.items()}
 
 
 def split_waiting(
@@ -69,6 +81,44 @@ def split_waiting(
         if seconds > waited:
             found[key] = seconds - waited
     return found
+
+
+def split_recording(
+    charged: Charged,
+    phases: dict[str, float],
+    processor: dict[str, float],
+    update_parts: dict[str, float],
+    places: Places,
+) -> dict[Any, float]:
+    """What is done for every frame of the stack (its text, where anomaly detection wants one for each operation) is
+    done for frames of ours too: so much of it becomes the recording's; the rest is changed accordingly."""
+    found: dict[Any, float] = {}
+    moved: dict[str, float] = {}
+    for (phase, part, stack), seconds in charged.items():
+        own = seconds * _part_of_ours(stack, places) if phase not in OUTSIDE else 0.0
+        found[phase, part, stack] = seconds - own
+        if own:
+            for name in {phase, part if phase == UPDATE else ""} - {""}:
+                moved[name] = moved.get(name, 0.0) + own
+            phases[RECORDING] = phases.get(RECORDING, 0.0) + own
+    for name, own in moved.items():
+        whole = phases if name in phases else update_parts
+        before = whole.get(name, 0.0)
+        whole[name] = max(0.0, before - own)
+        if name in processor and before > 0:
+            processor[name] *= whole[name] / before
+    return found
+
+
+def _part_of_ours(stack: Stack, places: Places) -> float:
+    """Of the frames that a text of the stack is made of; 0 where none is made."""
+    making = [
+        depth
+        for depth, (code, _) in enumerate(stack)
+        if code.co_name in STACK_TEXTS and code.co_filename.endswith(STACK_FILE)
+    ]
+    frames = [places.whose(code) for code, _ in stack[making[-1] + 1 :]] if making else []
+    return frames.count(DOCTOR) / len(frames) if frames else 0.0
 
 
 def line_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
