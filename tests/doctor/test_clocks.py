@@ -83,6 +83,16 @@ def test_without_waiting_the_queue_is_all_that_stretches_a_loop() -> None:
     assert gain_by_the_wall(before, 3.0, 1.0) == pytest.approx(10 / 7)
 
 
+def test_samples_of_the_update_are_fitted_to_its_parts() -> None:
+    """Of 4 s all but one were seen in the forward, which computed for one of two."""
+    seen = (
+        replace(line("a.py:1", "update", 3.0), part="forward"),
+        replace(line("a.py:2", "update", 1.0), part="backward"),
+    )
+    told = with_clock(busy_trace(lines=seen, processor={"env": 1.0, "update": 2.0, "forward": 1.0, "backward": 1.0}))
+    assert [one.seconds for one in told.lines] == [1.0, 1.0]
+
+
 def test_a_phase_never_becomes_longer_by_another_clock() -> None:
     told = with_clock(busy_trace(processor={"env": 4.1, "update": 2.0}))
     assert told.phases["env"] == 4.0

@@ -152,14 +152,6 @@ def test_without_workers_on_a_busy_machine_what_is_left_stands_in_the_queue_by_t
     assert finding.evidence.endswith("By the wall clock of this busy machine, where a second of computing takes 2.0.")
 
 
-def test_a_pause_on_a_busy_machine_is_weighed_by_the_wall_clock() -> None:
-    """4 s of sleep and 6 of computing, 6 more in the queue: without the pause 12 of 16 are left, not 6 of 10."""
-    trace = made(calls=[call("time.sleep", 9, "other", 10)], lines=[line(9, 4.0, "other", "time.sleep(1)")])
-    queued = {"phases": trace.phases | {"queued": 6.0}, "seconds": 18.0, "clock": "processor"}
-    finding = found("MACHINE005", replace(trace, **queued, counts=replace(trace.counts, crowding=2.0)))
-    assert finding.expected_gain == pytest.approx(16 / 12, rel=0.01)
-
-
 def test_what_else_a_librarys_loop_does_is_no_waiting_for_its_workers() -> None:
     counts = Counts(env_steps=24_000, env_calls=3_000, worker_seconds=1.32)
     learn = [line(12, seconds, phase, "model.learn(1000)") for phase, seconds in (("update", 6.0), ("env", 3.0))]

@@ -10,7 +10,7 @@ import pytest
 
 from hotloop.doctor.recorder import words as a
 from hotloop.doctor.recorder.attribution import MOST_BEHIND, Attribution
-from hotloop.doctor.recorder.costs import fit_to_phases, split_recording, split_waiting
+from hotloop.doctor.recorder.costs import split_recording, split_waiting
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.places import OURS, Places
 from hotloop.doctor.recorder.sampling import Sampler
@@ -336,32 +336,18 @@ def test_waiting_is_a_phase_of_its_own_as_far_as_no_processor_was_used(monkeypat
     assert parts == {"rest": 0.0}
 
 
-def test_samples_of_each_part_of_the_update_sum_to_what_was_measured_of_it() -> None:
-    """Nearly all looks found the forward, which took half of the update; no look found the optimiser's second."""
-    charged: Any = {
-        ("update", "forward", ("a",)): 9.0,
-        ("update", "backward", ("b",)): 1.0,
-        ("act", "forward", ()): 2.0,
-    }
-    fitted = fit_to_phases(charged, {"update": 9.0, "act": 4.0}, {"forward": 4.0, "backward": 4.0, "optimiser": 1.0})
-    assert fitted == {
-        ("update", "forward", ("a",)): 4.5,
-        ("update", "backward", ("b",)): 4.5,
-        ("act", "forward", ()): 4.0,
-    }
-
-
 def test_texts_of_the_recordings_own_frames_are_the_recordings_time() -> None:
     """A text of four frames is made in the forward, one of them ours."""
     making = compile("", "/lib/traceback.py", "exec").replace(co_name="format_stack")
     ours, theirs = compile("ours", OURS + "hooks.py", "exec"), compile("theirs", "train.py", "exec")
     stack = ((making, 0), (theirs, 0), (theirs, 0), (ours, 0), (theirs, 0))
     charged: Any = {("update", "forward", stack): 4.0, ("update", "backward", ((theirs, 0),)): 4.0}
-    phases, parts, processor = {"update": 8.0, "recording": 1.0}, {"forward": 4.0, "backward": 4.0}, {"update": 4.0}
+    phases, parts = {"update": 8.0, "recording": 1.0}, {"forward": 4.0, "backward": 4.0}
+    processor = {"update": 4.0, "forward": 2.0}
     split = split_recording(charged, phases, processor, parts, Places("train.py"))
     assert list(split.values()) == [3.0, 4.0]
     assert (phases, parts) == ({"update": 7.0, "recording": 2.0}, {"forward": 3.0, "backward": 4.0})
-    assert processor == {"update": 3.5}
+    assert processor == {"update": 3.5, "forward": 1.5}
 
 
 SOURCE = """

@@ -199,6 +199,8 @@ class StackCost:
     frames: tuple[str, ...]
     """`function (file.py:line)`, outermost first."""
     seconds: float
+    part: str = ""
+    """Of the update, as a line has it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,8 @@ WAITING_FILES = tuple(
     name.replace("/", os.sep)
     for name in ("multiprocessing/connection.py", "selectors.py", "multiprocessing/popen_fork.py", "queue.py")
 )
-SLEEPING = re.compile(r"\b(sleep|recv|wait|select|poll|join|acquire|result)\(")
-"""On the innermost line, where the thread used no processor: it waits by this call."""
+SLEEPING = re.compile(r"\b(sleep|recv|wait|select|poll|acquire|result)\(|(?<![\"'])(?<!path)\.join\(")
+"""On the innermost line, where the thread used no processor: it waits by this call. Texts and paths are joined too."""
 STACK_TEXTS, STACK_FILE = ("format_stack", "extract_stack"), os.sep + "traceback.py"
 LEAST_WAITING = 0.02
 """Of a phase without processor time: less is not called waiting."""
@@ -33,24 +33,13 @@ A_CALL = 0.5
 """Of the loop on one line of the user's own: it only calls what takes the time."""
 
 
-def fit_to_phases(
-    charged: Charged, phases: Mapping[str, float], update_parts: Mapping[str, float] | None = None
-) -> dict[Any, float]:
-    """What was sampled in each part of the update, and then in each phase, made to sum to the time that was measured:
-    samples tell how it divides. On a busy machine they come at moments that others choose: a program that spent an
-    eighth of its time in backwards was hardly ever seen in one."""
-    parts = update_parts or {}
-    fitted = _fitted(charged, lambda key: key[1] if key[0] == UPDATE else "", parts)
-    return _fitted(fitted, lambda key: key[0], phases)
-
-
-def _fitted(charged: Charged, group: Callable[[Any], str], measured: Mapping[str, float]) -> dict[Any, float]:
-    """Each group made to sum to what was measured of it; one of which nothing was measured stays as it is."""
+def fit_to_phases(charged: Charged, phases: Mapping[str, float]) -> dict[Any, float]:
+    """What was sampled in each phase made to sum to the time that was measured: samples tell how it divides."""
     sampled: dict[str, float] = {}
-    for key, seconds in charged.items():
-        sampled[group(key)] = sampled.get(group(key), 0.0) + seconds
-    scale = {name: measured.get(name, seconds) / max(seconds, 1e-9) for name, seconds in sampled.items()}
-    return {key: seconds * scale[group(key)] for key, seconds in charged.items()}
+    for (phase, _, _), seconds in charged.items():
+        sampled[phase] = sampled.get(phase, 0.0) + seconds
+    scale = {phase: phases.get(phase, seconds) / max(seconds, 1e-9) for phase, seconds in sampled.items()}
+    return {key: seconds * scale[key[0]] for key, seconds in charged.items()}
 
 
 def split_waiting(
@@ -92,21 +81,27 @@ def split_recording(
 ) -> dict[Any, float]:
     """What is done for every frame of the stack (its text, where anomaly detection wants one for each operation) is
     done for frames of ours too: so much of it becomes the recording's; the rest is changed accordingly."""
-    found: dict[Any, float] = {}
-    moved: dict[str, float] = {}
-    for (phase, part, stack), seconds in charged.items():
-        own = seconds * _part_of_ours(stack, places) if phase not in OUTSIDE else 0.0
-        found[phase, part, stack] = seconds - own
-        if own:
-            for name in {phase, part if phase == UPDATE else ""} - {""}:
-                moved[name] = moved.get(name, 0.0) + own
-            phases[RECORDING] = phases.get(RECORDING, 0.0) + own
-    for name, own in moved.items():
-        whole = phases if name in phases else update_parts
-        before = whole.get(name, 0.0)
-        whole[name] = max(0.0, before - own)
-        if name in processor and before > 0:
-            processor[name] *= whole[name] / before
+    found: dict[Any, float] = dict(charged)
+    sampled: dict[tuple[str, str], float] = {}
+    ours: dict[tuple[str, str], float] = {}
+    for key, seconds in charged.items():
+        own = seconds * _part_of_ours(key[2], places) if key[0] not in OUTSIDE else 0.0
+        found[key] -= own
+        sampled[key[:2]] = sampled.get(key[:2], 0.0) + seconds
+        ours[key[:2]] = ours.get(key[:2], 0.0) + own
+    for (phase, part), own in ours.items():
+        if not own:
+            continue
+        measured = phase == UPDATE and part in update_parts
+        lost = own / sampled[phase, part] * update_parts[part] if measured else own
+        computed = lost * processor.get(phase, 0.0) / max(phases[phase], 1e-9)
+        if measured:
+            computed = own / sampled[phase, part] * processor.get(part, 0.0)
+            update_parts[part] -= lost
+            processor[part] = processor.get(part, 0.0) - computed
+        phases[phase] -= lost
+        phases[RECORDING] = phases.get(RECORDING, 0.0) + lost
+        processor[phase] = processor.get(phase, 0.0) - computed
     return found
 
 
@@ -203,12 +198,12 @@ def _rows(costs: Mapping[tuple[str, str, CodeType, int], float], places: Places,
 
 
 def stack_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
-    costs: dict[tuple[str, tuple[str, ...]], float] = {}
-    for (phase, _, stack), seconds in charged.items():
+    costs: dict[tuple[str, str, tuple[str, ...]], float] = {}
+    for (phase, part, stack), seconds in charged.items():
         frames = tuple(places.frame(*frame) for frame in reversed(list(_own(stack, places))))
-        costs[phase, frames] = costs.get((phase, frames), 0.0) + seconds
+        costs[phase, part, frames] = costs.get((phase, part, frames), 0.0) + seconds
     dearest = sorted(costs.items(), key=lambda item: -item[1])[:MOST_STACKS]
-    return [dict(phase=phase, frames=frames, seconds=seconds) for (phase, frames), seconds in dearest]
+    return [dict(phase=one[0], part=one[1], frames=one[2], seconds=seconds) for one, seconds in dearest]
 
 
 def loops_around(charged: Charged, places: Places) -> tuple[dict[str, list[str]], dict[str, str]]:

@@ -153,7 +153,7 @@ class Sampler(Pass):
         seen = {
             (phase, part, self._frames(stack)): seconds for (phase, part, stack), seconds in told.items() if seconds > 0
         }
-        charged = fit_to_phases(seen, trace["phases"], trace["update_parts"])
+        charged = fit_to_phases(seen, trace["phases"])
         charged = split_recording(charged, trace["phases"], trace["processor"], trace["update_parts"], self.places)
         trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
         charged = split_waiting(charged, trace["phases"], trace["processor"], trace["update_parts"])

@@ -89,7 +89,9 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
     )
     places = [*mentioned(trace, *STARTING_WORKERS), *places]
     if trace.clock == PROCESSOR:
-        return _by_the_wall(trace, _gain_without_workers(trace, share, answers), evidence, places)
+        gone = 1 - 1 / max(1.0, _gain_without_workers(trace, share, answers))
+        evidence += crowding_words(trace)
+        return suggest(trace, gone, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
     return suggest(trace, share, speedup, evidence=evidence, places=places, relief=WAITING_RELIEF)
 
 
@@ -124,18 +126,12 @@ def _gain_without_workers(trace: Trace, share: float, answers: float) -> float:
     return gain_by_the_wall(trace, beside + stepped, slept)
 
 
-def _by_the_wall(trace: Trace, gain: float, evidence: str, places: list[str]) -> Finding | None:
-    gone = 1 - 1 / max(1.0, gain)
-    evidence += crowding_words(trace)
-    return suggest(trace, gone, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
-
-
 @rule("MACHINE005", remedy=SLEEP)
 def sleeping(trace: Trace) -> Finding | None:
     """The loop sleeps.
 
     A pause that was there to watch the agent, or to wait for something, stays in training. Found where `time.sleep`
-    takes a part of the loop; on a busy machine, a part of its wall-clock time.
+    takes a part of the loop.
     """
     calls = calls_like(trace, ("time.sleep",))
     if not calls:
@@ -145,6 +141,4 @@ def sleeping(trace: Trace) -> Finding | None:
     evidence = (
         f"`time.sleep` runs {number(trace.per_env_step(calls))} times per env step: {percent(share)} of the loop."
     )
-    if trace.clock == PROCESSOR:
-        return _by_the_wall(trace, gain_by_the_wall(trace, (1 - share) * trace.loop_seconds, 0.0), evidence, places)
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
