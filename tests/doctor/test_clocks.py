@@ -79,7 +79,9 @@ def test_without_waiting_the_queue_is_all_that_stretches_a_loop() -> None:
     told = with_clock(busy_trace())
     assert told.wall_seconds == 10.0
     assert gain_by_the_wall(told, 3.0, 0.0) == pytest.approx(10 / 8)
-    before = replace(told, counts=replace(told.counts, crowding=2.0))  # by the queue before the loop, where it is known
+    before = replace(
+        told, counts=replace(told.counts, crowding=2.0, worker_seconds=1.0)
+    )  # by the queue before the loop
     assert gain_by_the_wall(before, 3.0, 1.0) == pytest.approx(10 / 7)
 
 

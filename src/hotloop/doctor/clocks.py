@@ -21,6 +21,8 @@ BUSY = 0.1
 OWN_DOING, WITH_WORKERS = 0.85, 0.6
 """Of all cores' time used by the script itself: it is its own threads and workers that stand in the queue then. Workers
 use less of it, since they rest while the loop acts and learns."""
+ALONE = 1.5
+"""Times what the loop's thread computed that all threads of the script may have, the recording's own work among it."""
 
 Cost = TypeVar("Cost", LineCost, StackCost)
 
@@ -66,10 +68,14 @@ def gain_by_the_wall(trace: Trace, computes: float, sleeps: float) -> float:
 
 
 def crowding(trace: Trace) -> float:
-    """Wall-clock seconds that a second of computing takes here; by the loop itself where its start was too short."""
+    """Wall-clock seconds that a second of computing takes here: by the loop's own queue; where it has threads and
+    workers of its own to stand in the queue with, by that before the loop, if it was told."""
+    counts = trace.counts
     computed = sum(trace.processor.get(phase, 0.0) for phase in trace.phases)
-    own = 1.0 + trace.counts.queued_seconds / computed if computed > 0 else 1.0
-    return max(1.0, trace.counts.crowding or own)
+    alone = not counts.worker_seconds and counts.own_threads_seconds <= ALONE * computed
+    if computed <= 0 or (counts.crowding and not alone):
+        return max(1.0, counts.crowding)
+    return 1.0 + counts.queued_seconds / computed
 
 
 def crowding_words(trace: Trace) -> str:
