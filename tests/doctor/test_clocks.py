@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from hotloop.doctor.clocks import kept_from_running, with_clock
+from hotloop.doctor.clocks import gain_by_the_wall, kept_from_running, with_clock
 from hotloop.doctor.trace import Counts, LineCost, Slice, StackCost, Subject, Trace
 
 
@@ -71,6 +72,27 @@ def test_a_quiet_machine_is_told_by_the_wall_clock(why: str, changed: dict[str, 
     trace = busy_trace(**changed)
     assert not kept_from_running(trace), why
     assert with_clock(trace) is trace
+
+
+def test_without_waiting_the_queue_is_all_that_stretches_a_loop() -> None:
+    """10 s by the wall clock. By its own queue the loop's 3 s of computing take (3 + 5) / 3 times as long."""
+    told = with_clock(busy_trace())
+    assert told.wall_seconds == 10.0
+    assert gain_by_the_wall(told, 3.0, 0.0) == pytest.approx(10 / 8)
+    before = replace(
+        told, counts=replace(told.counts, crowding=2.0, worker_seconds=1.0)
+    )  # by the queue before the loop
+    assert gain_by_the_wall(before, 3.0, 1.0) == pytest.approx(10 / 7)
+
+
+def test_samples_of_the_update_are_fitted_to_its_parts() -> None:
+    """Of 4 s all but one were seen in the forward, which computed for one of two."""
+    seen = (
+        replace(line("a.py:1", "update", 3.0), part="forward"),
+        replace(line("a.py:2", "update", 1.0), part="backward"),
+    )
+    told = with_clock(busy_trace(lines=seen, processor={"env": 1.0, "update": 2.0, "forward": 1.0, "backward": 1.0}))
+    assert [one.seconds for one in told.lines] == [1.0, 1.0]
 
 
 def test_a_phase_never_becomes_longer_by_another_clock() -> None:

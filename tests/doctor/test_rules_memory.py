@@ -148,6 +148,16 @@ def test_pages_from_disk_are_weighed_by_how_long_the_loop_slept() -> None:
     assert judge("MACHINE006", made({"store-and-sample": 6.0})) is None
 
 
+def test_pages_from_disk_on_a_busy_machine_are_weighed_by_the_wall_clock() -> None:
+    """4 s asleep, 6 computed, 12 in the queue: a second of computing takes three, and 1 s is the system's for pages."""
+    counts = Counts(env_steps=1000, env_calls=1000, updates=100, major_faults=40_000, asleep_seconds=4.0, crowding=3.0)
+    trace = made({"store-and-sample": 6.0}, counts=counts)
+    queued = replace(trace, phases=trace.phases | {"queued": 12.0}, seconds=24.0, clock="processor")
+    finding = found("MACHINE006", queued)
+    assert finding.expected_gain == pytest.approx(22 / (3 * 5), rel=0.01)
+    assert "By the wall clock" in finding.evidence
+
+
 class Buffer:
     def __init__(self) -> None:
         self.frames = np.random.default_rng(0).integers(0, 256, (700, 40, 40)).astype(np.float64)

@@ -158,9 +158,19 @@ def test_waiting_for_workers_is_found_by_its_share() -> None:
     assert "50 % of its time; for each of 24,000 answers they used 55 microseconds" in finding.evidence
     assert finding.expected_gain == pytest.approx(expected_gain(0.6, 6.0 / 0.6, relief=0.8))
     assert judge("MACHINE003", waiting(5.4)) is None, "195 microseconds of each answer are the env's"
-    busy = found("MACHINE003", replace(waiting(5.4), clock="processor"))  # where a message costs 200
-    assert busy.expected_gain == pytest.approx(finding.expected_gain)
     assert judge("MACHINE003", waiting(5.4, received=1.0)) is None
+
+
+def test_without_workers_on_a_busy_machine_what_is_left_stands_in_the_queue_by_the_wall_clock() -> None:
+    """10 s and 10 more in the queue; of 4 s beside the env 2.7 are left with warm caches, and a sixth of the workers'
+    5.4 s are steps. A second of computing takes two."""
+    trace = waiting(5.4)
+    queued = {"phases": trace.phases | {"queued": 10.0}, "seconds": 22.0, "clock": "processor"}
+    crowded = replace(trace, **queued, counts=replace(trace.counts, crowding=2.0))
+    finding = found("MACHINE003", crowded)
+    stepped = 5.4 / 6  # 37 microseconds an answer, more than the 25 beyond a message of 200
+    assert finding.expected_gain == pytest.approx(20 / (2 * (4 / (1 + 0.8 * 0.6) + stepped)), rel=0.01)
+    assert finding.evidence.endswith("By the wall clock of this busy machine, where a second of computing takes 2.0.")
 
 
 def test_what_else_a_librarys_loop_does_is_no_waiting_for_its_workers() -> None:
@@ -204,7 +214,18 @@ def test_growth_names_the_phase_and_the_container() -> None:
     assert "costs 100 microseconds at first and 240 at the end; `log` grew 15 times" in finding.evidence
     assert "list.append works on 5,000 entries there" in finding.evidence
     assert finding.where == "train.py:44"
-    assert finding.expected_gain == pytest.approx(1.89, rel=0.01)  # a mean of 170; the line through all begins at 90
+    assert finding.expected_gain == pytest.approx(
+        expected_gain(1 - 90 / 170, relief=0.25), rel=0.01
+    )  # the line through all begins at 90
+
+
+def test_what_had_grown_before_the_recording_began_is_gone_with_the_rest() -> None:
+    growth = (grown("env step", *GROWN), grown("log", *[cost - 90 for cost in GROWN]))
+    late = Counts(env_steps=1000, env_calls=1000, updates=100, skipped_env_steps=1)
+    finding = found("GROW001", made({"log": 5.0, "env": 3.0}, growth=growth, counts=late))
+    assert finding.expected_gain == pytest.approx(
+        expected_gain(1 - (90 - 17.8) / 170, relief=0.25), rel=0.02
+    )  # one step earlier on the same line
 
 
 def test_longer_episodes_are_no_finding() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from hotloop.doctor.recorder import words as a
 from hotloop.doctor.recorder.attribution import MOST_BEHIND, Attribution
-from hotloop.doctor.recorder.costs import split_waiting
+from hotloop.doctor.recorder.costs import split_recording, split_waiting
 from hotloop.doctor.recorder.lines import Syntax
-from hotloop.doctor.recorder.places import Places
+from hotloop.doctor.recorder.places import OURS, Places
 from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.torch_hooks import TorchHooks
 from hotloop.doctor.recorder.watch import Watch
@@ -334,6 +334,20 @@ def test_waiting_is_a_phase_of_its_own_as_far_as_no_processor_was_used(monkeypat
     }
     assert phases == {"start-up": 1.0, "env": 7.0, "update": 0.0, "wait": 5.0}
     assert parts == {"rest": 0.0}
+
+
+def test_texts_of_the_recordings_own_frames_are_the_recordings_time() -> None:
+    """A text of four frames is made in the forward, one of them ours."""
+    making = compile("", "/lib/traceback.py", "exec").replace(co_name="format_stack")
+    ours, theirs = compile("ours", OURS + "hooks.py", "exec"), compile("theirs", "train.py", "exec")
+    stack = ((making, 0), (theirs, 0), (theirs, 0), (ours, 0), (theirs, 0))
+    charged: Any = {("update", "forward", stack): 4.0, ("update", "backward", ((theirs, 0),)): 4.0}
+    phases, parts = {"update": 8.0, "recording": 1.0}, {"forward": 4.0, "backward": 4.0}
+    processor = {"update": 4.0, "forward": 2.0}
+    split = split_recording(charged, phases, processor, parts, Places("train.py"))
+    assert list(split.values()) == [3.0, 4.0]
+    assert (phases, parts) == ({"update": 7.0, "recording": 2.0}, {"forward": 3.0, "backward": 4.0})
+    assert processor == {"update": 3.5, "forward": 1.5}
 
 
 SOURCE = """

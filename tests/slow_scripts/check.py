@@ -2,8 +2,10 @@
 
 Prints a row for each script: the rule that should come first and the one that does, how many lines away from the line
 to edit, the gain that it predicts, the one that the twin has, and whether the twin is free of the finding. A gain is
-measured by the recordings of script and twin, seconds of the loop per env step (processor time on a busy machine), or
-with `--turns` by running both without the doctor, by turns, so often, each for the env calls that the doctor saw.
+measured by the recordings of script and twin, seconds of the loop per env step (processor time on a busy machine). With
+`--turns` it is measured by running both without the doctor, by turns, so often, each for the env calls that the doctor
+saw; so it is always where a gain is promised by the wall clock whatever else runs, and where the two recordings are
+told by different clocks.
 """
 
 import argparse
@@ -23,6 +25,9 @@ from hotloop.doctor.trace import Trace
 HERE = Path(__file__).parent
 WAITING = ("MACHINE001", "MACHINE003", "MACHINE005", "MACHINE006", "ENV010")
 """Rules about time that passes while the loop's thread computes nothing: their gain is in wall-clock time."""
+BY_THE_WALL, TURNS = ("MACHINE001", "MACHINE003", "MACHINE006"), 3
+"""Rules that promise it on a busy machine too, with the queue for a core in it. Recordings of a script and its twin,
+minutes apart, would compare what other programs did meanwhile: both are run by turns."""
 MEASURED_BY_EXPERIMENT, LEAST_TO_COMPARE = ("MACHINE001", "MACHINE002"), 6.0
 MEASURED_BY_TURNS = ("LOG003",)
 """The doctor counts the env steps of an evaluation too; the script counts those of training."""
@@ -65,12 +70,21 @@ def cost(name: str, rule: str, *arguments: str) -> float:
     return float(wall if rule in WAITING else processor)
 
 
+def pair(name: str, rule: str, arguments: tuple[str, ...], healthy_first: bool) -> float:
+    """The script's cost over its twin's, one run after the other."""
+    costs = {healthy: 0.0 for healthy in (healthy_first, not healthy_first)}
+    for healthy in costs:
+        costs[healthy] = cost(name, rule, *arguments, *(["--healthy"] if healthy else []))
+    return costs[False] / costs[True]
+
+
 def measured(name: str, rule: str, slow: Trace, healthy: Trace, turns: int) -> float:
-    if turns or rule in MEASURED_BY_TURNS:
+    if turns or rule in (*MEASURED_BY_TURNS, *BY_THE_WALL) or slow.clock != healthy.clock:
         seen = slow.counts.env_calls + slow.counts.skipped_env_steps / max(1.0, slow.envs_at_once)
-        calls = "--env-calls", str(max(1, round(seen)))
-        pairs = range(max(1, turns))
-        return median(cost(name, rule, *calls) / cost(name, rule, *calls, "--healthy") for _ in pairs)
+        pairs = range(turns or (1 if rule in MEASURED_BY_TURNS else TURNS))
+        # What waits does not grow: short runs, so that both of a pair meet the same other programs.
+        calls = "--env-calls", str(max(1, round(seen / (len(pairs) if rule in BY_THE_WALL else 1))))
+        return median(pair(name, rule, calls, healthy_first=bool(number % 2)) for number in pairs)
     per_step = [trace.loop_seconds / max(1, trace.counts.env_steps) for trace in (slow, healthy)]
     return per_step[0] / per_step[1] if per_step[1] else 0.0
 

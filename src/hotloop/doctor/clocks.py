@@ -3,11 +3,14 @@
 Shares by wall-clock are those of the moments at which a busy machine happened to take the core away. What the loop's
 thread computed, and what it waited for by its own doing, stays what it is on a quiet machine; so on a busy one every
 figure is put on that clock, once, here: rules and reports then read one clock, whichever it is.
+
+What a loop only waits for is not stretched by the queue, and what it computes is: so what a remedy against waiting
+gains on a busy machine is reckoned by the wall clock, here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,6 +21,8 @@ BUSY = 0.1
 OWN_DOING, WITH_WORKERS = 0.85, 0.6
 """Of all cores' time used by the script itself: it is its own threads and workers that stand in the queue then. Workers
 use less of it, since they rest while the loop acts and learns."""
+ALONE = 1.5
+"""Times what the loop's thread computed that all threads of the script may have, the recording's own work among it."""
 
 Cost = TypeVar("Cost", LineCost, StackCost)
 
@@ -30,14 +35,15 @@ def with_clock(trace: Trace) -> Trace:
     ratios = {phase: _ratio(trace.processor, seconds, phase, slept) for phase, seconds in trace.phases.items()}
     phases = {phase: seconds * ratios[phase] for phase, seconds in trace.phases.items()}
     phases[QUEUED] = trace.seconds - sum(phases.values())
+    parts = _parts(trace, phases.get(UPDATE, 0.0), slept)
     return replace(
         trace,
         clock=PROCESSOR,
         phases=phases,
-        update_parts=_parts(trace, phases.get(UPDATE, 0.0), slept),
-        lines=tuple(_scaled(line, ratios) for line in trace.lines),
-        beneath=tuple(_scaled(line, ratios) for line in trace.beneath),
-        stacks=tuple(_scaled(stack, ratios) for stack in trace.stacks),
+        update_parts=parts,
+        lines=_fitted(trace.lines, ratios, parts),
+        beneath=_fitted(trace.beneath, ratios, parts),
+        stacks=_fitted(trace.stacks, ratios, parts),
         timeline=tuple(_on_processor(part, slept) for part in trace.timeline),
         warm_up=tuple(_on_processor(part, slept) for part in trace.warm_up),
         notes=(*trace.notes, _note(trace)),
@@ -53,6 +59,28 @@ def kept_from_running(trace: Trace) -> bool:
     own = trace.counts.own_threads_seconds + trace.counts.worker_seconds
     most = WITH_WORKERS if trace.counts.worker_seconds else OWN_DOING
     return trace.counts.queued_seconds >= BUSY * loop and own < most * cores * loop
+
+
+def gain_by_the_wall(trace: Trace, computes: float, sleeps: float) -> float:
+    """How many times faster the loop is by the wall clock of a busy machine if it computes for so many seconds, which
+    the queue for a core stretches as it did before the loop, and sleeps for so many, which it does not."""
+    return trace.wall_seconds / max(1e-9, crowding(trace) * computes + sleeps)
+
+
+def crowding(trace: Trace) -> float:
+    """Wall-clock seconds that a second of computing takes here: by the loop's own queue; where it has threads and
+    workers of its own to stand in the queue with, by that before the loop, if it was told."""
+    counts = trace.counts
+    computed = sum(trace.processor.get(phase, 0.0) for phase in trace.phases)
+    alone = not counts.worker_seconds and counts.own_threads_seconds <= ALONE * computed
+    if computed <= 0 or (counts.crowding and not alone):
+        return max(1.0, counts.crowding)
+    return 1.0 + counts.queued_seconds / computed
+
+
+def crowding_words(trace: Trace) -> str:
+    """By which clock a gain is told."""
+    return f" By the wall clock of this busy machine, where a second of computing takes {crowding(trace):.1f}."
 
 
 def processor_seconds(trace: Trace, phase: str) -> float | None:
@@ -88,8 +116,21 @@ def _parts(trace: Trace, whole: float, slept: float) -> dict[str, float]:
     return {part: seconds * whole / total for part, seconds in parts.items()} if total else parts
 
 
-def _scaled(cost: Cost, ratios: Mapping[str, float]) -> Cost:
-    return replace(cost, seconds=cost.seconds * ratios.get(cost.phase, 1.0))
+def _fitted(costs: Sequence[Cost], ratios: Mapping[str, float], parts: Mapping[str, float]) -> tuple[Cost, ...]:
+    """Samples on the processor's clock by phase; those of the update by its parts, together as much as before. Looks
+    come when others let the core go: a program that spent an eighth of its time in backwards was hardly seen in one."""
+    scaled = [replace(cost, seconds=cost.seconds * ratios.get(cost.phase, 1.0)) for cost in costs]
+    learning = [cost for cost in scaled if cost.phase == UPDATE]
+    sampled: dict[str, float] = {}
+    for cost in learning:
+        sampled[cost.part] = sampled.get(cost.part, 0.0) + cost.seconds
+    if not sampled or any(part not in parts or seconds <= 0 for part, seconds in sampled.items()):
+        return tuple(scaled)
+    together = sum(sampled.values()) / max(1e-9, sum(parts[part] for part in sampled))
+    fit = {part: together * parts[part] / seconds for part, seconds in sampled.items()}
+    return tuple(
+        replace(cost, seconds=cost.seconds * fit[cost.part]) if cost.phase == UPDATE else cost for cost in scaled
+    )
 
 
 def _on_processor(part: Slice, slept: float) -> Slice:

@@ -71,6 +71,9 @@ class Counts:
     """Processor time of the script's child processes while the loop ran."""
     queued_seconds: float = 0.0
     """Loop time in which the loop's thread was ready to run and other threads or programs had the cores."""
+    crowding: float = 0.0
+    """Wall-clock seconds that a second of computing took the loop's thread before the loop began, alone with other
+    programs; 0 where that was not told."""
     own_threads_seconds: float = 0.0
     """Processor time of all threads of the script while the loop ran."""
     gc_seconds: float = 0.0
@@ -201,6 +204,8 @@ class StackCost:
     frames: tuple[str, ...]
     """`function (file.py:line)`, outermost first."""
     seconds: float
+    part: str = ""
+    """Of the update, as a line has it."""
 
 
 @dataclass(frozen=True, kw_only=True)

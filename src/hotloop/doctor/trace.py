@@ -106,6 +106,11 @@ class Trace:
         """Everything but start-up and recording: what findings are measured against."""
         return self.seconds - sum(self.phases.get(name, 0.0) for name in OUTSIDE)
 
+    @property
+    def wall_seconds(self) -> float:
+        """The same by the wall clock, whatever the clock of the phases: with the queue for a core."""
+        return self.loop_seconds + self.phases.get(QUEUED, 0.0)
+
     def share(self, *phases: str) -> float:
         """The part of loop time that these phases took together."""
         return sum(self.phases.get(phase, 0.0) for phase in phases) / self.loop_seconds if self.loop_seconds else 0.0

@@ -9,7 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from .lines import read_syntax
-from .order import OUTSIDE, WAIT
+from .order import OUTSIDE, RECORDING, UPDATE, WAIT
 from .places import DOCTOR, USER, Places, line_of, qualified_name
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ WAITING_FILES = tuple(
     name.replace("/", os.sep)
     for name in ("multiprocessing/connection.py", "selectors.py", "multiprocessing/popen_fork.py", "queue.py")
 )
-SLEEPING = re.compile(r"\b(sleep|recv|wait|select|poll|join|acquire|result)\(")
-"""On the innermost line, where the thread used no processor: it waits by this call."""
+SLEEPING = re.compile(r"\b(sleep|recv|wait|select|poll|acquire|result)\(|(?<![\"'])(?<!path)\.join\(")
+"""On the innermost line, where the thread used no processor: it waits by this call. Texts and paths are joined too."""
+STACK_TEXTS, STACK_FILE = ("format_stack", "extract_stack"), os.sep + "traceback.py"
 LEAST_WAITING = 0.02
 """Of a phase without processor time: less is not called waiting."""
 A_CALL = 0.5
@@ -69,6 +70,50 @@ def split_waiting(
         if seconds > waited:
             found[key] = seconds - waited
     return found
+
+
+def split_recording(
+    charged: Charged,
+    phases: dict[str, float],
+    processor: dict[str, float],
+    update_parts: dict[str, float],
+    places: Places,
+) -> dict[Any, float]:
+    """What is done for every frame of the stack (its text, where anomaly detection wants one for each operation) is
+    done for frames of ours too: so much of it becomes the recording's; the rest is changed accordingly."""
+    found: dict[Any, float] = dict(charged)
+    sampled: dict[tuple[str, str], float] = {}
+    ours: dict[tuple[str, str], float] = {}
+    for key, seconds in charged.items():
+        own = seconds * _part_of_ours(key[2], places) if key[0] not in OUTSIDE else 0.0
+        found[key] -= own
+        sampled[key[:2]] = sampled.get(key[:2], 0.0) + seconds
+        ours[key[:2]] = ours.get(key[:2], 0.0) + own
+    for (phase, part), own in ours.items():
+        if not own:
+            continue
+        measured = phase == UPDATE and part in update_parts
+        lost = own / sampled[phase, part] * update_parts[part] if measured else own
+        computed = lost * processor.get(phase, 0.0) / max(phases[phase], 1e-9)
+        if measured:
+            computed = own / sampled[phase, part] * processor.get(part, 0.0)
+            update_parts[part] -= lost
+            processor[part] = processor.get(part, 0.0) - computed
+        phases[phase] -= lost
+        phases[RECORDING] = phases.get(RECORDING, 0.0) + lost
+        processor[phase] = processor.get(phase, 0.0) - computed
+    return found
+
+
+def _part_of_ours(stack: Stack, places: Places) -> float:
+    """Of the frames that a text of the stack is made of; 0 where none is made."""
+    making = [
+        depth
+        for depth, (code, _) in enumerate(stack)
+        if code.co_name in STACK_TEXTS and code.co_filename.endswith(STACK_FILE)
+    ]
+    frames = [places.whose(code) for code, _ in stack[making[-1] + 1 :]] if making else []
+    return frames.count(DOCTOR) / len(frames) if frames else 0.0
 
 
 def line_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
@@ -153,12 +198,12 @@ def _rows(costs: Mapping[tuple[str, str, CodeType, int], float], places: Places,
 
 
 def stack_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
-    costs: dict[tuple[str, tuple[str, ...]], float] = {}
-    for (phase, _, stack), seconds in charged.items():
+    costs: dict[tuple[str, str, tuple[str, ...]], float] = {}
+    for (phase, part, stack), seconds in charged.items():
         frames = tuple(places.frame(*frame) for frame in reversed(list(_own(stack, places))))
-        costs[phase, frames] = costs.get((phase, frames), 0.0) + seconds
+        costs[phase, part, frames] = costs.get((phase, part, frames), 0.0) + seconds
     dearest = sorted(costs.items(), key=lambda item: -item[1])[:MOST_STACKS]
-    return [dict(phase=phase, frames=frames, seconds=seconds) for (phase, frames), seconds in dearest]
+    return [dict(phase=one[0], part=one[1], frames=one[2], seconds=seconds) for one, seconds in dearest]
 
 
 def loops_around(charged: Charged, places: Places) -> tuple[dict[str, list[str]], dict[str, str]]:

@@ -85,17 +85,26 @@ class WorkerTime(Pass):
         trace["counts"].update(worker_seconds=self.seconds, workers=self._workers)
 
 
+LEAST_COMPUTED = 0.2
+"""Seconds of processor time before the loop from which on the queue for a core is told by them."""
+
+
 class Queue(Pass):
     """How long the loop's thread was ready to run and others had the cores, by what Linux tells of each thread; and
-    what all threads of the script computed meanwhile."""
+    what all threads of the script computed meanwhile. How it stood in the queue before the loop, when it seldom waited
+    for anything and had no workers yet, tells how long computing takes here by the wall clock."""
 
     def __init__(self) -> None:
         self._path = ""
         self._before = self._at_mark = self._last = (0.0, 0.0)
+        self._crowding = 0.0
 
     def begin(self) -> None:
         self._path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
         self._before = self._look()
+        computed = time.thread_time() if hasattr(time, "thread_time") else 0.0
+        if computed >= LEAST_COMPUTED:
+            self._crowding = 1.0 + self._before[0] / computed
 
     def steady(self) -> None:
         self._at_mark = self._look()
@@ -115,7 +124,7 @@ class Queue(Pass):
         if self._path:
             before = self._at_mark if self.watch.told_from is not None else self._before
             queued, computed = (max(0.0, last - first) for last, first in zip(self._last, before))
-            trace["counts"].update(queued_seconds=queued, own_threads_seconds=computed)
+            trace["counts"].update(queued_seconds=queued, own_threads_seconds=computed, crowding=self._crowding)
 
 
 def processor_seconds() -> float:

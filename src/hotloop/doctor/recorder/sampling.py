@@ -24,6 +24,7 @@ from .costs import (
     line_costs,
     lines_beneath,
     loops_around,
+    split_recording,
     split_waiting,
     stack_costs,
     waiting_seconds,
@@ -153,6 +154,7 @@ class Sampler(Pass):
             (phase, part, self._frames(stack)): seconds for (phase, part, stack), seconds in told.items() if seconds > 0
         }
         charged = fit_to_phases(seen, trace["phases"])
+        charged = split_recording(charged, trace["phases"], trace["processor"], trace["update_parts"], self.places)
         trace["counts"]["waiting_seconds"] = waiting_seconds(charged)
         charged = split_waiting(charged, trace["phases"], trace["processor"], trace["update_parts"])
         trace["lines"] = line_costs(charged, self.places)

@@ -16,7 +16,8 @@ Files:
                      nothing compiled
     libraries.py     Where a library runs the loop: which of its settings decides what a rule found, and on which line
                      it is given
-    machine.py       What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping
+    machine.py       What the machine does beside the loop: threads, tiny numbers, collecting; what gets
+                     slower as the run goes on
     memory.py        What the loop keeps in memory: frames larger than need be, graphs that nobody drops, pages on disk
     placement.py     Where the work is done: a device for a tiny network, copies to it by the row, more workers than
                      cores
@@ -26,6 +27,7 @@ Files:
     storing.py       How transitions enter replay and leave it as batches
     torch_options.py Options of PyTorch that cost time: anomaly detection, checked distributions, full covariances
     updating.py      How often and with what machinery the network learns
+    waiting.py       Time in which the loop's thread computes nothing: it waits for worker processes, or sleeps
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ def load_rules() -> list[Rule]:
         storing,
         torch_options,
         updating,
+        waiting,
     )
 
     return [RULES[code] for code in sorted(RULES)]

@@ -1,62 +1,27 @@
-"""What the machine does beside the loop: threads, tiny numbers, waiting, collecting, sleeping.
-
-What gets slower while the run goes on.
-"""
+"""What the machine does beside the loop: threads, tiny numbers, collecting; what gets slower as the run goes on."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from statistics import linear_regression
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import RELIEF, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.drawing import growing_share
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
-    by_cost,
     calls_like,
     lines_with,
-    most_expensive,
     number,
     places_of,
     sampled_share,
     suggest,
 )
-from hotloop.doctor.trace import ENV, EVALUATE, PROCESSOR, WAIT, CallCount, Growth, Trace
+from hotloop.doctor.trace import ENV, CallCount, Growth, Trace
 from hotloop.render.numbers import percent
 
 LEAST_DENORMALS, MANY_DENORMALS = 0.01, 0.2
 DENORMAL_SPEEDUP = 1.5
-WAITING = (
-    "multiprocessing.*.recv",
-    "multiprocessing.*.poll",
-    "multiprocessing.*.get",
-    "multiprocessing.*.map",
-    "concurrent.*.result",
-    "concurrent.*.map",
-    "queue.*.get",
-    "ray.get",
-    "ray.wait",
-    "gymnasium.AsyncVectorEnv.step*",
-    "stable_baselines3.SubprocVecEnv.*",
-)
-LEAST_WAITING = 0.15
-STARTING_WORKERS = (
-    *("AsyncVectorEnv", "SubprocVecEnv"),
-    *(f"{owner}.{name}" for owner in ("multiprocessing", "mp", "context", "ctx") for name in ("Process", "Pool")),
-)
-"""Names by which workers are started: the line to edit."""
-MESSAGE_SECONDS, BUSY_MESSAGE_SECONDS, MOST_MESSAGE_SECONDS = 30e-6, 200e-6, 250e-6
-"""What a worker spends on receiving, answering and waking up, beside stepping its env: on a quiet core (Gymnasium's
-took 25 microseconds for a CartPole that costs 5, ours 41 for an env of 15), and on a machine that is busy with other
-programs, whose caches are cold (240 for a CartPole of 18). And how long a message and its answer take at most."""
-WORTH_A_WORKER_SECONDS = 100e-6
-"""A step that computes for longer gains from a second core, however long it stood in the queue for one: from there on
-`ENV010` asks for workers."""
-MOST_WORKER_SPEEDUP = 16.0
-WAITING_RELIEF = 0.8
-"""A loop that sleeps wakes with cold caches: acting took 1.8 times as long between two waits as without them."""
-
 
 THREADS = Remedy(
     "Set the number of threads before the first tensor; small networks are fastest with one. Sums that threads shared "
@@ -69,18 +34,11 @@ DENORMALS = Remedy(
     "import torch",
     "import torch\n\ntorch.set_flush_denormal(True)",
 )
-WORKERS = Remedy(
-    "Step cheap envs in this process: a message to a worker and back costs 50 to 100 microseconds. Keep workers for "
-    "envs that cost more than that, and let each step several.",
-    "envs = gymnasium.vector.AsyncVectorEnv(makers)",
-    "import gymnasium\n\nenvs = gymnasium.vector.SyncVectorEnv(makers)",
-)
 COLLECT = Remedy(
     "Leave collection to Python, or freeze what is there after set-up.",
     "gc.collect()",
     "import gc\n\ngc.collect()\ngc.freeze()  # what is there by now is not looked at again\n# in the loop: nothing",
 )
-SLEEP = Remedy("Take the pause out of training; keep it where someone watches.", "time.sleep(0.01)", "")
 
 
 @rule("MACHINE001", remedy=THREADS)
@@ -88,7 +46,8 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
     """Another number of threads is faster.
 
     Threads wait for each other after every operation; small tensors are done before the others wake up, and more
-    threads than cores take turns. Found by running the loop with other thread counts.
+    threads than cores take turns. Found by running the loop with other thread counts, by turns and by the wall clock:
+    on a busy machine a thread also waits for others that stand in the queue for a core.
     """
     tried = [one for one in trace.experiments if "thread" in one.name and one.low > 1.0]
     best = max(tried, key=lambda one: one.ratio, default=None)
@@ -97,7 +56,7 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
     threads, cores = trace.machine.get("torch_threads", "?"), trace.machine.get("cores", "?")
     evidence = (
         f"{best.what} is {best.ratio:.2f} times as fast ({best.low:.2f} to {best.high:.2f}) as the loop as it is, "
-        f"with {threads} threads on {cores} cores."
+        f"with {threads} threads on {cores} cores, by the wall clock."
     )
     places = mentioned(trace, "set_num_threads")
     return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
@@ -135,57 +94,6 @@ def denormal_numbers(trace: Trace) -> Finding | None:
     return suggest(trace, optimiser, DENORMAL_SPEEDUP, evidence=evidence, places=places, relief=0.0)
 
 
-@rule("MACHINE003", remedy=WORKERS)
-def waiting_for_workers(trace: Trace) -> Finding | None:
-    """The loop waits for worker processes.
-
-    Sending an action to another process and waiting for its answer costs more than a cheap env's step. Found where
-    at least 15 % of the loop is spent on lines that receive from workers, and what the workers computed would take
-    less time here: with envs that are worth a process of their own there is no finding.
-    """
-    calls = [call for call in calls_like(trace, WAITING) if call.phase != EVALUATE]
-    places = by_cost(trace, places_of(calls)) or most_expensive(trace, (ENV,))
-    waiting = trace.counts.waiting_seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
-    # A line that steps the envs may do all else too: `model.learn(...)`.
-    waited = max(sampled_share(trace, places, () if calls else (ENV, WAIT)), waiting)
-    if waited < LEAST_WAITING or not (calls or trace.counts.worker_seconds):
-        return None
-    # Where an env step is mostly waiting, sending and putting the answers together goes with it.
-    share = max(waited, trace.share(ENV)) if waited > 0.5 * trace.share(ENV) else waited
-    seconds, answers = share * trace.loop_seconds, _answers(trace, calls)
-    if trace.machine.get("cores", 1) > 1 and _step_seconds(trace, answers) > WORTH_A_WORKER_SECONDS:
-        return None
-    speedup = min(MOST_WORKER_SPEEDUP, seconds / max(1e-9, _seconds_of_the_envs(trace, answers, seconds)))
-    evidence = (
-        f"The loop waits for answers of workers {percent(waited)} of its time; for each of {number(answers)} answers "
-        f"they used {number(1e6 * trace.counts.worker_seconds / answers)} microseconds of processor time, messages "
-        "included."
-    )
-    places = [*mentioned(trace, *STARTING_WORKERS), *places]
-    return suggest(trace, share, speedup, evidence=evidence, places=places, relief=WAITING_RELIEF)
-
-
-def _answers(trace: Trace, calls: list[CallCount]) -> float:
-    """One for each env step, unless the script receives them itself, where they were counted."""
-    received = [call for call in calls if call.name.endswith(".recv")]
-    return max(1.0, trace.counts.env_steps * (trace.per_env_step(received) if received else 1.0))
-
-
-def message_seconds(trace: Trace) -> float:
-    return BUSY_MESSAGE_SECONDS if trace.clock == PROCESSOR else MESSAGE_SECONDS
-
-
-def _step_seconds(trace: Trace, answers: float) -> float:
-    """What a worker computed for each answer, without the message."""
-    return max(0.0, trace.counts.worker_seconds / answers - message_seconds(trace))
-
-
-def _seconds_of_the_envs(trace: Trace, answers: float, seconds: float) -> float:
-    """What the envs of workers would cost here: what they computed, and how long they slept, without the messages."""
-    computed = answers * _step_seconds(trace, answers)
-    return computed + max(0.0, seconds - computed - answers * MOST_MESSAGE_SECONDS)
-
-
 @rule("MACHINE004", remedy=COLLECT)
 def collected_by_hand(trace: Trace) -> Finding | None:
     """Garbage is collected by hand in the loop.
@@ -201,24 +109,6 @@ def collected_by_hand(trace: Trace) -> Finding | None:
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
 
 
-@rule("MACHINE005", remedy=SLEEP)
-def sleeping(trace: Trace) -> Finding | None:
-    """The loop sleeps.
-
-    A pause that was there to watch the agent, or to wait for something, stays in training. Found where `time.sleep`
-    takes a part of the loop.
-    """
-    calls = calls_like(trace, ("time.sleep",))
-    if not calls:
-        return None
-    places = by_cost(trace, places_of(calls))
-    share = sampled_share(trace, places)
-    evidence = (
-        f"`time.sleep` runs {number(trace.per_env_step(calls))} times per env step: {percent(share)} of the loop."
-    )
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
-
-
 LEAST_GROWTH = 1.4
 BEYOND_THE_OTHERS = 1.3
 """A machine that gets busier slows everything alike; what grows outgrows the rest."""
@@ -226,6 +116,9 @@ STEADINESS = 0.78
 AT_ONCE = 0.6
 """Of the whole rise, from one tenth of the run to the next."""
 LOWEST_START = 0.25
+GROWN_RELIEF = RELIEF / 2
+"""The line through all tenths begins where little has pushed the rest out of the caches, and so holds a part of the
+relief already; the rest took 1.3 to 1.5 times as long there as without the history."""
 LARGE_CONTAINER = 500
 GROWING_CALLS = ("list.append", "list.insert", "list.pop", "list.extend", "deque.append", "random.sample")
 
@@ -256,7 +149,8 @@ def slower_and_slower(trace: Trace) -> Finding | None:
     others = max(1e-9, _first(whole) - _first(grown)), _last(whole) - _last(grown)
     if grown.ratio < max(LEAST_GROWTH, BEYOND_THE_OTHERS * others[1] / others[0]):
         return None
-    share = max(0.0, 1 - _at_the_start(whole) / _mean(whole) - growing_share(trace))
+    start = _at_the_start(whole, trace.counts.skipped_env_steps)
+    share = max(0.0, 1 - start / _mean(whole) - growing_share(trace))
     largest = _largest(trace, grown.what)
     container = f"; {largest.name} works on {number(largest.largest)} entries there" if largest else ""
     evidence = (
@@ -264,7 +158,7 @@ def slower_and_slower(trace: Trace) -> Finding | None:
         f"`{grown.what}` grew {number(grown.ratio)} times, which is {percent(share)} of the loop{container}."
     )
     places = [largest.where] if largest else []
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=GROWN_RELIEF)
 
 
 def _growth(trace: Trace, what: str) -> Growth | None:
@@ -275,11 +169,14 @@ def _first(growth: Growth) -> float:
     return sum(cost for _, cost in growth.points[:2]) / max(1, len(growth.points[:2]))
 
 
-def _at_the_start(growth: Growth) -> float:
-    """Before anything had grown: where the line through all tenths begins. Even the first tenth has grown a little."""
+def _at_the_start(growth: Growth, skipped: int) -> float:
+    """Before anything had grown: where the line through all tenths begins, at the script's first env step. Even the
+    first tenth has grown a little, and what is told begins after env steps that were `skipped`, in which it grew too;
+    but for no longer than was seen since may the line be drawn on."""
     places, costs = zip(*growth.points, strict=True)
     line = linear_regression(places, costs)
-    return min(max(line.intercept, LOWEST_START * _first(growth)), _first(growth))
+    begins = line.intercept - line.slope * min(skipped, places[-1])
+    return min(max(begins, LOWEST_START * _first(growth)), _first(growth))
 
 
 def _last(growth: Growth) -> float:
@@ -287,7 +184,9 @@ def _last(growth: Growth) -> float:
 
 
 def _mean(growth: Growth) -> float:
-    return sum(cost for _, cost in growth.points) / max(1, len(growth.points))
+    """Over env steps, of which some tenths hold more than others."""
+    parts = [(there - here, (cost + later) / 2) for (here, cost), (there, later) in pairwise(growth.points)]
+    return sum(width * cost for width, cost in parts) / max(1e-9, sum(width for width, _ in parts))
 
 
 def _rise(growth: Growth) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hotloop.doctor.clocks import crowding_words, gain_by_the_wall
 from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import SAVED_ENTIRELY, most_expensive, number, suggest
-from hotloop.doctor.trace import SAMPLE, STORE, STORE_AND_SAMPLE, StoredArray, Trace
+from hotloop.doctor.trace import PROCESSOR, SAMPLE, STORE, STORE_AND_SAMPLE, StoredArray, Trace
 from hotloop.render.numbers import percent
 
 SIZES = {"float64": 8, "float32": 4, "float16": 2}
@@ -105,16 +106,22 @@ def pages_from_disk(trace: Trace) -> Finding | None:
 
     A replay that does not fit is swapped out, or mapped from a file that the system cannot hold: each page that is
     touched waits for the disk, a tenth of a millisecond or ten. Found where a hundred pages or more had to be read
-    while the loop ran, and the loop waited.
+    while the loop ran, and the loop waited; on a busy machine the gain is told by the wall clock.
     """
     counts = trace.counts
     if counts.major_faults < LEAST_MAJOR_FAULTS or trace.loop_seconds <= 0:
         return None
-    waited = max(0.0, counts.asleep_seconds - counts.waiting_seconds)
-    share = min(1.0, (waited + FAULT_SECONDS * counts.major_faults) / trace.loop_seconds)
+    waited = min(max(0.0, counts.asleep_seconds - counts.waiting_seconds), trace.loop_seconds)
+    faults = FAULT_SECONDS * counts.major_faults
+    share = min(1.0, (waited + faults) / trace.loop_seconds)
     evidence = (
         f"{number(counts.major_faults)} pages of memory had to be read from disk in {trace.loop_seconds:.1f} s of the "
-        f"loop, which slept {percent(min(1.0, waited / trace.loop_seconds))} of that time."
+        f"loop, which slept {percent(waited / trace.loop_seconds)} of that time."
     )
+    if trace.clock == PROCESSOR:
+        slept = min(counts.asleep_seconds, trace.loop_seconds)
+        computes = max(0.0, trace.loop_seconds - slept - faults)
+        share = 1 - 1 / max(1.0, gain_by_the_wall(trace, computes, slept - waited))
+        evidence += crowding_words(trace)
     places = most_expensive(trace, (STORE, SAMPLE, STORE_AND_SAMPLE))
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)

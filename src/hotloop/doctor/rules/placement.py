@@ -17,8 +17,8 @@ from hotloop.doctor.rules.evidence import (
     source_at,
     suggest,
 )
-from hotloop.doctor.rules.machine import STARTING_WORKERS, WORTH_A_WORKER_SECONDS, message_seconds
 from hotloop.doctor.rules.updating import arithmetic_microseconds
+from hotloop.doctor.rules.waiting import STARTING_WORKERS, WORTH_A_WORKER_SECONDS, message_seconds
 from hotloop.doctor.trace import ACT, ENV, UPDATE, CallCount, Trace
 from hotloop.render.numbers import percent
 
