@@ -1,0 +1,3 @@
+from lander.train import main
+
+main()
