@@ -288,7 +288,8 @@ def check_rows(names: Names) -> None:
 def batches() -> Trial:
     def start() -> Names:
         random.seed(5)
-        return {"random": random, "torch": torch, "np": np, "buffer": [], "batch_size": 32, "added": 0}
+        sizes = {"batch_size": 32, "capacity": 100_000, "obs_shape": (11,), "added": 0}
+        return {"random": random, "torch": torch, "np": np, "buffer": [], **sizes}
 
     def feed(names: Names, step: int) -> None:
         for row in drawn(step, 40, 11):

@@ -147,10 +147,12 @@ class ActorCritic(torch.nn.Module):
 def test_a_policy_that_learns_from_rollouts_is_offered_the_learner_of_policies() -> None:
     """16 env calls of 8 envs, then 8 updates of 32 rows: a Q-learner would compute something else."""
     counts = Counts(env_steps=1280, env_calls=160, updates=80, backwards=80, update_bursts=10, batch_size=32)
-    text = RULES["UPDATE006"].remedy.written(recorded(counts=counts))
+    assert "QLearner" in RULES["UPDATE006"].remedy.written(recorded(counts=counts)), "it moves a target network"
+    setup = replace(SETUP, target_every=0)
+    text = RULES["UPDATE006"].remedy.written(recorded(counts=counts, setup=setup))
     assert "QLearner" not in text
     assert "hotloop.Rollout(num_steps=16, num_envs=8, obs=(4,), num_actions=2)" in text
-    assert port_command(recorded(counts=counts)) == ""
+    assert port_command(recorded(counts=counts, setup=setup)) == ""
     once, loop = parts_of(text, once=True)
     envs = hotloop.vector("cartpole", num_envs=8)
     names: dict[str, Any] = {"network": ActorCritic(), "envs": envs, "obs": envs.reset()[0]}

@@ -79,7 +79,7 @@ def test_an_empty_recording_is_reported_too():
     trace = make_trace(phases={"start-up": 44.0}, counts=Counts(), timeline=(), lines=(), stacks=(), calls=())
     report = report_json(trace, [])
     assert report["loop_seconds"] == 0.0
-    assert report["verdict"] == "No env step and no update was seen in 44.0 s: there is no loop to judge."
+    assert report["verdict"] == "No env step was seen in 44.0 s, and no update was seen: there is no loop to judge."
     json.dumps(report, allow_nan=False)
 
 

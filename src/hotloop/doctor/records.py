@@ -38,6 +38,8 @@ class Counts:
     updates: int = 0
     """Rounds of optimiser steps in which no optimiser steps twice: those of a critic, an actor and a temperature are
     one update; with one optimiser, its steps."""
+    unseen_updates: int = 0
+    """Optimiser steps in a program whose envs are stepped by another thread, or by other processes alone."""
     optimiser_steps: int = 0
     optimisers: int = 0
     """Distinct ones that stepped in the loop."""

@@ -47,6 +47,8 @@ SCHEMA = 1
 LEAST_ENV_STEPS, LEAST_UPDATES = 200, 50
 """Of a script: with fewer there is no all-clear."""
 MOSTLY = 0.9
+ROW_DRAWS = ("random.sample", "random.choices")
+"""By which programs draw rows from replay."""
 WALL, PROCESSOR = "wall", "processor"
 """Clocks. On a machine that is busy with other programs the second tells what a loop costs, and the first how long it
 was kept from running."""
@@ -144,9 +146,11 @@ class Trace:
 
     @property
     def learns_from_rollouts(self) -> bool:
-        """Whether updates come many at once after many env calls, as PPO makes them; replay gives a few each time."""
+        """Whether updates come many at once after many env calls, as PPO makes them; replay gives a few each time, or
+        many at an episode's end, but then it moves a target network or draws its rows."""
         bursts = self.counts.update_bursts
-        return 0 < UPDATES_OF_A_ROLLOUT * bursts <= min(self.counts.updates, self.counts.env_calls)
+        many = 0 < UPDATES_OF_A_ROLLOUT * bursts <= min(self.counts.updates, self.counts.env_calls)
+        return many and not self.setup.target_every and self.per_update(self.calls_named(*ROW_DRAWS)) < MOSTLY
 
     @property
     def envs_at_once(self) -> float:

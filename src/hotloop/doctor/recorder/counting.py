@@ -79,7 +79,7 @@ class CallCounter(Pass):
 
     def _builtin_called(self, frame: FrameType, arg: Any) -> None:
         caller, owner = self._outside(frame), arg.__self__
-        if caller is None:
+        if caller is None or (caller is not frame and not _passes_on(frame, arg)):
             return
         if self.places.whose(caller.f_code) != USER and not _is_host_read(caller, owner, arg.__name__):
             return
@@ -144,6 +144,11 @@ class CallCounter(Pass):
     def _where(self, key: Key) -> str:
         code, instruction, _ = key
         return self.places.where(code.co_filename, line_of(code, instruction))
+
+
+def _passes_on(hook: FrameType, called: Any) -> bool:
+    """Whether it is what a hook of ours stands before, not a call of the hook's own."""
+    return any(hook.f_locals.get(name) is called for name in ("function", "call"))
 
 
 def _is_host_read(caller: FrameType, owner: Any, name: str) -> bool:

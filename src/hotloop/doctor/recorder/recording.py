@@ -85,6 +85,15 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
     return made[order.kind]()
 
 
+LEAST_UNSEEN = 50
+BY_ANOTHER_THREAD = (
+    "by another thread than the one that steps envs: only the latter is timed, and what learning costs cannot be seen."
+    " Step the envs in the thread that learns to have both diagnosed"
+)
+BEFORE_ANY_ENV = (
+    "and no env step: envs are stepped in other processes, which cannot be seen, and without them there is no loop to"
+    " time. The same program with one actor in this process can be diagnosed"
+)
 RAY = (
     "Ray runs envs and learners in processes of its own, which are not seen: what is told is of this process alone."
     " RLlib's own timers say which part waits; with num_env_runners=0 and num_learners=0 it all runs here"
@@ -98,6 +107,10 @@ class Remarks(Pass):
         notes, watch = trace["notes"], self.watch
         if "ray" in sys.modules:
             notes.append(RAY)
+        steps = watch.unseen_steps
+        if steps >= LEAST_UNSEEN and steps > watch.attribution.counts["updates"]:
+            trace["counts"]["unseen_updates"] = steps
+            notes.append(f"{steps:,} optimiser steps were made {BY_ANOTHER_THREAD if watch.begun else BEFORE_ANY_ENV}")
         if not watch.begun:
             return
         notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}")

@@ -72,6 +72,8 @@ class Watch(Events):
         self._look_at: float = 0
         """Total of env steps at which there is more to do than to count them."""
         self._expects_updates = False
+        self.unseen_steps = 0
+        """Of optimisers, before any env step or by other threads than the one that steps envs."""
         self._updates = self._turns = 0
         """Updates as last looked at; how often there were new ones at an env call since the steady state began."""
         self._process = os.getpid()

@@ -111,8 +111,10 @@ def predicted_by_the_row(trace: Trace) -> Finding | None:
     network. Found where `predict` takes a part of the loop, on no more than 512 rows at a time.
     """
     counts = trace.counts
-    forwards, rows = counts.act_forwards + counts.update_forwards, _rows(trace)
-    stacks = stacks_in(trace, PREDICT)
+    stacks, rows = stacks_in(trace, PREDICT), _rows(trace)
+    asked = {stack.phase for stack in stacks}  # other networks may be asked elsewhere
+    forwards = counts.act_forwards * (ACT in asked) + counts.update_forwards * (UPDATE in asked)
+    forwards = forwards or counts.act_forwards + counts.update_forwards
     if not stacks or not forwards or rows > MOST_ROWS:
         return None
     places = lines_above(trace, stacks, PREDICT)

@@ -47,6 +47,8 @@ REPORTING = (
     "TextIOWrapper.flush",
 )
 PLOTTING = (("matplotlib/*", "*"),)
+WRITERS = tuple((f"{name}/*", "*") for name in ("torch/utils/tensorboard", "tensorboardX", "tensorboard", "wandb"))
+"""What a library reports by, where it runs the loop: its calls are not counted, and its writer may wait."""
 LEAST_DRAWN = 0.1
 REPORTS_PER_CALL = 0.1
 REPORT_SPEEDUP = 50.0
@@ -119,7 +121,7 @@ def reported_every_step(trace: Trace) -> Finding | None:
 
     Formatting a line costs microseconds, writing it to a terminal or an event file tens of them, and nobody reads
     thousands of lines a second; a figure takes as long as tens of updates. Found where reports come for every tenth
-    call of `step` or more, or where figures take a tenth of the loop or more.
+    call of `step` or more, or where figures, or the reports of a library that runs the loop, take a tenth of it.
     """
     dropped = {call.where for call in dropped_calls(trace)}
     calls = [call for call in calls_like(trace, REPORTING) if call.phase != EVALUATE and call.where not in dropped]
@@ -131,6 +133,10 @@ def reported_every_step(trace: Trace) -> Finding | None:
         if share
         else ""
     )
+    written = [stack for stack in stacks_in(trace, WRITERS) if trace.beneath and stack.phase != EVALUATE]
+    if share_of(trace, written) >= max(LEAST_DRAWN, share):
+        share, places = share_of(trace, written), by_cost(trace, lines_above(trace, written, WRITERS))
+        evidence = f"the library that runs the loop reports all the time: {percent(share)} of it is spent on that."
     figures = [stack for stack in stacks_in(trace, PLOTTING) if stack.phase not in (ENV, EVALUATE)]
     drawn = share_of(trace, figures)
     if drawn >= max(LEAST_DRAWN, share):

@@ -6,6 +6,7 @@ What is done to lists and states on the way: shifted, popped at the front, deep-
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.port import envs_of
@@ -47,8 +48,9 @@ BUILDING = (
     "numpy.vstack",
     "numpy.concatenate",
 )
-BATCH_SPEEDUP = 15.0
-"""`replay-sample` gains 42 to 175 times; wrapping the arrays as tensors again remains."""
+MOST_BATCH_GAINS, LEAST_BATCH_GAINS = 15.0, 3.0
+GATHER_MICROSECONDS, ROW_DRAWN = 15.0, 0.6
+"""What a batch of five arrays takes, and each number that `random.sample` draws for it."""
 
 
 def replay_of(capacity: int, obs: Sequence[int], num_envs: int, gamma: float, batch_size: int) -> str:
@@ -76,14 +78,16 @@ def replay_snippet(trace: Trace) -> str:
 
 
 def rows_of(capacity: int, obs: Sequence[int]) -> str:
-    shape = ", ".join(map(str, (f"{capacity:_}", *obs)))
+    """By names where sizes were not seen."""
+    length = f"{capacity:_}" if capacity else "capacity"
+    shape = ", ".join(map(str, (length, *(obs or ("*obs_shape",)))))
     return (
         "import random\n\n"
         "import numpy as np\n"
         "import torch\n\n"
-        f"obs = np.zeros(({shape}), np.float32)  # filled as a ring: obs[added % {capacity:_}] = row; each field so\n"
+        f"obs = np.zeros(({shape}), np.float32)  # filled as a ring: obs[added % {length}] = row; each field so\n"
         "# in the loop\n"
-        f"index = random.sample(range(min(added, {capacity:_})), batch_size)\n"
+        f"index = random.sample(range(min(added, {length})), batch_size)\n"
         "states = torch.from_numpy(obs[index])"
     )
 
@@ -103,8 +107,8 @@ BATCH = Remedy(
     "Keep every field in an array and gather a batch with one call each: the same rows are drawn. hotloop's `Replay` "
     "does so in machine code, k batches at once, with draws of its own.",
     "rows = random.sample(buffer, batch_size)\nstates = torch.tensor(np.array([row[0] for row in rows]))",
-    rows_of(100_000, (11,)),
-    fill=lambda trace: rows_of(trace.setup.replay_capacity or 100_000, trace.setup.obs_shape or (11,)),
+    rows_of(0, ()),
+    fill=lambda trace: rows_of(trace.setup.replay_capacity, trace.setup.obs_shape),
 )
 
 
@@ -160,11 +164,15 @@ def batch_from_python_rows(trace: Trace) -> Finding | None:
     places = places_of(calls)
     share = sampled_share(trace, places)
     largest = max(call.largest for call in calls)
+    built = [call for call in calls if not any(fnmatchcase(call.name, pattern) for pattern in DRAWING)]
     evidence = (
         f"every update draws Python rows ({calls[0].name}{f', of {number(largest)}' if largest else ''}) and makes "
-        f"{number(trace.per_update(calls) - 1)} arrays or tensors of them: {percent(share)} of the loop."
+        f"{number(trace.per_update(built))} arrays or tensors of them: {percent(share)} of the loop."
     )
-    return suggest(trace, share, BATCH_SPEEDUP, evidence=evidence, places=places)
+    took = own_microseconds(trace, share, trace.counts.updates)
+    speedup = took / (GATHER_MICROSECONDS + ROW_DRAWN * trace.counts.batch_size)
+    speedup = max(LEAST_BATCH_GAINS, min(MOST_BATCH_GAINS, speedup))
+    return suggest(trace, share, speedup, evidence=evidence, places=places, relief=0.0)
 
 
 ROW_MICROSECONDS = 0.4

@@ -101,8 +101,11 @@ def ending(trace: Trace) -> str:
 def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
     """The whole diagnosis in one sentence."""
     loop = [row for row in phase_rows(trace) if row.name not in OUTSIDE and row.seconds > 0]
+    unseen = trace.counts.unseen_updates
     if not loop or not (trace.counts.env_steps or trace.counts.updates):
-        return f"No env step and no update was seen in {duration(trace.seconds)}: there is no loop to judge."
+        learned = f"but {unseen:,} optimiser steps were" if unseen else "and no update was"
+        begins = f"No env step was seen in {duration(trace.seconds)}, {learned} seen"
+        return f"{begins}: envs are stepped elsewhere." if unseen else f"{begins}: there is no loop to judge."
     first = loop[0]
     where = f"{percent(first.share)} of the loop is {_SPOKEN.get(first.name, first.name)}"
     little = too_little_words(trace)
@@ -119,6 +122,8 @@ def too_little_words(trace: Trace) -> str:
     if not trace.too_little:
         return ""
     counts = trace.counts
+    if counts.unseen_updates:
+        return "Learning runs in another thread than the envs, and only theirs is timed."
     learns = bool(counts.updates or counts.optimiser)
     updates = f" and {counts.updates:,} update{'s' * (counts.updates != 1)}" if learns else ""
     return (

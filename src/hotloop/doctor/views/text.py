@@ -231,5 +231,5 @@ def below_findings(trace: Trace, findings: Sequence[Finding]) -> list[str]:
     command = port_command(trace)
     return [
         *filter(None, [together_words(findings)]),
-        *([f"the same training by hotloop: `{command}`"] * bool(command)),
+        *([f"a training of these sizes by hotloop: `{command}`"] * bool(command)),
     ]
