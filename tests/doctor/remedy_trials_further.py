@@ -82,6 +82,49 @@ def prioritised() -> Trial:
     return Trial(start, read, feed, ready)
 
 
+class Tree:
+    """A sum tree as programs have it: leaf i holds the priority of row i."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.nodes = size, [0.0] * (2 * size)
+
+    def update(self, row: int, priority: float) -> None:
+        node = row + self.size
+        change = priority - self.nodes[node]
+        while node:
+            self.nodes[node] += change
+            node //= 2
+
+    def find(self, mass: float) -> int:
+        node = 1
+        while node < self.size:
+            node *= 2
+            if mass >= self.nodes[node]:
+                mass -= self.nodes[node]
+                node += 1
+        return node - self.size
+
+
+def all_leaves() -> Trial:
+    """The same rows for the same masses, while priorities change: in 64ths, whose sums are exact in any order."""
+
+    def start() -> Names:
+        return {"np": np, "tree": Tree(64), "capacity": 64}
+
+    def ready(names: Names) -> None:
+        for row in range(64):
+            if "priorities" in names:
+                names["priorities"][row] = 1.0
+            names["tree"].update(row, 1.0)
+
+    def feed(names: Names, step: int) -> None:
+        draw = np.random.default_rng(step)
+        total = names["priorities"].sum() if "priorities" in names else names["tree"].nodes[1]
+        names.update(masses=draw.random(16) * total, new_priorities=np.full(16, (1 + step % 64) / 64))
+
+    return Trial(start, lambda names: np.array(names["index"]), feed, ready)
+
+
 def distinct_rows() -> Trial:
     """Other rows are drawn: as many, all different, all there."""
 
@@ -338,6 +381,7 @@ FURTHER: dict[str, Trial] = {
     "LOG005": dropped_texts(),
     "MACHINE006": read_in_order(),
     "STORE006": prioritised(),
+    "STORE011": all_leaves(),
     "STORE007": distinct_rows(),
     "STORE008": gathered(),
     "STORE009": frames_as_bytes(),

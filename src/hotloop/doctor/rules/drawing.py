@@ -9,6 +9,8 @@ from hotloop.doctor.rules.beneath import lines_above, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
     calls_like,
+    file_of,
+    function_share,
     number,
     own_microseconds,
     sampled_share,
@@ -26,6 +28,12 @@ LEAST_SCAN_MICROSECONDS = 30.0
 TREE_MICROSECONDS = 100.0
 """A batch drawn or written through a sum tree in numpy, log2(n) operations for all rows together."""
 MOST_TREE_GAINS = 40.0
+A_TREE = re.compile(r"user:(?:.*\.)?\w*tree\w*\.\w+$", re.IGNORECASE)
+"""Methods of a class that is called a tree: SumTree, SegmentTree, MinTree."""
+WALKS_PER_UPDATE = 8.0
+"""Calls of them: a tree that takes all rows of a batch at once is called a few times."""
+ARRAY_MICROSECONDS = 40.0
+"""A batch drawn by `cumsum` and `searchsorted` (13 from 4,096 priorities, 47 from 16,384), and its new ones written."""
 DRAWN_MICROSECONDS = 60.0
 """`random.sample(range(n), 64)` and the index made of it."""
 DISTINCT = re.compile(r"replace\s*=\s*False|permutation\([^\[]*\)\s*\[\s*:")
@@ -61,6 +69,19 @@ TREE = Remedy(
     "replay.add(obs, action, reward, next_obs, terminated, truncated)  # as likely as the likeliest so far\n"
     "batch = replay.sample(64)\n"
     "replay.update_priorities(batch.index, td_error)",
+)
+ALL_LEAVES = Remedy(
+    "Keep the priorities in an array, and find all rows of a batch with two calls of NumPy: a walk through a tree "
+    "takes log2(n) steps of Python for each row. The same rows are drawn for the same numbers. Beyond some hundred "
+    "thousand rows the sum takes longer: hotloop's `Replay(prioritised=True)` has a tree in machine code.",
+    "index = [tree.find(mass) for mass in masses]\n"
+    "for i, priority in zip(index, new_priorities):\n"
+    "    tree.update(i, priority)",
+    "import numpy as np\n\n"
+    "priorities = np.zeros(capacity)  # priorities[row] = priority, where a row is stored\n"
+    "# in the loop\n"
+    'index = np.searchsorted(np.cumsum(priorities), masses, side="right")\n'
+    "priorities[index] = new_priorities",
 )
 SAMPLED = Remedy(
     "`random.sample(range(n), k)` draws k different rows in k steps; `np.random.choice(n, k, replace=False)` shuffles "
@@ -120,6 +141,30 @@ def all_priorities(trace: Trace) -> Finding | None:
     events = max(1.0, trace.counts.env_calls + 2.0 * trace.counts.updates)
     speedup = own_microseconds(trace, share, events) / TREE_MICROSECONDS
     return suggest(trace, share, max(1.0, min(MOST_TREE_GAINS, speedup)), evidence=evidence, places=places)
+
+
+@rule("STORE011", remedy=ALL_LEAVES)
+def walked_leaf_by_leaf(trace: Trace) -> Finding | None:
+    """A sum tree is walked in Python, leaf by leaf.
+
+    Each row of a batch is found, and each new priority written, by log2(n) steps of Python: thousands for a batch.
+    Found where methods of a class that is called a tree are called eight times per update or more, and take a part of
+    the loop.
+    """
+    walks = [call for call in calls_like(trace, ("user:*",)) if A_TREE.match(call.name) and call.phase not in ELSEWHERE]
+    functions = {(file_of(call.where), call.name.removeprefix("user:")) for call in walks}
+    often = trace.per_update(walks)
+    if not trace.counts.updates or often < WALKS_PER_UPDATE:
+        return None
+    share = function_share(trace, functions)
+    cost = own_microseconds(trace, share, trace.counts.updates)
+    evidence = (
+        f"{number(often)} calls of a tree's methods per update (most often `{walks[0].name.removeprefix('user:')}`) "
+        f"take {number(cost)} microseconds: {percent(share)} of the loop."
+    )
+    lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
+    speedup = max(1.0, min(MOST_TREE_GAINS, cost / ARRAY_MICROSECONDS))
+    return suggest(trace, share, speedup, evidence=evidence, places=by_cost(trace, lines))
 
 
 @rule("STORE007", remedy=SAMPLED)
