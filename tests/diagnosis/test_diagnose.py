@@ -64,6 +64,23 @@ def test_a_script_is_diagnosed_with_its_own_arguments(script: tuple[Path, Diagno
     assert found.microseconds_per_env_step == pytest.approx(1e6 * found.trace.loop_seconds / 3_000)
 
 
+def test_a_module_of_a_package_is_diagnosed_as_python_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its relative imports work, and a script beside the package is found; in the copy for counting too."""
+    package = tmp_path / "lander"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "env.py").write_text(SCRIPT.partition("env = Env()")[0])
+    (tmp_path / "steps.py").write_text("COUNT = 3000")
+    tail = "env = Env()\nenv.reset()\nfor step in range(steps.COUNT):\n    env.step(0)\n"
+    (package / "train.py").write_text(f"import steps\nfrom .env import Env\nassert __name__ == '__main__'\n{tail}")
+    monkeypatch.chdir(tmp_path)
+    found = diagnose("lander.train", module=True)
+    assert (found.trace.subject.ending, found.trace.counts.env_steps) == ("finished", 3_000)
+    assert found.trace.counted.env_steps > 0
+    with pytest.raises(SettingsError, match="no module lander.test below this folder"):
+        diagnose("lander.test", module=True)
+
+
 def test_a_diagnosis_is_written_and_read_again_as_the_older_one(script: tuple[Path, Diagnosis], tmp_path: Path) -> None:
     path, found = script
     files = {"html": tmp_path / "page.html", "trace": tmp_path / "trace.json", "save": tmp_path / "old.json"}

@@ -17,7 +17,7 @@ def run(words: list[str]) -> int:
     from hotloop.diagnosis.diagnose import MOST_SLOWDOWN, diagnose, is_script, require_above_zero, require_folders
 
     arguments = doctor_parser().parse_args(words)
-    script = is_script(arguments.target)
+    script = arguments.module or is_script(arguments.target)
     if not script:  # a preset takes the doctor's options on either side of its name
         arguments, arguments.rest = doctor_parser(with_target=False).parse_known_args(arguments.rest, arguments)
     require_above_zero(budget=arguments.budget, max_slowdown=arguments.max_slowdown)
@@ -38,6 +38,7 @@ def run(words: list[str]) -> int:
         arms=arguments.arm or (),
         python=arguments.python,
         in_place=arguments.in_place,
+        module=arguments.module,
         against=arguments.against,
         label=Path(arguments.target).stem,
         say=None if arguments.quiet else say,

@@ -44,6 +44,9 @@ def doctor_parser(with_target: bool = True) -> VerbParser:
         help="the Python (or environment) that runs the script (default: VIRTUAL_ENV, Conda's)",
     )
     add("--in-place", action="store_true", help="a script: further runs in its own folder too, not in a copy of it")
+    add(
+        "-m", dest="module", action="store_true", help="the script is named as a module: -m pkg.train, as for python -m"
+    )
     add("--quick", action="store_true", help="one run, phases and lines only: no experiments, no counting")
     tries = "a script: try changes on it while it runs, by turns: fewer updates, no logging, fused optimiser ..."
     add("--experiments", action="store_true", help=tries)

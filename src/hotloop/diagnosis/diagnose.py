@@ -115,6 +115,7 @@ def diagnose(
     arms: Sequence[str] = (),
     python: str | Path | None = None,
     in_place: bool = False,
+    module: bool = False,
     against: str | Path | None = None,
     label: str = "",
     say: Say | None = None,
@@ -135,13 +136,16 @@ def diagnose(
     the env where it is not found by itself; `ops` adds PyTorch's operators; `experiments` tries changes on the running
     program, `arms` (`"envs=--num-envs 32"`) further arguments in processes by turns; `python` is the interpreter or
     environment that runs it (by default the active virtual or Conda environment's, else our own). It is run up to four
-    times, and more often for experiments: first in its own folder, then in a copy of it, unless `in_place`.
+    times, and more often for experiments: first in its own folder, then in a copy of it, unless `in_place`. With
+    `module` the target is the dotted name of one below the current folder (`"pkg.train"`), run as `python -m` does.
     """
     require_above_zero(seconds=seconds, env_steps=env_steps)
     old = None if against is None else _read_report(Path(against))
     for_scripts: dict[str, Any] = {"env_steps": env_steps, "after": after, "env_classes": tuple(env_classes)}
     for_scripts |= {"watch_seconds": watch_seconds, "ops": ops, "in_place": in_place}
     for_scripts |= {"experiments": experiments, "arms": tuple(arms)}
+    if module:
+        target, for_scripts["module"] = module_file(str(target)), str(target)
     if quick and (experiments or arms):
         raise SettingsError("`--quick` is one run, and experiments need more", "leave out one of the two")
     tell = say or (lambda text: None)
@@ -154,6 +158,19 @@ def diagnose(
                 raise SettingsError(f"`{flag}` is for scripts", "leave it out for a preset")
         trace = _record_settings(target, label, tell, seconds, quick)
     return _judged(trace, old)
+
+
+def module_file(name: str) -> Path:
+    """Of a dotted name, below the current folder: the module's file, or the package's `__main__.py`."""
+    stem = Path(*name.split("."))
+    found = [path for path in (stem.with_suffix(".py"), stem / "__main__.py") if path.is_file()]
+    if not found:
+        raise SettingsError(
+            f"there is no module {name} below this folder",
+            "start from the folder that holds its package; for an installed one, write a script of two lines that "
+            "imports and calls it",
+        )
+    return found[0]
 
 
 def is_script(target: object) -> bool:

@@ -51,6 +51,8 @@ class Order:
     result: str
     """Where the trace goes. Beside it, with an ending added: `.begun` when the loop has begun, `.so-far` what was seen
     by then; and `.stop`, with which the parent asks the child to end."""
+    module: str = ""
+    """Its dotted name, where it is run as `python -m` does."""
     arguments: tuple[str, ...] = ()
     env_steps: int | None = None
     """Stop after so many, whichever comes first."""

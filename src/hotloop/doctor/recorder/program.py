@@ -11,7 +11,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
-from importlib.machinery import SourceFileLoader
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,11 +44,12 @@ class Program(SourceFileLoader):
         return compile(tree, str(path), "exec", dont_inherit=True, optimize=_optimize)
 
 
-def prepare(script: str, arguments: Sequence[str], before: Collection[str]) -> None:
-    """What the script will find in `sys`. `before` are the modules that Python had loaded before ours: of the rest,
-    those that files beside the script would hide are forgotten, so that the script finds its own."""
-    sys.argv = [script, *arguments]
-    folder = Path(script).resolve().parent
+def prepare(script: str, arguments: Sequence[str], before: Collection[str], module: str = "") -> None:
+    """What the script will find in `sys`; a module finds the current folder first. `before` are the modules that Python
+    had loaded before ours: of the rest, those that files beside the script would hide are forgotten, so that the script
+    finds its own."""
+    sys.argv = [os.path.abspath(script) if module else script, *arguments]
+    folder = Path.cwd() if module else Path(script).resolve().parent
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, str(folder))
     own = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
@@ -78,7 +80,7 @@ class Ending:
         raise SystemExit(self.code or 0)
 
 
-def run_program(script: str, named: Sequence[str], watched_env: Callable[..., Any]) -> Ending:
+def run_program(script: str, named: Sequence[str], watched_env: Callable[..., Any], module: str = "") -> Ending:
     """Run to the end, whatever end that is."""
     path = os.path.join(os.getcwd(), script)
     main = ModuleType("__main__")
@@ -90,6 +92,11 @@ def run_program(script: str, named: Sequence[str], watched_env: Callable[..., An
     main.__loader__ = program
     sys.modules["__main__"] = main
     try:
+        if module:
+            main.__package__ = module.rpartition(".")[0]
+            main.__spec__ = ModuleSpec(module, program, origin=path)
+            if main.__package__:
+                import_module(main.__package__)
         program.exec_module(main)
     except LimitReached:
         return Ending("limit")

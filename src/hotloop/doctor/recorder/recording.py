@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -68,6 +69,9 @@ NO_ENV = (
     "no env step was seen: nothing with `step` and `reset` was called"
     " (an env stepped in another process or compiled by JAX cannot be seen); name yours with --env"
 )
+
+
+NO_ENV_YET = "no env step was seen before the program failed"
 
 
 def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
@@ -323,7 +327,7 @@ class Recording:
             "counts": {**told.totals, "envs": len(watch.envs)},
             "timeline": [part._asdict() for part in told.slices],
             "warm_up": [part._asdict() for part in told.before],
-            "notes": [] if watch.begun else [NO_ENV],
+            "notes": [] if watch.begun else [NO_ENV_YET if subject["ending"] == "crashed" else NO_ENV],
         }
 
 
@@ -332,14 +336,13 @@ def record_here(order_path: str, before: Collection[str]) -> None:
     with open(order_path) as file:
         order = read_order(file.read())
     recording = Recording(order)
-    prepare(order.script, order.arguments, before)
+    prepare(order.script, order.arguments, before, order.module)
     recording.start()
     end = Ending("limit")
     try:
         try:
-            end = run_program(
-                order.script, order.env_classes, lambda function: recording.classes.env_step(function, sure=True)
-            )
+            watched = functools.partial(recording.classes.env_step, sure=True)
+            end = run_program(order.script, order.env_classes, watched, order.module)
         finally:
             recording.guard.script_has_ended()
     except LimitReached:  # it came when the script had just ended

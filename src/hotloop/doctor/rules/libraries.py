@@ -51,10 +51,11 @@ FACTORY = Remedy(
     "dqn = d3rlpy.algos.DQNConfig(batch_size=32, optim_factory=FusedAdam()).create()  # with your other settings",
 )
 HANDED_ON = Remedy(
-    "A library makes the optimiser, not a line of yours: hand `fused=True` through its settings, or set it on the "
-    "optimiser once it is made.",
+    "A library makes the optimiser, not a line of yours: set `fused` on it once it is made. Where the library takes "
+    "arguments for its optimiser, `fused=True` among them may do the same; some drop it, so look at `param_groups`.",
     "agent = Agent(network)",
-    'for group in agent.optimizer.param_groups:\n    group["fused"] = True  # before the first update',
+    "for group in agent.optimizer.param_groups:  # or wherever the library keeps its optimiser\n"
+    '    group["fused"] = True  # before the first update',
     fill=lambda trace: _handed_on(trace),
 )
 UNCHECKED = Remedy(
@@ -91,8 +92,9 @@ DUMMY = Remedy(
 def _handed_on(trace: Trace) -> str:
     """With the library's own line, which shows how its optimiser is called."""
     where = trace.makers.get(OPTIMISER, ("", ""))[1]
-    source = trace.sources.get(where, "").strip()
-    made = f"# {where} makes it: {source}\n" if source else ""
+    source = trace.sources.get(where, "").partition("#")[0].strip()
+    whole = source.count("(") == source.count(")")
+    made = f"# {where} makes it: {source}{'' if whole else '...)'}\n" if source else ""
     return f"{made}{HANDED_ON.after}"
 
 

@@ -44,6 +44,8 @@ class ScriptPlan:
     """Seconds to wait for the first env step before giving up; above 0."""
     interval: float = 0.01
     """Seconds between two stack samples; 0.001 to 0.1."""
+    module: str = ""
+    """The script's dotted name, where it is run as `python -m` does."""
     python: str = sys.executable
     """The interpreter that runs the script."""
     experiments: bool = False

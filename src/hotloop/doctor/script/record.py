@@ -253,6 +253,7 @@ class _Recorder:
         self.say(f"run {self.runs} of {self.plan.runs}: {purpose}, {seconds:.3g} s of the loop")
         order = Order(
             script=str(self.path),
+            module=self.plan.module,
             kind=kind,
             seconds=seconds,
             result="",
