@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from hotloop.diagnosis.diagnose import diagnose
 from hotloop.doctor.script import ScriptPlan, record_script
 
 DQN = """
@@ -98,3 +99,42 @@ def test_the_products_of_an_update_are_counted_by_hand(trace):
     its own too; nobody wants those of their inputs."""
     assert trace.counted.update_operations == 4 * (2 * 32 * 2 * 2)
     assert trace.counted.matrix_speed > 1e8
+
+
+ELSEWHERE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import torch
+
+class Env:
+    def reset(self):
+        return 0.0
+
+    def step(self, action):
+        return 0.0, 1.0, False, False, {}
+
+env, weight = Env(), torch.nn.Parameter(torch.zeros(1))
+optimiser = torch.optim.SGD([weight], lr=0.1)
+with ThreadPoolExecutor(1) as pool:
+    for step in range(300):
+        if sys.argv[1] == "threads":
+            pool.submit(env.step, 0).result()
+        optimiser.zero_grad()
+        (weight**2).sum().backward()
+        optimiser.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("envs", "verdict", "note"),
+    [
+        ("threads", "Learning runs in another thread than the envs", "steps were made by another thread than the one"),
+        ("nowhere", "No env step was seen in", "300 optimiser steps were made and no env step"),
+    ],
+)
+def test_learning_that_cannot_be_timed_is_told(tmp_path, envs, verdict, note):
+    (tmp_path / "apart.py").write_text(ELSEWHERE)
+    found = diagnose(tmp_path / "apart.py", [envs], quick=True)
+    assert verdict in found.as_json()["verdict"]
+    assert any(note in one for one in found.trace.notes)
+    assert not any("--env" in one or "no optimiser step" in one for one in found.trace.notes)

@@ -112,8 +112,10 @@ class Remarks(Pass):
         if "ray" in sys.modules:
             notes.append(RAY)
         steps = watch.unseen_steps
-        if steps >= LEAST_UNSEEN and steps > watch.attribution.counts["updates"]:
+        unseen = steps >= LEAST_UNSEEN and steps > watch.attribution.counts["updates"]
+        if unseen:
             trace["counts"]["unseen_updates"] = steps
+            notes[:] = [note for note in notes if note != NO_ENV]
             notes.append(f"{steps:,} optimiser steps were made {BY_ANOTHER_THREAD if watch.begun else BEFORE_ANY_ENV}")
         if not watch.begun:
             return
@@ -124,7 +126,7 @@ class Remarks(Pass):
             notes.append(
                 f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
             )
-        elif not watch.attribution.counts["updates"]:
+        elif not watch.attribution.counts["updates"] and not unseen:
             notes.append(
                 "no optimiser step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
             )
