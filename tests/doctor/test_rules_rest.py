@@ -198,7 +198,8 @@ def test_collecting_and_sleeping_need_not_be_at_all(code: str, name: str) -> Non
     lines = [line(9, 4.0, "other", f"{name}()")]
     finding = found(code, made(calls=[call(name, 9, "other", 10)], lines=lines))
     assert finding.where == "train.py:9"
-    assert finding.expected_gain == pytest.approx(1 / 0.6, rel=0.01)
+    relief = 0.25 if code == "MACHINE004" else 0.0
+    assert finding.expected_gain == pytest.approx(expected_gain(0.4, 1000, relief))
     assert judge(code, made(calls=[call(name, 9, "start-up", 10)], lines=[line(9, 4.0, "start-up", name)])) is None
 
 

@@ -106,7 +106,8 @@ def collected_by_hand(trace: Trace) -> Finding | None:
     share = sampled_share(trace, places)
     often = f" runs every {number(1 / trace.per_env_step(calls))} env steps and" if calls else ""
     evidence = f"`gc.collect`{often} takes {percent(share)} of the loop."
-    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
+    # A collection goes through all objects, and the rest finds its caches cold: 39 to 65 were measured for 36.
+    return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=RELIEF / 2)
 
 
 LEAST_GROWTH = 1.4
