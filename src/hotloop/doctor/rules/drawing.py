@@ -8,6 +8,7 @@ from hotloop.doctor.finding import Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import lines_above, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
+    callers_of,
     calls_like,
     file_of,
     function_share,
@@ -164,7 +165,8 @@ def walked_leaf_by_leaf(trace: Trace) -> Finding | None:
     )
     lines = [line.where for line in trace.lines if (file_of(line.where), line.function) in functions]
     speedup = max(1.0, min(MOST_TREE_GAINS, cost / ARRAY_MICROSECONDS))
-    return suggest(trace, share, speedup, evidence=evidence, places=by_cost(trace, lines))
+    places = [*callers_of(trace, functions), *by_cost(trace, lines)]  # where all rows could be asked for at once
+    return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
 @rule("STORE007", remedy=SAMPLED)
