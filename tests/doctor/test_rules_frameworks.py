@@ -10,7 +10,7 @@ from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain
 from hotloop.doctor.hottest import unexplained
-from hotloop.doctor.recorder.recording import Remarks
+from hotloop.doctor.recorder.remarks import Remarks
 from hotloop.doctor.recorder.watch import Watch
 from hotloop.doctor.trace import Counts, Mention
 

@@ -22,6 +22,7 @@ from hotloop.doctor.recorder.sampling import Sampler
 from hotloop.doctor.recorder.sources import Made, owner_made
 from hotloop.doctor.recorder.timeline import MOST, Timeline
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
+from hotloop.doctor.recorder.torch_hooks import timed_step
 from hotloop.doctor.recorder.watch import LimitReached, Watch
 from hotloop.doctor.recorder.words import Seen
 from hotloop.doctor.script import ScriptPlan
@@ -84,6 +85,13 @@ def test_the_envs_of_training_are_those_that_are_called_most():
             counted.count_call(env, (np.zeros(rows), np.ones(rows), np.zeros(rows, bool), np.zeros(rows, bool), {}))
     assert counted.most_stepped() == (20, 80)
     assert (counted.env_calls, counted.env_steps, counted.env_switches) == (32, 1280, 3)
+
+
+def test_hooks_that_are_sent_to_another_process_do_nothing_there():
+    made, args, state = Watch(1e9, None).__reduce__()
+    elsewhere = made(*args)
+    vars(elsewhere).update(state)
+    assert timed_step(elsewhere, lambda optimiser: optimiser)("its own") == "its own"
 
 
 def test_a_step_by_name_and_by_place_reaches_the_env_alike():

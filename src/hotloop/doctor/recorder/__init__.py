@@ -36,6 +36,7 @@ Files:
     program.py      Runs a script as Python itself would: as `__main__`, with its own arguments and its folder first on
                     the path
     recording.py    One run of the script in this process, and the trace that is left of it however it ends
+    remarks.py      What the reader of a report should know of what was found, and of what could not be seen
     repeats.py      What is done needlessly, counted by line: the same forward or backward computed again, copies
                     between devices
     results.py      What an env's `step` returned: how many env steps that was, and how many episodes it ended

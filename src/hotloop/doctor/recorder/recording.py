@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sys
 import threading
 import time
 from collections import deque
@@ -44,6 +43,7 @@ from .order import (
 from .passes import Pass
 from .places import Places
 from .program import Ending, prepare, run_program
+from .remarks import NO_ENV, NO_ENV_YET, Remarks
 from .repeats import Copies, Repeats
 from .sampling import Sampler
 from .sources import Made, Mentions
@@ -65,13 +65,6 @@ SAVING = 30.0
 """Seconds that one waits for another thread to save."""
 MOST_OF_SAVING = 400.0
 """So many times as long as was spent on notes of what was seen so far the loop must have run before the next."""
-NO_ENV = (
-    "no env step was seen: nothing with `step` and `reset` was called"
-    " (an env stepped in another process or compiled by JAX cannot be seen); name yours with --env"
-)
-
-
-NO_ENV_YET = "no env step was seen before the program failed"
 
 
 def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
@@ -87,49 +80,6 @@ def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alar
         OPERATORS: lambda: [Operators()],
     }
     return made[order.kind]()
-
-
-LEAST_UNSEEN = 50
-BY_ANOTHER_THREAD = (
-    "by another thread than the one that steps envs: only the latter is timed, and what learning costs cannot be seen."
-    " Step the envs in the thread that learns to have both diagnosed"
-)
-BEFORE_ANY_ENV = (
-    "and no env step: envs are stepped in other processes, which cannot be seen, and without them there is no loop to"
-    " time. The same program with one actor in this process can be diagnosed"
-)
-RAY = (
-    "Ray runs envs and learners in processes of its own, which are not seen: what is told is of this process alone."
-    " RLlib's own timers say which part waits; with num_env_runners=0 and num_learners=0 it all runs here"
-)
-
-
-class Remarks(Pass):
-    """What the reader should know of what was found and what could not be seen."""
-
-    def add_to(self, trace: dict[str, Any]) -> None:
-        notes, watch = trace["notes"], self.watch
-        if "ray" in sys.modules:
-            notes.append(RAY)
-        steps = watch.unseen_steps
-        unseen = steps >= LEAST_UNSEEN and steps > watch.attribution.counts["updates"]
-        if unseen:
-            trace["counts"]["unseen_updates"] = steps
-            notes[:] = [note for note in notes if note != NO_ENV]
-            notes.append(f"{steps:,} optimiser steps were made {BY_ANOTHER_THREAD if watch.begun else BEFORE_ANY_ENV}")
-        if not watch.begun:
-            return
-        notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}")
-        learners = [name for name in ("torch", "tensorflow", "keras") if name in sys.modules]
-        if not learners:
-            used = "jax" if "jax" in sys.modules else "no PyTorch"
-            notes.append(
-                f"{used}: acting and learning cannot be told apart; only env, replay and logging are split off"
-            )
-        elif not watch.attribution.counts["updates"] and not unseen:
-            notes.append(
-                "no optimiser step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
-            )
 
 
 class SoFar(Pass):

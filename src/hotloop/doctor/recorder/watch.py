@@ -82,7 +82,7 @@ class Watch(Events):
 
     def __reduce__(self) -> Any:
         """Hooked classes may be sent to worker processes by value: there the hooks do nothing."""
-        return SimpleNamespace, (), {"busy": True, "begun": True, "thread": 0}
+        return SimpleNamespace, (), {"busy": True, "begun": True, "thread": 0, "unseen_steps": 0}
 
     def disable(self) -> None:
         """In a process forked from this one."""
