@@ -32,4 +32,6 @@ Files:
     user_files.py     Code in a file of the user's own, named `path/to/file.py:Name`: an env, or the torso of a network
     values.py         Single values of settings: the kinds there are, how each is read, and how it is called towards
                       users
+    verdicts.py       What our verdicts and exit codes mean: the same words in doctor, prove and compare, in text and
+                      in JSON
 """
