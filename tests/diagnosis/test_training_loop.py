@@ -50,8 +50,8 @@ def test_every_variation_changes_one_thing_and_says_whether_it_is_exact(settings
     ]  # fmt: skip
     assert made["control"].settings == alone
     assert made["num_envs 32"].settings.env.num_envs == 32
-    assert made["lane eager"].kind == "exact"
-    assert made["updates x1/4"].kind == "changes-learning"
+    assert made["lane eager"].kind == "to rounding"
+    assert made["updates x1/4"].kind == "changes learning"
 
 
 def test_more_envs_warm_up_until_their_first_rows_of_several_steps_are_stored():
@@ -92,7 +92,7 @@ def test_snake_is_looked_into_with_the_arms_of_its_plan():
     plan = UpdatePlan(exact_fraction(fourth.updates_per_env_step), fourth.train_every, fourth.warmup_env_steps, 64)
     due = [sum(plan.due(256 * step, 256 * step + 256)) for step in range(8, 16)]
     assert due == [0, 0, 0, 16, 0, 0, 0, 16]
-    assert {one.kind for one in arms["snake-dqn"].values()} == {"changes-learning"}
+    assert {one.kind for one in arms["snake-dqn"].values()} == {"changes learning"}
 
 
 def test_rollouts_are_taken_as_whole_stretches_and_have_variations_of_their_own(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hotloop.doctor.finding import CHANGES_LEARNING, EXACT, Finding
+from hotloop.doctor.finding import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Finding
 from hotloop.doctor.trace import CallCount, Counts, Experiment, Growth, LineCost, Slice, StackCost, Subject, Trace
 
 PHASES = {"start-up": 4.0, "act": 6.0, "env": 4.0, "store-and-sample": 6.0, "update": 20.0, "log": 3.0, "other": 1.0}
@@ -123,9 +123,9 @@ EXPERIMENTS = (
     Experiment(
         name="update ratio x1/4", what="a quarter of the updates", kind=CHANGES_LEARNING, ratio=1.62, low=1.5, high=1.7
     ),
-    Experiment(name="1 thread", what="torch.set_num_threads(1)", kind=EXACT, ratio=1.31, low=1.24, high=1.38),
-    Experiment(name="logging off", what="no print", kind=EXACT, ratio=1.08, low=1.03, high=1.12),
-    Experiment(name="16 threads", what="torch.set_num_threads(16)", kind=EXACT, ratio=0.83, low=0.71, high=1.02),
+    Experiment(name="1 thread", what="torch.set_num_threads(1)", kind=TO_ROUNDING, ratio=1.31, low=1.24, high=1.38),
+    Experiment(name="logging off", what="no print", kind=IDENTICAL, ratio=1.08, low=1.03, high=1.12),
+    Experiment(name="16 threads", what="torch.set_num_threads(16)", kind=TO_ROUNDING, ratio=0.83, low=0.71, high=1.02),
 )
 FINDINGS = (
     Finding(
@@ -150,7 +150,7 @@ FINDINGS = (
         before="for i in range(num_envs):\n    memory.push(obs[i], action[i].item(), r[i])",
         after="replay.add(obs, action, step)",
         expected_gain=1.18,
-        kind=EXACT,
+        kind=IDENTICAL,
         lines=("buffer.py:31",),
     ),
     Finding(
@@ -161,7 +161,7 @@ FINDINGS = (
         where="train.py:120",
         remedy="Print every hundredth update.",
         expected_gain=1.08,
-        kind=EXACT,
+        kind=IDENTICAL,
     ),
 )
 

@@ -22,7 +22,7 @@ from hotloop.doctor.experiments import (
     paired_ratio,
     summed_ratio,
 )
-from hotloop.doctor.finding import CHANGES_LEARNING, EXACT, Finding
+from hotloop.doctor.finding import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Finding
 from hotloop.doctor.script.arms import ScriptArm, parse_arm, try_arm
 from hotloop.doctor.trace import PROCESSOR, WALL, Experiment, Trace, Untried, read_trace, write_trace
 from hotloop.doctor.views import render_screen
@@ -53,7 +53,7 @@ def test_the_ratio_of_sums_sees_what_comes_in_some_stretches_only() -> None:
 
 
 def test_stretches_of_other_lengths_are_compared_per_env_step() -> None:
-    found = judge("fused optimiser", "what", EXACT, pairs_of(*[(3.0, 2.0)] * 6))
+    found = judge("fused optimiser", "what", TO_ROUNDING, pairs_of(*[(3.0, 2.0)] * 6))
     assert isinstance(found, Experiment)
     assert (found.ratio, found.low, found.high) == pytest.approx((1.5, 1.5, 1.5))
     assert found.processor == pytest.approx((0.75, 0.75, 0.75))  # half a core as it is, a whole one changed
@@ -63,20 +63,20 @@ def test_stretches_of_other_lengths_are_compared_per_env_step() -> None:
 
 
 def test_too_few_pairs_and_too_rare_events_are_not_judged() -> None:
-    few = judge("a", "what", EXACT, pairs_of(*[(3.0, 2.0)] * 4))
+    few = judge("a", "what", IDENTICAL, pairs_of(*[(3.0, 2.0)] * 4))
     assert isinstance(few, Untried)
     assert few.reason == "not tried for long enough: 4 pairs"
     rare = pairs_of(*[(3.0, 2.0)] * 6, seen=0)
     rare[2] = (rare[2][0]._replace(seen=1), rare[2][1])
-    found = judge("evaluation off", "what", EXACT, rare)
+    found = judge("evaluation off", "what", IDENTICAL, rare)
     assert isinstance(found, Untried)
     assert "came once in 600 env steps" in found.reason
-    untold = judge("a", "what", EXACT, [(Stretch(0, 1.0, 1.0, 1), Stretch(5, 1.0, 1.0, 1))] * 9)
+    untold = judge("a", "what", IDENTICAL, [(Stretch(0, 1.0, 1.0, 1), Stretch(5, 1.0, 1.0, 1))] * 9)
     assert isinstance(untold, Untried)  # no env step, no cost per env step
 
 
 def test_what_the_recorder_leaves_is_read() -> None:
-    told: dict[str, Any] = {"name": "control", "what": "nothing", "kind": EXACT}
+    told: dict[str, Any] = {"name": "control", "what": "nothing", "kind": IDENTICAL}
     measured = {**told, "reason": "", "stretches": [[[10, 1.0, 0.5, 20], [10, 0.5, 0.25, 20]]] * 5}
     one, other = judge_trials([measured, {**told, "reason": "nothing was printed", "stretches": []}])
     assert isinstance(one, Experiment)
@@ -85,7 +85,13 @@ def test_what_the_recorder_leaves_is_read() -> None:
 
 
 FUSED = Experiment(
-    name="fused optimiser", what="one kernel", kind=EXACT, ratio=1.3, low=1.2, high=1.4, processor=(1.1, 1.05, 1.2)
+    name="fused optimiser",
+    what="one kernel",
+    kind=TO_ROUNDING,
+    ratio=1.3,
+    low=1.2,
+    high=1.4,
+    processor=(1.1, 1.05, 1.2),
 )
 FINDING = Finding(share=0.3, evidence="It takes 30 %.", expected_gain=1.25, rule="UPDATE007", title="Not fused")
 
@@ -108,7 +114,7 @@ def test_an_experiment_names_the_finding_that_it_confirms() -> None:
     assert "measured 1.10x" in experiment_words(busy, FUSED, [FINDING])
 
 
-UNTRIED = Untried(name="rendering off", what="what", kind=EXACT, reason="nothing was rendered")
+UNTRIED = Untried(name="rendering off", what="what", kind=IDENTICAL, reason="nothing was rendered")
 
 
 def shown(trace: Trace) -> str:

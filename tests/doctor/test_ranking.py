@@ -38,17 +38,17 @@ def test_a_port_comes_last_where_a_library_runs_the_loop() -> None:
     assert [one.rule for one in ranked([port, in_place], in_library=True)] == ["UPDATE007", "UPDATE006"]
 
 
-def test_all_exact_findings_together_multiply() -> None:
-    found = [finding("ENV001", 2.0), finding("STORE002", 1.5), finding("UPDATE005", 9.0, kind="changes-learning")]
-    assert together(found) == 3.0
-    assert together([]) == 1.0
+def test_all_findings_that_keep_the_computation_multiply() -> None:
+    found = [finding("ENV001", 2.0), finding("STORE002", 1.5), finding("UPDATE005", 9.0, kind="changes learning")]
+    assert together(found, ten_seconds()) == 3.0
+    assert together([], ten_seconds()) == 1.0
 
 
 def test_a_port_takes_the_place_of_what_it_replaces() -> None:
     """The native update makes the fused optimiser needless; the env is another matter."""
     found = [finding("UPDATE006", 3.0, port=True), finding("UPDATE007", 1.3), finding("ENV001", 2.0)]
-    assert together(found) == 6.0
-    assert together([finding("UPDATE006", 1.2, port=True), finding("UPDATE007", 1.3)]) == 1.3
+    assert together(found, ten_seconds()) == 6.0
+    assert together([finding("UPDATE006", 1.2, port=True), finding("UPDATE007", 1.3)], ten_seconds()) == 1.3
 
 
 def line(where: str, function: str, phase: str, seconds: float, part: str = "") -> LineCost:

@@ -1,8 +1,8 @@
-"""Every remedy that says exact is run as it is printed, beside what it replaces, from the same start, and compared.
+"""Every remedy that keeps the computation is run as printed, beside what it replaces, and compared.
 
-Both texts are executed in namespaces that hold the names they use. What stands above a line `# in the loop` is executed
-once, the rest fifty times, on new inputs each time; where a network learns, an update follows each. Harnesses of the
-rules are in `remedy_trials.py` and `remedy_trials_further.py`.
+Both texts are executed in namespaces that hold the names they use, from the same start. What stands above a line
+`# in the loop` is executed once, the rest fifty times, on new inputs each time; where a network learns, an update
+follows each. Harnesses of the rules are in `remedy_trials.py` and `remedy_trials_further.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from tests.doctor.remedy_trials import TRIALS as FIRST
 from tests.doctor.remedy_trials import Trial
 from tests.doctor.remedy_trials_further import FURTHER
 
+from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES
+from hotloop.core.verdicts import IDENTICAL
 from hotloop.doctor.finding import Finding, Remedy, Rule
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Subject, Trace
@@ -23,9 +25,9 @@ from hotloop.doctor.trace import Subject, Trace
 ROUNDS = 50
 TRIALS = FIRST | FURTHER
 RULES = load_rules()
-EXACT = [rule for rule in RULES if rule.kind == "exact"]
+KEEPING = [rule for rule in RULES if rule.kind != CHANGES]
 NOTHING_TO_RUN = {"MACHINE005": "the pause is taken out and nothing takes its place"}
-CHANGES_LEARNING = {"UPDATE005": "fewer updates", "UPDATE009": "another precision"}
+CHANGED = {"UPDATE005": "fewer updates", "UPDATE009": "another precision"}
 LOOP = re.compile(r"^# in the loop.*\n?", re.MULTILINE)
 
 
@@ -50,8 +52,8 @@ def played(rule: str, text: str, trial: Trial) -> list[Any]:
     return seen
 
 
-@pytest.mark.parametrize("rule", [rule.code for rule in EXACT if rule.code not in NOTHING_TO_RUN])
-def test_an_exact_remedy_computes_what_it_replaces(rule: str, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("rule", [rule.code for rule in KEEPING if rule.code not in NOTHING_TO_RUN])
+def test_a_remedy_that_keeps_the_computation_computes_what_it_replaces(rule: str, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     remedy, trial = next(one for one in RULES if one.code == rule).remedy, TRIALS[rule]
     before, after = (played(rule, text, trial) for text in (remedy.before, remedy.after))
@@ -59,6 +61,11 @@ def test_an_exact_remedy_computes_what_it_replaces(rule: str, tmp_path, monkeypa
     for step, (plain, fast) in enumerate(zip(before, after, strict=True)):
         compare(plain, fast, trial.tolerance, f"{rule}, round {step}")
     assert len({as_bytes(one) for one in before}) > 1, "nothing happened in the rounds"
+
+
+@pytest.mark.parametrize("rule", [rule for rule in KEEPING if rule.kind == IDENTICAL], ids=lambda rule: rule.code)
+def test_what_is_called_identical_is_compared_bit_by_bit(rule: Rule) -> None:
+    assert rule.code in NOTHING_TO_RUN or TRIALS[rule.code].tolerance == 0.0
 
 
 def compare(plain: Any, fast: Any, tolerance: float, where: str) -> None:
@@ -77,10 +84,10 @@ def as_bytes(value: Any) -> bytes:
 
 
 def test_every_rule_is_run_or_has_its_reason() -> None:
-    exact = {rule.code for rule in EXACT}
-    assert TRIALS.keys() | NOTHING_TO_RUN.keys() == exact
+    keeping = {rule.code for rule in KEEPING}
+    assert TRIALS.keys() | NOTHING_TO_RUN.keys() == keeping
     assert not TRIALS.keys() & NOTHING_TO_RUN.keys()
-    assert {rule.code for rule in RULES} - exact == CHANGES_LEARNING.keys()
+    assert {rule.code for rule in RULES} - keeping == CHANGED.keys()
     for rule in RULES:
         assert bool(rule.remedy.after) == (rule.code not in NOTHING_TO_RUN), rule.code
 
@@ -91,13 +98,14 @@ def test_a_finding_gets_the_remedy_and_the_kind_of_its_rule() -> None:
     def judge(trace: Trace) -> Finding:
         return Finding(share=0.5, evidence="half.", expected_gain=2.0, before=trace.subject.name)
 
-    rule = Rule("X001", "Title", "Why", judge, Remedy("Do it.", "slow()", "fast()"), "changes-learning")
+    rule = Rule("X001", "Title", "Why", judge, Remedy("Do it.", "slow()", "fast()"), CHANGES, "it rains")
     found = [
         rule.find(Trace(subject=Subject(kind="script", name=own), machine={}, seconds=1.0, phases={}))
         for own in ("", "mine()")
     ]
-    assert [(one.remedy, one.before, one.after, one.kind) for one in found if one] == [
-        ("Do it.", before, "fast()", "changes-learning") for before in ("slow()", "mine()")
+    example = "# an example of other code than yours; fast stand for your own\nfast()"
+    assert [(one.remedy, one.before, one.after, one.kind, one.condition) for one in found if one] == [
+        ("Do it.", before, example, CHANGES, "it rains") for before in ("slow()", "mine()")
     ]
 
 

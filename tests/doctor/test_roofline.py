@@ -83,7 +83,7 @@ def test_share_and_sentence() -> None:
     assert "of the matrix speed of your 2 cores" in two.sentence()
 
 
-def promised(gain: float, rule: str, kind: str = "exact", share: float = 0.8) -> Rule:
+def promised(gain: float, rule: str, kind: str = "to rounding", share: float = 0.8) -> Rule:
     finding = Finding(share=share, evidence="seen.", expected_gain=gain)
     return Rule(rule, "title", "", lambda trace: finding, Remedy("do"), kind)
 
@@ -103,7 +103,7 @@ def test_gains_of_updates_leave_their_products() -> None:
     (one,) = findings(trace, [promised(4.0, "UPDATE006")])
     assert 1.25 <= one.expected_gain < 1.45  # 10 / 8, and some relief
     assert "take 60% of the loop" in one.evidence
-    for rule, kind in (("UPDATE005", "changes-learning"), ("ENV001", "exact")):
+    for rule, kind in (("UPDATE005", "changes learning"), ("ENV001", "identical")):
         (one,) = findings(trace, [promised(4.0, rule, kind)])
         assert one.expected_gain == 4.0
     (less,) = findings(trace, [promised(1.1, "UPDATE006")])

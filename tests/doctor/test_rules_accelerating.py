@@ -99,8 +99,9 @@ def test_what_it_takes_over_is_not_gained_twice() -> None:
         return Finding(rule=rule, share=0.5, evidence="", expected_gain=gain, **more)
 
     whole, fused = finding("UPDATE018", 5.0, takes_over=True), finding("UPDATE007", 1.2)
-    assert together([whole, fused]) == 5.0
-    assert together([whole, fused, finding("LOG003", 2.0)]) == 10.0
+    trace = trace_of({"update": 500.0, "env": 10.0}, 1_000, 1_000, 1.0)
+    assert together([whole, fused], trace) == 5.0
+    assert together([whole, fused, finding("LOG003", 2.0)], trace) == 10.0
 
 
 class Model:

@@ -45,7 +45,7 @@ def test_fit_for_every_update_is_found_and_fit_now_and_then_is_not() -> None:
     often = Counts(env_steps=200, env_calls=200, updates=150, batch_size=32)
     finding = found("UPDATE015", made({"update": 6.0}, stacks=stacks, lines=lines, counts=often))
     assert finding.where == "train.py:30"
-    assert finding.after == "model.train_on_batch(obs, target)"
+    assert finding.after.endswith("\nmodel.train_on_batch(obs, target)")
     seldom = Counts(env_steps=20_000, env_calls=20_000, updates=20, batch_size=32)
     assert judge("UPDATE015", made({"update": 6.0}, stacks=stacks, lines=lines, counts=seldom)) is None
 

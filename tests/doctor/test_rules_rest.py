@@ -111,7 +111,7 @@ def test_a_slow_beginning_spoils_a_rate() -> None:
 
 
 def threads(ratio: float, low: float) -> Trace:
-    tried = Experiment(name="threads-1", what="one thread", kind="exact", ratio=ratio, low=low, high=ratio + 0.2)
+    tried = Experiment(name="threads-1", what="one thread", kind="to rounding", ratio=ratio, low=low, high=ratio + 0.2)
     return made(experiments=(tried,))
 
 
@@ -128,7 +128,7 @@ def test_denormal_numbers_are_counted_against_the_optimisers_state() -> None:
     finding = found("MACHINE002", made({"update": 6.0}, counts=counts, update_parts={"optimiser": 3.0}))
     assert "500 numbers of the optimiser's state (25 %) are denormal; the optimiser takes 30 %" in finding.evidence
     assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 1.5))
-    tried = Experiment(name="flush denormals", what="flushed", kind="changes-learning", ratio=1.4, low=1.2, high=1.6)
+    tried = Experiment(name="flush denormals", what="flushed", kind="changes learning", ratio=1.4, low=1.2, high=1.6)
     measured = found("MACHINE002", made({"update": 6.0}, counts=counts, experiments=(tried,)))
     assert measured.expected_gain == pytest.approx(1.4, rel=0.01)
     assert judge("MACHINE002", made({"update": 6.0}, counts=counts, machine={"denormals_flushed": True})) is None
@@ -138,7 +138,7 @@ def test_denormal_numbers_are_counted_against_the_optimisers_state() -> None:
 def test_a_loop_that_got_cheaper_by_itself_is_not_taken_for_flushed_numbers() -> None:
     """Before and after: episodes had become longer, and figures fewer. The optimiser takes a tenth of the loop."""
     counts = Counts(env_steps=1000, env_calls=1000, updates=100, parameters=1000, denormal_values=150)
-    tried = Experiment(name="flush denormals", what="flushed", kind="changes-learning", ratio=1.7, low=1.4, high=2.0)
+    tried = Experiment(name="flush denormals", what="flushed", kind="changes learning", ratio=1.7, low=1.4, high=2.0)
     trace = made({"update": 4.0}, counts=counts, experiments=(tried,), update_parts={"optimiser": 1.0})
     assert judge("MACHINE002", trace) is None
     more = found("MACHINE002", replace(trace, update_parts={"optimiser": 3.5}))

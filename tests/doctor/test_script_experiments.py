@@ -71,7 +71,7 @@ def test_arguments_are_tried_in_processes_by_turns(tmp_path: Path) -> None:
     arms = ("slow=--slow",)
     trace, said = record(tmp_path / "walk.py", WALK, experiments=False, arms=arms, experiment_seconds=0.1)
     (one,) = trace.experiments
-    assert (one.name, one.pairs, one.kind) == ("slow", 5, "changes-learning")
+    assert (one.name, one.pairs, one.kind) == ("slow", 5, "changes learning")
     assert sum("arm slow, " in line for line in said) == 10
 
 

@@ -331,7 +331,7 @@ def test_a_gain_on_half_of_the_loop_is_less_on_the_whole():
 
 
 def test_too_few_pairs_make_no_experiment():
-    change = ("threads=1", "one thread", "exact")
+    change = ("threads=1", "one thread", "to rounding")
     assert one_experiment(*change, [2.0] * 4) is None
     made = one_experiment(*change, [2.0, 2.1, 1.9, 2.0, 2.2])
     assert (made.ratio, made.low, made.high) == (2.0, 1.9, 2.2)

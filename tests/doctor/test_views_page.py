@@ -94,7 +94,8 @@ def test_plain_text_is_escaped_and_markup_is_not_lost():
 
 def test_the_verdict_findings_sources_and_remedies_are_there(text):
     words = " ".join(Seen(text).words)
-    assert "50 % of the loop is the update; the largest finding would make it 1.62x faster." in words
+    assert "50 % of the loop is the update; 2 findings that keep the computation would make it 1.27x faster" in words
+    assert "(predicted, not tried). Beside it, 1.62x that changes learning: ask" in words
     for finding in FINDINGS:
         assert finding.title in words
     assert "self.memory.push(obs[i], int(action[i].item()), r[i])" in words

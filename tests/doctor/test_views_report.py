@@ -16,7 +16,7 @@ from hotloop.render.numbers import duration, interval, nice_ticks, number, perce
 
 KEYS = {"schema", "subject", "script_exit", "seconds", "machine", "phases", "update", "counts", "growth", "experiments"}
 FINDING = {"rule", "title", "share", "evidence", "where", "remedy", "before", "after", "expected_gain", "kind", "lines"}
-FINDING |= {"port", "takes_over"}
+FINDING |= {"port", "takes_over", "condition", "tried", "measured_gain"}
 
 
 @pytest.fixture
@@ -85,8 +85,13 @@ def test_an_empty_recording_is_reported_too():
 
 def test_the_verdict_is_one_sentence_with_the_largest_phase_and_gain():
     start = "50 % of the loop is the update; "
-    assert verdict(make_trace(), FINDINGS) == start + "the largest finding would make it 1.62x faster."
-    assert verdict(make_trace(), FINDINGS[2:]) == start + "the one finding would make it 1.08x faster."
+    assert verdict(make_trace(), FINDINGS) == (
+        start + "2 findings that keep the computation would make it 1.27x faster (predicted, not tried). "
+        "Beside it, 1.62x that changes learning: ask `hotloop compare`."
+    )
+    assert verdict(make_trace(), FINDINGS[2:]) == (
+        start + "the one finding that keeps the computation would make it 1.08x faster (predicted, not tried)."
+    )
     assert verdict(make_trace(), []) == start + "nothing was found that could be taken out of it."
 
 

@@ -22,13 +22,14 @@ def test_it_fits_and_says_everything(width):
     assert max(map(len, text.splitlines())) <= width
     flat = " ".join(text.split())
     assert "train.py --seed 3 stopped at the doctor's limit after 44.0 s: 20,000 env steps, 5,000 updates" in flat
-    assert "50 % of the loop is the update; the largest finding would make it 1.62x faster." in flat
+    assert "50 % of the loop is the update; 2 findings that keep the computation would make it 1.27x faster" in flat
+    assert "(predicted, not tried). Beside it, 1.62x that changes learning: ask `hotloop compare`." in flat
     assert "update 20.00 50 % 1,000 4,000" in flat
     assert "backward 9.00 22 % 450 1,800" in flat
     assert "Tensor.item 8 32 train.py:88 store-and-sample" in flat
     assert "no updates 2.05x [1.98, 2.11] changes learning" in flat
     assert "train.py:88 self.memory.push(obs[i], int(action[i].item()), r[i])" in flat
-    assert "1.18x faster, 15 % of the loop, exact" in flat
+    assert "1.18x faster, 15 % of the loop, identical, not tried" in flat
     assert "after replay.add(obs, action, step)" in flat
     assert "sampled every 2 ms" in flat
 
@@ -41,7 +42,7 @@ def test_a_simple_script_fits_one_screen():
     assert "update 20.00 50 % 1,000 4,000" in flat
     assert "edit train.py:88 self.memory.push(obs[i], int(action[i].item()), r[i])" in flat
     assert "3. A line is printed after every update 1.08x" in flat
-    assert "all exact findings together: 1.27x faster" in flat  # 1.18 * 1.08
+    assert "findings that keep the computation, together: 1.27x faster (predicted, not tried)" in flat  # 1.18 * 1.08
     assert "22 % train.py:101 loss.backward()" in flat
     assert "by function: learn 48 %" in flat
 

@@ -13,10 +13,10 @@ from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.errors import HotloopError
+from hotloop.core.verdicts import IDENTICAL
 from hotloop.diagnosis.training_loop import TrainingLoop
 from hotloop.diagnosis.variations import Variation, training_alone, variations
 from hotloop.doctor.facts import machine_facts, usable_cores
-from hotloop.doctor.finding import EXACT
 from hotloop.doctor.growth import with_growth
 from hotloop.doctor.loops import Loop, Ratio, compare_loops, record
 from hotloop.doctor.roofline import matrix_speed
@@ -133,9 +133,9 @@ def _arms(settings: RunSettings, lane: str) -> Arms:
 def _push_arms(settings: DQNSettings) -> Arms:
     """What storing gains, against a loop that stores as the plain program does: row by row, a host read per value."""
     against = f"against {settings.env.num_envs} single pushes a vector step"
-    batched = Variation("batched push", f"each tensor read once, then row by row; {against}", EXACT, settings)
+    batched = Variation("batched push", f"each tensor read once, then row by row; {against}", IDENTICAL, settings)
     yield batched, partial(TrainingLoop, settings, push=push_batch)
-    ours = Variation("one push", f"one call for all rows, as the loop has it; {against}", EXACT, settings)
+    ours = Variation("one push", f"one call for all rows, as the loop has it; {against}", IDENTICAL, settings)
     yield ours, partial(TrainingLoop, settings)
 
 

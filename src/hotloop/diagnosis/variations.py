@@ -12,7 +12,7 @@ from hotloop.algos.registry import RunSettings
 from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.values import exact_fraction
-from hotloop.doctor.finding import CHANGES_LEARNING, EXACT
+from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING
 
 NEVER = 10**15
 MOST_WARM_UP = 2_000
@@ -56,23 +56,23 @@ def _least_warm_up(settings: Any, num_envs: int) -> int:
 
 def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterator[Variation]:
     """Each against `settings`, which run on `lane`; of the `lanes` that can do the job, the others are tried."""
-    yield Variation("control", "the same again: how far to trust the others", EXACT, settings)
+    yield Variation("control", "the same again: how far to trust the others", IDENTICAL, settings)
     yield from _less_learning(settings) if learns_from_replay(settings) else _fewer_epochs(settings)
     for num_envs in _sweep(settings):
         what = "updates per env step unchanged"
         yield Variation(f"num_envs {num_envs}", what, CHANGES_LEARNING, _with_envs(settings, num_envs))
-    yield Variation("logging off", "no log rows", EXACT, replace(settings, log_every=NEVER))
+    yield Variation("logging off", "no log rows", IDENTICAL, replace(settings, log_every=NEVER))
     cheaper = _cheaper_observation(settings)
     if cheaper is not None:
         yield Variation("basic observation", "expensive observations off", CHANGES_LEARNING, cheaper)
     for name in lanes:
         if name != lane:
             learner = replace(settings.learner, lane=name)
-            yield Variation(f"lane {name}", f"instead of {lane}", EXACT, replace(settings, learner=learner))
+            yield Variation(f"lane {name}", f"instead of {lane}", TO_ROUNDING, replace(settings, learner=learner))
     for threads in sorted({1, 2, cores} - {settings.threads}):
         if threads <= cores:
             changed = replace(settings, threads=threads)
-            yield Variation(f"threads {threads}", f"instead of {settings.threads}", EXACT, changed)
+            yield Variation(f"threads {threads}", f"instead of {settings.threads}", TO_ROUNDING, changed)
 
 
 def _less_learning(settings: Any) -> Iterator[Variation]:

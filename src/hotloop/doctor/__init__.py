@@ -21,6 +21,8 @@ Files:
     rules/      The rules
     script/     Somebody's script recorded: starts the recorder in the script's own interpreter, bounds it and makes
                 a trace of what it leaves
+    snippets.py Snippets of remedies: the program's own lines with an argument more, and names that stand for the
+                reader's
     trace.py    What was recorded of one training loop, as plain data: the recorders write it, rules and reports
                 only read it
     views/      A trace and its findings made readable: on a terminal, as JSON, as a page, as a Chrome trace,

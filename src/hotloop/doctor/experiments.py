@@ -13,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hotloop.core.medians import median_interval
-from hotloop.doctor.trace import PROCESSOR, Experiment, Untried
+from hotloop.doctor.trace import PROCESSOR, Experiment, Trace, Untried
 
 if TYPE_CHECKING:
     from hotloop.doctor.finding import Finding
@@ -33,7 +33,10 @@ CONFIRMS = {
     "threads": ("MACHINE001",),
     "every 4th update": ("UPDATE005",),
 }
-"""The rules whose remedy an experiment tries out; thread counts go by the beginning of their name."""
+"""The rules whose promise an experiment measures; thread counts go by the beginning of their name."""
+IS_THE_REMEDY = ("rendering off", "no_grad while acting", "fused optimiser", "threads", "every 4th update")
+"""Experiments that make the very change. Others show what is in it at most: nothing is printed, where the remedy
+prints less."""
 
 
 class Stretch(NamedTuple):
@@ -114,8 +117,20 @@ def judge_trials(trials: Sequence[Mapping[str, Any]]) -> Iterator[Experiment | U
 
 def confirmed(one: Experiment, findings: Sequence[Finding]) -> Finding | None:
     """The finding whose remedy the experiment tried out, where there is one."""
-    rules = CONFIRMS.get("threads" if one.name.startswith("threads") else one.name, ())
+    rules = CONFIRMS.get(_known_name(one), ())
     return next((finding for finding in findings if finding.rule in rules), None)
+
+
+def _known_name(one: Experiment) -> str:
+    return "threads" if one.name.startswith("threads") else one.name
+
+
+def tried_ratio(trace: Trace, rule: str) -> Ratio | None:
+    """How many times faster the program was with the remedy of a rule, where an experiment made that very change; of
+    several (thread counts) the fastest, which is the one that is advised."""
+    names = [name for name in IS_THE_REMEDY if rule in CONFIRMS[name]]
+    made = [measured_by(one, trace.clock) for one in trace.experiments if _known_name(one) in names]
+    return max(made, key=lambda one: one.value, default=None)
 
 
 def measured_by(one: Experiment, clock: str) -> Ratio:

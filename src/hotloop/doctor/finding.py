@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple
 
+from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES_LEARNING
+from hotloop.core.verdicts import IDENTICAL as IDENTICAL
+from hotloop.core.verdicts import NOT_TRIED, TRIED, Keeps
+from hotloop.core.verdicts import TO_ROUNDING as TO_ROUNDING
+from hotloop.doctor.experiments import tried_ratio
 from hotloop.doctor.roofline import arithmetic_share
-from hotloop.doctor.trace import SAMPLE, STORE_AND_SAMPLE, UPDATE, Trace
+from hotloop.doctor.snippets import with_foreign_names
+from hotloop.doctor.trace import (
+    ACT,
+    CHECKPOINT,
+    ENV,
+    EVALUATE,
+    LOG,
+    SAMPLE,
+    STORE,
+    STORE_AND_SAMPLE,
+    UPDATE,
+    Trace,
+)
 
-EXACT, CHANGES_LEARNING = "exact", "changes-learning"
+SPEED_TRIED = f"speed {TRIED}"
+"""An experiment made the change on this program and timed it; what it computes was not compared."""
 
 
 class Remedy(NamedTuple):
@@ -25,11 +43,12 @@ class Remedy(NamedTuple):
     """Whether it hands a part of the program over to hotloop, rather than mending it where it stands."""
     takes_over: bool = False
     """Whether it replaces, in place, what other remedies would mend in the same part of the loop; a port does too."""
-    fill: Callable[[Trace], str] | None = None
-    """`after` with the sizes and settings of the program that was recorded; None where it holds none."""
+    fill: Callable[[Trace, str], str] | None = None
+    """`after` with the sizes and settings of the program that was recorded, and its line at `where`; None where it
+    holds none. What was not recorded stands there as `...`."""
 
-    def written(self, trace: Trace) -> str:
-        return self.fill(trace) if self.fill is not None else self.after
+    def written(self, trace: Trace, where: str = "") -> str:
+        return self.fill(trace, where) if self.fill is not None else self.after
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +68,13 @@ class Finding:
     after: str = ""
     expected_gain: float
     """How many times faster the whole loop would be, by Amdahl from the measured share."""
-    kind: str = EXACT
+    kind: Keeps = TO_ROUNDING
+    condition: str = ""
+    """What must hold for the remedy to keep that much, and was not looked at; empty where nothing is left open."""
+    tried: str = NOT_TRIED
+    """Or SPEED_TRIED."""
+    measured_gain: float | None = None
+    """How many times faster the loop was with the remedy, where that was tried."""
     rule: str = ""
     title: str = ""
     lines: tuple[str, ...] = field(default=())
@@ -58,6 +83,16 @@ class Finding:
     """Whether the remedy hands a part of the program over to hotloop."""
     takes_over: bool = False
     """Whether it replaces, in place, what other remedies would mend in the same part of the loop."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the remedy keeps the computation: the same bits, or the same up to rounding."""
+        return self.kind != CHANGES_LEARNING
+
+    @property
+    def gain(self) -> float:
+        """As measured, where it was, otherwise as expected."""
+        return self.expected_gain if self.measured_gain is None else max(1.0, self.measured_gain)
 
     @property
     def saved(self) -> float:
@@ -80,8 +115,10 @@ class Rule:
     """The rest of it: why it costs, and the remedy. `docs/findings.md` is made of these."""
     judge: RuleFunction
     remedy: Remedy
-    kind: str = EXACT
-    """Whether the remedy computes the same, or changes what is learned."""
+    kind: Keeps
+    """What the remedy keeps of the computation."""
+    condition: str = ""
+    """What must hold for that and no recording shows; reads on from "keeps the computation if"."""
 
     def find(self, trace: Trace) -> Finding | None:
         """The finding as readers see it; its `before` is their own line where the function named one. Where a library
@@ -104,8 +141,9 @@ class Rule:
             ),
             remedy=remedy.text,
             before=remedy.before if knob and not made else own or remedy.before,
-            after=remedy.written(trace),
+            after=with_foreign_names(remedy.written(trace, found.where), trace, remedy.fill is None),
             kind=self.kind,
+            condition=found.condition or self.condition,
             port=remedy.port,
             takes_over=remedy.takes_over,
         )
@@ -140,14 +178,14 @@ def knob_of(trace: Trace, rule: str) -> Knob | None:
     return next((one for one in fitting if not one.algorithms or setup.algorithm in one.algorithms), None)
 
 
-def rule(code: str, remedy: Remedy, kind: str = EXACT) -> Callable[[RuleFunction], RuleFunction]:
+def rule(code: str, remedy: Remedy, kind: Keeps, condition: str = "") -> Callable[[RuleFunction], RuleFunction]:
     """Register a rule under `code` with what to do about its findings; its docstring is what users read about it."""
 
     def register(judge: RuleFunction) -> RuleFunction:
         if code in RULES:
             raise ValueError(f"two rules are called {code}")
         title, _, explanation = inspect.getdoc(judge).partition("\n")  # type: ignore[union-attr]
-        RULES[code] = Rule(code, title.rstrip("."), explanation.strip(), judge, remedy, kind)
+        RULES[code] = Rule(code, title.rstrip("."), explanation.strip(), judge, remedy, kind, condition)
         return judge
 
     return register
@@ -170,23 +208,39 @@ LEAST_GAIN = 1.02
 """Below it nobody would edit a line."""
 PROMISE_NOTHING = ("LOG004",)
 """Rules that find a wrong figure, not a slow loop: told whatever they gain."""
+MOST_TOUCHED, ROUNDED = 0.995, 0.01
+PHASES_OF = {
+    "ENV": (ENV,),
+    "ACT": (ACT,),
+    "STORE": (STORE, SAMPLE, STORE_AND_SAMPLE),
+    "UPDATE": (UPDATE,),
+    "LOG": (LOG, EVALUATE, CHECKPOINT),
+}
+"""What the findings of a group are about, besides the phases of the lines that they name."""
 HALF = 0.5
 """A remedy in place that gains at least so much of what a port to hotloop gains comes before it."""
 
 
 def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]:
-    """What every rule has to say, the greatest expected gain first; but a port to hotloop stands below what can be
-    mended in place for at least half of its gain."""
+    """What every rule has to say: first what keeps the computation, then what changes learning, each with the greatest
+    expected gain first; but a port to hotloop stands below what can be mended in place for at least half of its gain.
+    """
     found = [rule.find(trace) for rule in (RULES.values() if rules is None else rules)]
     possible = [_within_arithmetic(one, trace) for one in found if one is not None]
     worth = [one for one in possible if one.expected_gain >= LEAST_GAIN or one.rule in PROMISE_NOTHING]
-    return ranked(worth, in_library=bool(trace.beneath))
+    return ranked((_as_tried(one, trace) for one in worth), in_library=bool(trace.beneath))
+
+
+def _as_tried(finding: Finding, trace: Trace) -> Finding:
+    """With what an experiment measured of the very change."""
+    ratio = tried_ratio(trace, finding.rule)
+    return finding if ratio is None else replace(finding, tried=SPEED_TRIED, measured_gain=ratio.value)
 
 
 def _within_arithmetic(finding: Finding, trace: Trace) -> Finding:
     """What computes the same cannot gain more on updates than leaves their matrix products; that is said."""
     arithmetic = arithmetic_share(trace)
-    if finding.kind != EXACT or _group(finding) != "UPDATE" or not arithmetic or finding.takes_over:
+    if not finding.keeps or _group(finding) != "UPDATE" or not arithmetic or finding.takes_over:
         return finding
     concerned = max(finding.share, trace.share(UPDATE, SAMPLE, STORE_AND_SAMPLE))
     most = expected_gain(max(0.0, min(1.0, concerned) - arithmetic))
@@ -197,25 +251,47 @@ def _within_arithmetic(finding: Finding, trace: Trace) -> Finding:
 
 
 def ranked(found: Iterable[Finding], in_library: bool = False) -> list[Finding]:
-    """By the loop time saved; of a port half of it counts, so that it falls behind remedies in place. Where a library
-    runs the loop there is no line to put a port: it comes last."""
+    """What keeps the computation first. Then by the loop time saved; of a port half of it counts, so that it falls
+    behind remedies in place. Where a library runs the loop there is no line to put a port: it comes last."""
     weight = 0.0 if in_library else HALF
-    return sorted(found, key=lambda one: (-one.saved * (weight if one.port else 1.0), one.port, -one.expected_gain))
+    return sorted(
+        found,
+        key=lambda one: (not one.keeps, -one.saved * (weight if one.port else 1.0), one.port, -one.expected_gain),
+    )
 
 
-def together(found: Iterable[Finding]) -> float:
-    """How many times faster the loop becomes by all exact findings: what each leaves of the time, multiplied.
+def together(found: Iterable[Finding], trace: Trace) -> float:
+    """How many times faster the loop becomes by all findings that keep the computation: what each leaves of the time,
+    multiplied; never more than leaves what none of them touches.
 
     Where their times lie apart it becomes faster still; where they overlap, they are counted as if they did by chance.
     What takes over a part of the loop (a port) does so instead of what could be mended inside it: whichever gains more
     counts.
     """
-    exact = [one for one in found if one.kind == EXACT]
-    whole = [one for one in exact if one.takes_over or one.port]
-    mended = [one for one in exact if one not in whole]
+    keeping = [one for one in found if one.keeps]
+    whole = [one for one in keeping if one.takes_over or one.port]
+    mended = [one for one in keeping if one not in whole]
     replaced = {_group(one) for one in whole}
     with_whole = whole + [one for one in mended if _group(one) not in replaced]
-    return max(prod(one.expected_gain for one in chosen) for chosen in (mended, with_whole))
+    return max(_product(chosen, trace) for chosen in (mended, with_whole))
+
+
+def _product(found: Sequence[Finding], trace: Trace) -> float:
+    gains = [one.gain for one in found]
+    touched = min(sum(one.share for one in found), _share_of_phases(found, trace), MOST_TOUCHED)
+    return max([1.0, *gains, min(prod(gains), 1 / (1 - touched))])
+
+
+def _share_of_phases(found: Sequence[Finding], trace: Trace) -> float:
+    """Of the loop, all phases that these findings are about."""
+    phases: set[str] = set()
+    for one in found:
+        where = {one.where, *one.lines}
+        its = {*PHASES_OF.get(_group(one), ()), *(line.phase for line in trace.lines if line.where in where)}
+        if trace.share(*its) < one.share - ROUNDED:
+            return 1.0
+        phases |= its
+    return trace.share(*phases)
 
 
 def _group(finding: Finding) -> str:

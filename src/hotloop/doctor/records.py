@@ -129,6 +129,9 @@ class Setup:
     layers: tuple[int, ...] = ()
     """Of a multilayer network, sizes from input to output; empty where the network is anything else."""
     activation: str = ""
+    network_kinds: tuple[str, ...] = ()
+    """Classes of the layers and activations of all networks that learn, as far as they are modules; a class with
+    parameters of its own is among them."""
     lr: float = 0.0
     gamma: float = 0.0
     target_every: int = 0
@@ -232,7 +235,7 @@ class Experiment:
     name: str
     what: str
     kind: str
-    """`exact` or `changes-learning`."""
+    """`identical`, `to rounding` or `changes learning`."""
     ratio: float
     """Time per env step as it is, over time per env step with the change: above 1, the change is faster."""
     low: float

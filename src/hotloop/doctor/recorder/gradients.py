@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from .order import TO_ROUNDING
 from .passes import Pass
 from .places import unseen
 from .stacks import callers
@@ -132,6 +133,7 @@ def tensors_in(result: Any) -> Any:
 class Fused(Switch):
     name = "fused optimiser"
     what = "one kernel for all parameters instead of several operations for each (`fused=True`)"
+    kind = TO_ROUNDING
 
     def __init__(self, updates: Any) -> None:
         super().__init__()

@@ -32,7 +32,10 @@ EPISODES = "episodes"
 """A whole training, followed for the episodes that it ends."""
 EXPERIMENTS = "experiments"
 """Changes tried on the running program, by turns with the program as it is."""
-EXACT, CHANGES_LEARNING, NO_CHANGE = "exact", "changes-learning", "none"
+IDENTICAL, TO_ROUNDING, CHANGES_LEARNING = "identical", "to rounding", "changes learning"
+"""The words of `core/verdicts.py`, which a child cannot import: it has the standard library alone."""
+KEEPING, NO_CHANGE = "keeping", "none"
+"""With CHANGES_LEARNING: which changes one run of experiments tries; those that keep the computation, or none."""
 FINGERPRINTS, PACE = "fingerprints", "pace"
 """A whole program, followed for what it computes; for how long it takes."""
 KINDS = (TIMING, COUNTING, THREADS, OPERATORS, EPISODES, EXPERIMENTS, FINGERPRINTS, PACE)
@@ -83,7 +86,7 @@ class Order:
     flush_denormals: bool = False
     """Whether the thread comparison also tries flushing denormals."""
     changes: str = NO_CHANGE
-    """Of experiments: which kind of changes is tried; none: the program is timed as it is."""
+    """Of experiments: which changes are tried; none: the program is timed as it is."""
     lines: str = ""
     """Where a run that is followed to its end puts what it sees on the way."""
     near: bool = False

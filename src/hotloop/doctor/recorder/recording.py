@@ -29,9 +29,9 @@ from .order import (
     CHANGES_LEARNING,
     COUNTING,
     EPISODES,
-    EXACT,
     EXPERIMENTS,
     FINGERPRINTS,
+    KEEPING,
     OPERATORS,
     PACE,
     START_UP,
@@ -174,14 +174,14 @@ class Recording:
         self.classes = SwitchedClasses(order.env_classes, log, render, store)
         updates, gradients = Updates(places, store, evaluation), NoGradients()
         switches: dict[str, list[Switch]] = {
-            EXACT: [Control(), log, render, gradients, Fused(updates), store, evaluation],
+            KEEPING: [Control(), log, render, gradients, Fused(updates), store, evaluation],
             CHANGES_LEARNING: [
                 Control("control (learning)"),
                 *(FewerUpdates(updates, every) for every in (0, 4, 16)),
                 OnePerEnvCall(updates),
             ],
         }
-        acting: list[Pass] = [Forwards(gradients)] if order.changes == EXACT else []
+        acting: list[Pass] = [Forwards(gradients)] if order.changes == KEEPING else []
         return Trial(
             switches.get(order.changes, []),
             [

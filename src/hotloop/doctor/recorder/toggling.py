@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .meters import usable_cores
+from .order import TO_ROUNDING
 from .passes import Pass
 
 if TYPE_CHECKING:
@@ -174,10 +175,10 @@ def changes(torch: Any, flush_denormals: bool) -> list[Change]:
     made: list[Change] = []
     for count in counts[:MOST_ARMS]:
         what = f"PyTorch with {count} thread{'s' if count > 1 else ''} instead of {now}"
-        made.append((f"threads={count}", what, "exact", lambda count=count: torch.set_num_threads(count)))  # type: ignore[misc]
+        made.append((f"threads={count}", what, TO_ROUNDING, lambda count=count: torch.set_num_threads(count)))  # type: ignore[misc]
     if flush_denormals:
         what = "numbers too small for ordinary floats (below 1.2e-38) are taken as 0"
-        made.append(("flush denormals", what, "changes-learning", lambda: torch.set_flush_denormal(True)))
+        made.append(("flush denormals", what, TO_ROUNDING, lambda: torch.set_flush_denormal(True)))
     return made
 
 

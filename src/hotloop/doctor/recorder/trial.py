@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .follow import Follower
+from .order import IDENTICAL
 from .passes import Pass
 from .results import read_step
 
@@ -33,7 +34,7 @@ WARMING, LOOKING, TRYING, DONE = "warming", "looking", "trying", "done"
 class Switch:
     """One change that can be made and taken back while the program runs."""
 
-    name, what, kind = "", "", "exact"
+    name, what, kind = "", "", IDENTICAL
     every = 0
     """Updates of which one is made."""
     may_come_late = False

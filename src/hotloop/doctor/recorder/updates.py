@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from .order import CHANGES_LEARNING
 from .passes import Pass
 from .places import Places, unseen
 from .stacks import callers, codes, find_function, innermost_common
@@ -21,7 +22,6 @@ from .trial import LOOKING, TRYING, Switch, Trial
 
 FEW = 1.5
 """Updates in one call of a function up to which the call is the update."""
-LEARNING = "changes-learning"
 
 
 class Updates(Pass):
@@ -174,7 +174,7 @@ class Updates(Pass):
 class FewerUpdates(Switch):
     """Every so many updates one is made; 0: none."""
 
-    kind = LEARNING
+    kind = CHANGES_LEARNING
 
     def __init__(self, updates: Updates, every: int) -> None:
         super().__init__()

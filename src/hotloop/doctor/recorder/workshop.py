@@ -19,6 +19,8 @@ GAMMAS = ("gamma", "GAMMA", "discount", "DISCOUNT", "discount_factor")
 CAPACITIES = ("buffer_size", "BUFFER_SIZE", "memory_size", "MEMORY_SIZE", "capacity", "replay_size", "max_memory")
 ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "SELU": "selu", "LeakyReLU": "leaky_relu"}
 LINEAR = "Linear"
+SPREAD = ("log_std", "logstd")
+"""A policy's own parameter, beside its layers."""
 PASSIVE = ("Flatten", "Identity", "Sequential", "ModuleList")
 
 
@@ -51,13 +53,14 @@ class Workshop(Pass):
     def _network(self) -> dict[str, Any]:
         """Of the first network that an optimiser holds all of, where it is linear layers and activations."""
         held = {id(one) for optimiser in self.hooks.optimisers for one in _parameters(optimiser)}
+        learning = []
         for module in (*self.hooks.owners, *self.hooks.modules.values()):
             own = list(module.parameters())
             if own and all(id(one) in held for one in own):
-                found = layers_of(module)
-                if found:
-                    return found
-        return {}
+                learning.append(module)
+        kinds = {kind for module in learning for kind in kinds_of(module)}
+        chain = next(filter(None, map(layers_of, learning)), {})
+        return {**chain, "network_kinds": sorted(kinds)}
 
     def _optimiser(self) -> dict[str, Any]:
         return {"lr": float(self.hooks.rates[0]) if self.hooks.rates else 0.0}
@@ -115,6 +118,16 @@ def is_plain_model(model: Any) -> bool:
     )
     special = getattr(model, "use_sde", False) or policy.optimizer_kwargs.get("weight_decay")
     return plain == ("FlattenExtractor", "Box", "Adam", "cpu") and not special
+
+
+def kinds_of(module: Any) -> Iterator[str]:
+    """Classes of what computes: leaves, and whatever has parameters beside those of its parts."""
+    for one in module.modules():
+        own = [name for name, _ in one.named_parameters(recurse=False) if not name.endswith(SPREAD)]
+        leaf = next(iter(one.children()), None) is None
+        name = type(one).__name__
+        if (own or leaf) and name not in PASSIVE:
+            yield name
 
 
 def layers_of(module: Any) -> dict[str, Any]:

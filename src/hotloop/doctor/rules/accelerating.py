@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hotloop.doctor.finding import KNOBS, Finding, Knob, Remedy, rule
+from hotloop.doctor.finding import KNOBS, TO_ROUNDING, Finding, Knob, Remedy, rule
 from hotloop.doctor.rules.evidence import number, own_microseconds
 from hotloop.doctor.rules.updating import arithmetic_microseconds
 from hotloop.doctor.trace import ACT, ENV, EVALUATE, OTHER, SAMPLE, STORE, STORE_AND_SAMPLE, UPDATE, Trace
@@ -27,7 +27,7 @@ EVALUATING, EVALUATING_PPO = 0.3, 0.66
 LEAST_GAIN = 1.2
 
 
-def accelerate_snippet(trace: Trace) -> str:
+def accelerate_snippet(trace: Trace, where: str = "") -> str:
     """The program's own line, and the one to write below it."""
     line = trace.sources.get(trace.made.get(ALGORITHM, ""), "").strip()
     name = _assigned(line)
@@ -63,7 +63,7 @@ IN_ZOO = Remedy(
 )
 
 
-@rule("UPDATE018", remedy=ACCELERATE)
+@rule("UPDATE018", remedy=ACCELERATE, kind=TO_ROUNDING)
 def stable_baselines_by_calls(trace: Trace) -> Finding | None:
     """Stable-Baselines3 acts and learns call by call.
 

@@ -5,7 +5,8 @@ What the network's forward does in Python, and how many forwards an update takes
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
+from hotloop.doctor.port import envs_of
 from hotloop.doctor.rules.evidence import (
     by_cost,
     calls_like,
@@ -16,8 +17,10 @@ from hotloop.doctor.rules.evidence import (
     number,
     places_of,
     sampled_share,
+    source_at,
     suggest,
 )
+from hotloop.doctor.snippets import LEFT_OPEN, is_statement
 from hotloop.doctor.trace import ACT, UPDATE, CallCount, LineCost, Trace
 from hotloop.render.numbers import percent
 
@@ -28,10 +31,29 @@ BATCHING_EFFICIENCY = 0.9
 """A forward of N rows costs little more than one of a single row while the network is small."""
 
 
+def without_gradients(trace: Trace, where: str) -> str:
+    """The program's own line; not one that learning runs through too, since nothing would be learned there."""
+    own = source_at(trace, where).partition("#")[0].strip()
+    learned = {line.where for line in trace.lines if line.phase == UPDATE}
+    inside = own if own and where not in learned and is_statement(own) else f"{LEFT_OPEN}  # where you choose actions"
+    return f"import torch\n\nwith torch.no_grad():\n    {inside}"
+
+
+def for_all_envs(trace: Trace, where: str) -> str:
+    """One forward; how an action is chosen from its answer stays the program's."""
+    return (
+        "import torch\n\n"
+        "with torch.no_grad():\n"
+        f"    answers = network(torch.from_numpy(obs))  # obs [{envs_of(trace)}, ...], of all envs\n"
+        "# answers[i] is what env i's action is chosen from, as you choose it now"
+    )
+
+
 NO_GRAD = Remedy(
     "Choose actions without recording gradients.",
     "action = network(obs).argmax(dim=1)",
-    "import torch\n\nwith torch.inference_mode():\n    action = network(obs).argmax(dim=1)",
+    "import torch\n\nwith torch.no_grad():\n    action = network(obs).argmax(dim=1)",
+    fill=without_gradients,
 )
 ONE_FORWARD = Remedy(
     "Choose all actions with one forward over the observations of all envs.",
@@ -39,10 +61,11 @@ ONE_FORWARD = Remedy(
     "import torch\n\n"
     "with torch.inference_mode():\n"
     "    actions = network(torch.from_numpy(obs)).argmax(dim=1).tolist()  # obs [N, F]",
+    fill=for_all_envs,
 )
 
 
-@rule("ACT001", remedy=NO_GRAD)
+@rule("ACT001", remedy=NO_GRAD, kind=IDENTICAL, condition="no loss is computed from what these forwards return")
 def acting_with_gradients(trace: Trace) -> Finding | None:
     """Actions are chosen with gradients recorded.
 
@@ -74,7 +97,13 @@ def acting_with_gradients(trace: Trace) -> Finding | None:
     )
 
 
-@rule("ACT002", remedy=ONE_FORWARD)
+@rule(
+    "ACT002",
+    remedy=ONE_FORWARD,
+    kind=TO_ROUNDING,
+    condition="an env's action does not depend on the forwards before it; drawn actions are other draws, each as "
+    "likely",
+)
 def one_forward_per_env(trace: Trace) -> Finding | None:
     """Actions are chosen one env at a time.
 
@@ -147,6 +176,7 @@ TARGET = Remedy(
     "Compute targets under `torch.no_grad()`.",
     "target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
     "import torch\n\nwith torch.no_grad():\n    target = reward + gamma * target_network(next_obs).max(dim=1)[0]",
+    fill=lambda trace, where: f"import torch\n\nwith torch.no_grad():\n    {LEFT_OPEN}  # where you compute the target",
 )
 
 
@@ -171,7 +201,12 @@ def is_walked(trace: Trace) -> bool:
     return many and (bool(named_lines(trace)) or per_forward >= LOOKUPS_PER_FORWARD)
 
 
-@rule("UPDATE001", remedy=NETWORK)
+@rule(
+    "UPDATE001",
+    remedy=NETWORK,
+    kind=TO_ROUNDING,
+    condition="each node is a leaky ReLU of the weighted sum of its predecessors and a bias",
+)
 def walked_by_name(trace: Trace) -> Finding | None:
     """The forward walks a graph and looks parameters up by name.
 
@@ -203,7 +238,7 @@ def network_share(trace: Trace) -> float:
     return min(trace.share(*LEARNING), walking + trace.part_share("backward") + trace.part_share("optimiser"))
 
 
-@rule("UPDATE002", remedy=NAMES)
+@rule("UPDATE002", remedy=NAMES, kind=IDENTICAL)
 def looked_up_by_name(trace: Trace) -> Finding | None:
     """Parameters are looked up by a text in the forward.
 
@@ -222,7 +257,12 @@ def looked_up_by_name(trace: Trace) -> Finding | None:
     return suggest(trace, share, NAMES_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("UPDATE003", remedy=ROWS)
+@rule(
+    "UPDATE003",
+    remedy=ROWS,
+    kind=TO_ROUNDING,
+    condition="the loss is the mean of the rows' losses, and no layer looks at several rows together",
+)
 def one_forward_per_row(trace: Trace) -> Finding | None:
     """An update makes a forward for every row.
 
@@ -243,7 +283,12 @@ def one_forward_per_row(trace: Trace) -> Finding | None:
     return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
-@rule("UPDATE004", remedy=TARGET)
+@rule(
+    "UPDATE004",
+    remedy=TARGET,
+    kind=IDENTICAL,
+    condition="nothing that is trained lies before that network in the same forward",
+)
 def target_with_gradients(trace: Trace) -> Finding | None:
     """The target network records gradients.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hotloop.doctor.finding import CHANGES_LEARNING, KNOBS, Rule
+from hotloop.doctor.finding import KNOBS, Rule
 from hotloop.doctor.rules import load_rules
 
 GROUPS = {
@@ -28,14 +28,22 @@ What `hotloop doctor` can say about a training loop. This page is made from the 
 A rule reads the recorded trace and nothing else. It stays silent without evidence: calls counted, time sampled on the
 lines named, gradients or parameters counted. *Expected gain* is Amdahl's law on the measured share with the speed-up
 that the remedy really has, for the whole loop, and some relief for what stands beside it: work that has pushed the
-rest out of the processor's caches slows that down too. *Exact* remedies compute the same, up to the rounding of sums in
-another order; those that *change learning* need their learning curve looked at. Findings are ranked by expected gain,
-but what hands a part of the program over to hotloop stands below what can be mended in place for half of its gain;
-where one takes its time inside another's, the more general counts only what the more particular leaves.
+rest out of the processor's caches slows that down too. It is predicted and *not tried* on your program, unless
+`--experiments` made that very change (then its *speed* was *tried here*; what it computes was not compared).
 
-Every piece of code below that is called exact is executed as it is printed, beside what it replaces, for fifty
-updates or env steps from the same start, and compared (`tests/doctor/test_remedies.py`). Lines above `# in the loop`
-stand outside it.
+What a remedy keeps of the computation has the words of [all our verdicts](verdicts.md): *identical*, the same bits;
+*to rounding*, the same sums in another order; *changes learning*, another computation, for `hotloop compare` to judge.
+Where that hangs on something that no recording shows, it is said: *keeps the computation if ...*. Findings that keep
+it come first, ranked by expected gain, but what hands a part of the program over to hotloop stands below what can be
+mended in place for half of its gain; where one takes its time inside another's, the more general counts only what the
+more particular leaves.
+
+Snippets hold what was recorded of your program; what was not is written as `...`, and names that stand for your own are
+listed above. Those of this page are examples.
+
+Every piece of code below that keeps the computation is executed as it is printed, beside what it replaces, for fifty
+updates or env steps from the same start, and compared, bit by bit where it is called identical
+(`tests/doctor/test_remedies.py`). Lines above `# in the loop` stand outside it.
 """
 
 
@@ -48,12 +56,8 @@ def findings_document(rules: list[Rule]) -> str:
 
 
 def _contents(rules: list[Rule]) -> str:
-    rows = [f"| [{r.code}](#{r.code.lower()}) | {r.title} | {_kind(r)} |" for r in rules]
+    rows = [f"| [{r.code}](#{r.code.lower()}) | {r.title} | {r.kind} |" for r in rules]
     return "\n".join(["| code | finding | remedy |", "|---|---|---|", *rows, ""])
-
-
-def _kind(rule: Rule) -> str:
-    return "changes learning" if rule.kind == CHANGES_LEARNING else "exact"
 
 
 def _section(rule: Rule) -> str:
@@ -62,7 +66,9 @@ def _section(rule: Rule) -> str:
     if remedy.after:
         code += f"\n# after\n{remedy.after.strip()}\n"
     code += "```\n"
-    parts = [f"### {rule.code}", f"**{rule.title}.** {rule.explanation}", f"Remedy ({_kind(rule)}): {remedy.text}"]
+    condition = f" Keeps the computation if {rule.condition}." if rule.condition else ""
+    remedy_words = f"Remedy ({rule.kind}): {remedy.text}{condition}"
+    parts = [f"### {rule.code}", f"**{rule.title}.** {rule.explanation}", remedy_words]
     return "\n\n".join([*parts, code, *_knobs(rule)])
 
 

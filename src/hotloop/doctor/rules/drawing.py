@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import lines_above, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -17,6 +17,7 @@ from hotloop.doctor.rules.evidence import (
     sampled_share,
     suggest,
 )
+from hotloop.doctor.snippets import number_or_open, shape_words
 from hotloop.doctor.trace import ACT, ENV, EVALUATE, OUTSIDE, CallCount, LineCost, Trace
 from hotloop.render.numbers import percent
 
@@ -56,6 +57,35 @@ LOADER_CALLS = ("torch.*DataLoader*", "torch.*Sampler*")
 LOADER_SPEEDUP = 12.0
 """256 rows in 0.1 ms instead of 1.2: a loader fetches row by row, and stacks them again."""
 
+
+def tree_of(trace: Trace) -> str:
+    """With the rows, the observation and the batch that were recorded."""
+    setup = trace.setup
+    rows = f"{number_or_open(setup.replay_capacity, '_')}, obs={shape_words(setup.obs_shape)}"
+    return (
+        "import hotloop\n\n"
+        f"replay = hotloop.Replay({rows}, prioritised=True, alpha=...)\n"
+        "# in the loop\n"
+        "replay.add(obs, action, reward, next_obs, terminated, truncated)  # as likely as the likeliest so far\n"
+        f"batch = replay.sample({number_or_open(trace.counts.batch_size)})\n"
+        "replay.update_priorities(batch.index, td_error)"
+    )
+
+
+def ring_of(trace: Trace) -> str:
+    """By names where sizes were not seen."""
+    setup = trace.setup
+    length = f"{setup.replay_capacity:_}" if setup.replay_capacity else "capacity"
+    shape = ", ".join(map(str, (length, *(setup.obs_shape or ("*obs_shape",)))))
+    return (
+        "import numpy as np\n\n"
+        f"obs = np.zeros(({shape}), np.float32)  # filled as a ring: obs[added % {length}] = row; one array per field\n"
+        "# in the loop\n"
+        f"index = rng.integers(min(added, {length}), size=batch_size)\n"
+        "states = obs[index]"
+    )
+
+
 TREE = Remedy(
     "Keep the sum of the priorities in a tree and the largest in a variable: a draw or a change then costs log2(n) "
     "steps instead of n. hotloop's `Replay` has both, in machine code; its draws are its own, as likely.",
@@ -70,6 +100,7 @@ TREE = Remedy(
     "replay.add(obs, action, reward, next_obs, terminated, truncated)  # as likely as the likeliest so far\n"
     "batch = replay.sample(64)\n"
     "replay.update_priorities(batch.index, td_error)",
+    fill=lambda trace, where: tree_of(trace),
 )
 ALL_LEAVES = Remedy(
     "Keep the priorities in an array, and find all rows of a batch with two calls of NumPy: a walk through a tree "
@@ -98,6 +129,7 @@ RING_ARRAYS = Remedy(
     "# in the loop\n"
     "index = rng.integers(min(added, 100_000), size=batch_size)\n"
     "states = obs[index]",
+    fill=lambda trace, where: ring_of(trace),
 )
 PERMUTED = Remedy(
     "Index the tensors with a permutation that is cut into minibatches: a loader fetches every row for itself. The "
@@ -121,7 +153,7 @@ def _runs(trace: Trace, where: str) -> float:
     return max(1.0, most * scale if most else trace.counts.updates)
 
 
-@rule("STORE006", remedy=TREE)
+@rule("STORE006", remedy=TREE, kind=IDENTICAL, condition="other draws by the same priorities count as the same")
 def all_priorities(trace: Trace) -> Finding | None:
     """All priorities are gone through for a row or a batch.
 
@@ -144,7 +176,7 @@ def all_priorities(trace: Trace) -> Finding | None:
     return suggest(trace, share, max(1.0, min(MOST_TREE_GAINS, speedup)), evidence=evidence, places=places)
 
 
-@rule("STORE011", remedy=ALL_LEAVES)
+@rule("STORE011", remedy=ALL_LEAVES, kind=TO_ROUNDING)
 def walked_leaf_by_leaf(trace: Trace) -> Finding | None:
     """A sum tree is walked in Python, leaf by leaf.
 
@@ -169,7 +201,7 @@ def walked_leaf_by_leaf(trace: Trace) -> Finding | None:
     return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
-@rule("STORE007", remedy=SAMPLED)
+@rule("STORE007", remedy=SAMPLED, kind=IDENTICAL, condition="other draws, each as likely, count as the same")
 def drawn_without_replacement(trace: Trace) -> Finding | None:
     """A few rows are drawn by shuffling all of them.
 
@@ -188,7 +220,12 @@ def drawn_without_replacement(trace: Trace) -> Finding | None:
     return suggest(trace, share, cost / DRAWN_MICROSECONDS, evidence=evidence, places=places)
 
 
-@rule("STORE008", remedy=RING_ARRAYS)
+@rule(
+    "STORE008",
+    remedy=RING_ARRAYS,
+    kind=IDENTICAL,
+    condition="rows fit the arrays' type; once the ring is full, other draws, each as likely, count as the same",
+)
 def whole_buffer_copied(trace: Trace) -> Finding | None:
     """The whole buffer is copied for every batch.
 
@@ -219,7 +256,12 @@ def _copies(trace: Trace, line: LineCost) -> bool:
     return trace.counts.updates > 0 and (not calls or trace.per_update(calls) >= COPIES_PER_UPDATE)
 
 
-@rule("STORE010", remedy=PERMUTED)
+@rule(
+    "STORE010",
+    remedy=PERMUTED,
+    kind=IDENTICAL,
+    condition="another order of the same rows, each as likely, counts as the same",
+)
 def through_a_loader(trace: Trace) -> Finding | None:
     """Batches come through a DataLoader.
 

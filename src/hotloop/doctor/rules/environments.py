@@ -5,7 +5,7 @@ What they do beside: ask data frames, build everything anew at each reset.
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.port import envs_of
 from hotloop.doctor.rules.beneath import lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
@@ -46,7 +46,7 @@ OURS = {"CartPole-v0": "cartpole", "CartPole-v1": "cartpole"}
 """Gymnasium ids of which we have a batched env."""
 
 
-def vector_snippet(trace: Trace) -> str:
+def vector_snippet(trace: Trace, where: str = "") -> str:
     """Our batched env where there is one of the same rules, as many as the program steps; else how one's own becomes
     one."""
     num_envs = envs_of(trace)
@@ -54,11 +54,9 @@ def vector_snippet(trace: Trace) -> str:
         return batched(OURS[trace.setup.env_id], num_envs)
     return (
         "import numpy as np\n\n"
-        f"state = np.stack([env.state for env in envs])  # [{num_envs}, F]: one array, not {num_envs} objects\n"
-        "# in the loop, what `step` does to one state, on all of them at once\n"
-        "state = 0.98 * state\n"
-        "state[:, 0] += 0.1 * (action - 0.5)  # action [N]\n"
-        "reward, terminated = -np.abs(state[:, 0]), state[:, 1] > 3.0"
+        f"state = np.stack([state_of(env) for env in envs])  # [{num_envs}, F]: one array, not {num_envs} objects\n"
+        "# in the loop, what your `step` does to one state, written for all rows at once\n"
+        f"state, reward, terminated = step_all(state, action)  # action [{num_envs}]"
     )
 
 
@@ -96,10 +94,20 @@ RENDER = Remedy(
     "Draw a separate env now and then, not the ones that train: `hotloop watch` plays a run's agent while it trains.",
     'env = gymnasium.make("CartPole-v1", render_mode="rgb_array")\n# in the loop\nframe = env.render()',
     'import gymnasium\n\nenv = gymnasium.make("CartPole-v1")\n# in the loop: no render()',
+    fill=lambda trace, where: (
+        f"import gymnasium\n\nenv = gymnasium.make({trace.setup.env_id!r})\n# in the loop: no render()"
+        if trace.setup.env_id
+        else "# the env without its `render_mode`, and no `render()` in the loop"
+    ),
 )
 
 
-@rule("ENV005", remedy=BATCHED)
+@rule(
+    "ENV005",
+    remedy=BATCHED,
+    kind=TO_ROUNDING,
+    condition="the batched step has your env's rules; its starts are draws of its own, each as likely",
+)
 def one_env_after_another(trace: Trace) -> Finding | None:
     """Many envs are stepped one after another in Python.
 
@@ -137,7 +145,7 @@ def _loop_over_envs(trace: Trace) -> str:
     return loop_of(trace, ENV, UPDATE) if any(stack.phase == UPDATE for stack in trace.stacks) else ""
 
 
-@rule("ENV006", remedy=WRAPPERS)
+@rule("ENV006", remedy=WRAPPERS, kind=IDENTICAL, condition="the one wrapper does all that yours do, in their order")
 def deep_wrappers(trace: Trace) -> Finding | None:
     """The env's wrappers cost time of their own.
 
@@ -169,7 +177,7 @@ def _steps_in(stack: StackCost) -> list[str]:
     return [name for name in functions if name == "step" or name.endswith(".step")]
 
 
-@rule("ENV007", remedy=RENDER)
+@rule("ENV007", remedy=RENDER, kind=IDENTICAL, condition="nothing in the loop uses the frames")
 def rendering_in_the_loop(trace: Trace) -> Finding | None:
     """Frames are drawn in the training loop.
 
@@ -215,7 +223,7 @@ def is_heavy(trace: Trace) -> bool:
     return several and cores >= 2 and per_env_step > HEAVY_MICROSECONDS and apart < share and not in_workers
 
 
-@rule("ENV010", remedy=IN_WORKERS)
+@rule("ENV010", remedy=IN_WORKERS, kind=IDENTICAL, condition="the envs share nothing: no object, no random generator")
 def heavy_envs_in_one_process(trace: Trace) -> Finding | None:
     """Heavy envs are stepped one after another in one process.
 
@@ -262,7 +270,7 @@ LOADED_ONCE = Remedy(
 )
 
 
-@rule("ENV008", remedy=ARRAYS)
+@rule("ENV008", remedy=ARRAYS, kind=IDENTICAL, condition="the data frame stays as it is while the env runs")
 def data_frame_in_env(trace: Trace) -> Finding | None:
     """The env step reads a data frame.
 
@@ -283,7 +291,7 @@ def data_frame_in_env(trace: Trace) -> Finding | None:
     return suggest(trace, share, PANDAS_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("ENV009", remedy=LOADED_ONCE)
+@rule("ENV009", remedy=LOADED_ONCE, kind=IDENTICAL, condition="what is loaded is the same for every episode")
 def costly_reset(trace: Trace) -> Finding | None:
     """Resets take much of the loop.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import Patterns, is_in, lines_above, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -103,7 +103,7 @@ JITTED = Remedy(
 )
 
 
-@rule("ACT003", remedy=CALLED)
+@rule("ACT003", remedy=CALLED, kind=TO_ROUNDING, condition="the model has no layers that must see fewer rows at once")
 def predicted_by_the_row(trace: Trace) -> Finding | None:
     """Keras's `predict` is called for a few rows.
 
@@ -133,7 +133,12 @@ def _rows(trace: Trace) -> float:
     return max(counts.batch_size, counts.act_rows / max(1, counts.act_forwards))
 
 
-@rule("UPDATE015", remedy=ON_BATCH)
+@rule(
+    "UPDATE015",
+    remedy=ON_BATCH,
+    kind=TO_ROUNDING,
+    condition="the batch is one of `fit`'s, and callbacks of it are not wanted",
+)
 def fitted_by_the_step(trace: Trace) -> Finding | None:
     """Keras's `fit` is called for every update.
 
@@ -154,7 +159,12 @@ def fitted_by_the_step(trace: Trace) -> Finding | None:
     return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
-@rule("UPDATE016", remedy=COMPILED)
+@rule(
+    "UPDATE016",
+    remedy=COMPILED,
+    kind=TO_ROUNDING,
+    condition="the step neither prints, counts nor draws random numbers in Python",
+)
 def tensorflow_uncompiled(trace: Trace) -> Finding | None:
     """TensorFlow runs operation by operation.
 
@@ -175,7 +185,7 @@ def tensorflow_uncompiled(trace: Trace) -> Finding | None:
     return suggest(trace, share, COMPILED_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("UPDATE017", remedy=JITTED)
+@rule("UPDATE017", remedy=JITTED, kind=TO_ROUNDING, condition="the step is a function of its arguments alone")
 def jax_uncompiled(trace: Trace) -> Finding | None:
     """JAX runs operation by operation.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hotloop.doctor.finding import ANY, KNOBS, Knob, Remedy
+from hotloop.doctor.snippets import LEFT_OPEN, number_or_open, with_argument
 from hotloop.doctor.trace import Trace
 
 SB3 = "stable_baselines3"
@@ -10,14 +11,14 @@ OFF_POLICY = ("DQN", "SAC", "TD3", "DDPG")
 OPTIMISER, ALGORITHM, VECTOR_ENV = "optimiser", "algorithm", "vector env"
 EVALUATION, CHECKPOINT = "evaluation", "checkpoint"
 """Keys of `Trace.made`."""
-DISCRETE, CONTINUOUS = "CartPole-v1", "Pendulum-v1"
+DISCRETE = "CartPole-v1"
 
 
 def _model(trace: Trace, arguments: str, default: str = "PPO") -> str:
-    """The constructor as the program has it, with one setting more."""
+    """The constructor as the program has it, with one setting more; where it is not one line, what it begins with."""
     name = trace.setup.algorithm or default
-    env = trace.setup.env_id or (CONTINUOUS if name in ("SAC", "TD3", "DDPG") else DISCRETE)
-    return f'from stable_baselines3 import {name}\n\nmodel = {name}("MlpPolicy", "{env}", {arguments})'
+    own = with_argument(trace.sources.get(trace.made.get(ALGORITHM, ""), "").strip(), name, arguments)
+    return f"from stable_baselines3 import {name}\n\n" + (own or f"model = {name}({LEFT_OPEN}, {arguments})  # yours")
 
 
 FUSED = Remedy(
@@ -25,13 +26,13 @@ FUSED = Remedy(
     'model = PPO("MlpPolicy", "CartPole-v1")',
     'from stable_baselines3 import PPO\n\nmodel = PPO("MlpPolicy", "CartPole-v1", '
     "policy_kwargs=dict(optimizer_kwargs=dict(fused=True)))",
-    fill=lambda trace: _model(trace, "policy_kwargs=dict(optimizer_kwargs=dict(fused=True))"),
+    fill=lambda trace, where: _model(trace, "policy_kwargs=dict(optimizer_kwargs=dict(fused=True))"),
 )
 GRADIENT_STEPS = Remedy(
     "`gradient_steps` updates are made after every `train_freq` env steps: make fewer, and look at the learning curve.",
     'model = SAC("MlpPolicy", "Pendulum-v1", train_freq=1, gradient_steps=4)',
     'from stable_baselines3 import SAC\n\nmodel = SAC("MlpPolicy", "Pendulum-v1", train_freq=1, gradient_steps=1)',
-    fill=lambda trace: _model(trace, "train_freq=1, gradient_steps=1", "SAC"),
+    fill=lambda trace, where: _fewer_steps(trace),
 )
 ZOO_FUSED = Remedy(
     "rl_zoo3 makes the model: hand the setting through its hyperparameters, on the command line or in the yaml file.",
@@ -56,7 +57,7 @@ HANDED_ON = Remedy(
     "agent = Agent(network)",
     "for group in agent.optimizer.param_groups:  # or wherever the library keeps its optimiser\n"
     '    group["fused"] = True  # before the first update',
-    fill=lambda trace: _handed_on(trace),
+    fill=lambda trace, where: _handed_on(trace),
 )
 UNCHECKED = Remedy(
     "Switch the checks off once the program works, before the library makes its model: they look for NaN and "
@@ -69,7 +70,7 @@ EPISODES = Remedy(
     'callback = EvalCallback(gymnasium.make("CartPole-v1"), eval_freq=1000, n_eval_episodes=20)',
     "import gymnasium\nfrom stable_baselines3.common.callbacks import EvalCallback\n\n"
     'callback = EvalCallback(gymnasium.make("CartPole-v1"), eval_freq=5000, n_eval_episodes=20)',
-    fill=lambda trace: _seldom_evaluated(trace),
+    fill=lambda trace, where: _seldom_evaluated(trace),
 )
 CHECKPOINTS = Remedy(
     "Save less often: `save_freq` is in calls of the envs. With `save_replay_buffer` the whole replay is written each "
@@ -77,7 +78,7 @@ CHECKPOINTS = Remedy(
     'callback = CheckpointCallback(save_freq=100, save_path="checkpoints", save_replay_buffer=True)',
     "from stable_baselines3.common.callbacks import CheckpointCallback\n\n"
     'callback = CheckpointCallback(save_freq=2000, save_path="checkpoints", save_replay_buffer=True)',
-    fill=lambda trace: _seldom_saved(trace),
+    fill=lambda trace, where: _seldom_saved(trace),
 )
 DUMMY = Remedy(
     "Step cheap envs in this process: a message to a worker and back costs more than they do.",
@@ -85,7 +86,7 @@ DUMMY = Remedy(
     "from stable_baselines3.common.env_util import make_vec_env\n"
     "from stable_baselines3.common.vec_env import DummyVecEnv\n\n"
     'env = make_vec_env("CartPole-v1", n_envs=8, vec_env_cls=DummyVecEnv)',
-    fill=lambda trace: _in_this_process(trace),
+    fill=lambda trace, where: _in_this_process(trace),
 )
 
 
@@ -98,26 +99,35 @@ def _handed_on(trace: Trace) -> str:
     return f"{made}{HANDED_ON.after}"
 
 
+def _fewer_steps(trace: Trace) -> str:
+    """The program's own line, where it does not say how many."""
+    source = trace.sources.get(trace.made.get(ALGORITHM, ""), "").strip()
+    if "gradient_steps" in source or "train_freq" in source:
+        return f"{source}  # a quarter of the updates: `train_freq` times four, or a quarter of `gradient_steps`"
+    return _model(trace, "train_freq=4, gradient_steps=1", "SAC")
+
+
 def _seldom_evaluated(trace: Trace) -> str:
     """Five times the program's own `eval_freq`."""
     setup = trace.setup
-    if not setup.eval_freq:
-        return EPISODES.after
-    own = f"eval_freq={5 * setup.eval_freq}, n_eval_episodes={setup.n_eval_episodes}"
-    return EPISODES.after.replace("eval_freq=5000, n_eval_episodes=20", own).replace(DISCRETE, setup.env_id or DISCRETE)
+    own = f"eval_freq={number_or_open(5 * setup.eval_freq)}, n_eval_episodes={number_or_open(setup.n_eval_episodes)}"
+    env = f'gymnasium.make("{setup.env_id}")' if setup.env_id else LEFT_OPEN
+    text = EPISODES.after.replace("eval_freq=5000, n_eval_episodes=20", own)
+    return text.replace(f'gymnasium.make("{DISCRETE}")', env)
 
 
 def _seldom_saved(trace: Trace) -> str:
     """Twenty times the program's own `save_freq`, which is what is promised."""
-    return CHECKPOINTS.after.replace("save_freq=2000", f"save_freq={20 * (trace.setup.save_freq or 100)}")
+    return CHECKPOINTS.after.replace("save_freq=2000", f"save_freq={number_or_open(20 * trace.setup.save_freq)}")
 
 
 def _in_this_process(trace: Trace) -> str:
-    env, count = trace.setup.env_id or DISCRETE, max(1, round(trace.envs_at_once)) if trace.counts.env_calls else 8
+    env = f'"{trace.setup.env_id}"' if trace.setup.env_id else LEFT_OPEN
+    count = number_or_open(max(1, round(trace.envs_at_once)) if trace.counts.env_calls else 0)
     return (
         "from stable_baselines3.common.env_util import make_vec_env\n"
         "from stable_baselines3.common.vec_env import DummyVecEnv\n\n"
-        f'env = make_vec_env("{env}", n_envs={count}, vec_env_cls=DummyVecEnv)'
+        f"env = make_vec_env({env}, n_envs={count}, vec_env_cls=DummyVecEnv)"
     )
 
 

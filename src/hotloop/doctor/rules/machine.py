@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from statistics import linear_regression
 
-from hotloop.doctor.finding import RELIEF, Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, RELIEF, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.drawing import growing_share
 from hotloop.doctor.rules.evidence import (
@@ -17,7 +18,8 @@ from hotloop.doctor.rules.evidence import (
     sampled_share,
     suggest,
 )
-from hotloop.doctor.trace import ENV, CallCount, Growth, Trace
+from hotloop.doctor.snippets import LEFT_OPEN
+from hotloop.doctor.trace import ENV, CallCount, Experiment, Growth, Trace
 from hotloop.render.numbers import percent
 
 LEAST_DENORMALS, MANY_DENORMALS = 0.01, 0.2
@@ -28,6 +30,7 @@ THREADS = Remedy(
     "are then added in another order: the same up to rounding.",
     "import torch",
     "import torch\n\ntorch.set_num_threads(1)",
+    fill=lambda trace, where: f"import torch\n\ntorch.set_num_threads({fastest_count(trace)})",
 )
 DENORMALS = Remedy(
     "Flush them to zero, per thread: they are too small to move a parameter. hotloop does so in its own loops.",
@@ -41,7 +44,18 @@ COLLECT = Remedy(
 )
 
 
-@rule("MACHINE001", remedy=THREADS)
+def fastest(trace: Trace) -> Experiment | None:
+    """Of the thread counts that were tried and found faster beyond doubt."""
+    tried = [one for one in trace.experiments if "thread" in one.name and one.low > 1.0]
+    return max(tried, key=lambda one: one.ratio, default=None)
+
+
+def fastest_count(trace: Trace) -> str:
+    best = fastest(trace)
+    return re.sub(r"\D", "", best.name) if best else LEFT_OPEN
+
+
+@rule("MACHINE001", remedy=THREADS, kind=TO_ROUNDING)
 def wrong_thread_count(trace: Trace) -> Finding | None:
     """Another number of threads is faster.
 
@@ -49,8 +63,7 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
     threads than cores take turns. Found by running the loop with other thread counts, by turns and by the wall clock:
     on a busy machine a thread also waits for others that stand in the queue for a core.
     """
-    tried = [one for one in trace.experiments if "thread" in one.name and one.low > 1.0]
-    best = max(tried, key=lambda one: one.ratio, default=None)
+    best = fastest(trace)
     if best is None:
         return None
     threads, cores = trace.machine.get("torch_threads", "?"), trace.machine.get("cores", "?")
@@ -62,7 +75,7 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
     return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
 
 
-@rule("MACHINE002", remedy=DENORMALS)
+@rule("MACHINE002", remedy=DENORMALS, kind=TO_ROUNDING)
 def denormal_numbers(trace: Trace) -> Finding | None:
     """The optimiser computes with denormal numbers.
 
@@ -94,7 +107,7 @@ def denormal_numbers(trace: Trace) -> Finding | None:
     return suggest(trace, optimiser, DENORMAL_SPEEDUP, evidence=evidence, places=places, relief=0.0)
 
 
-@rule("MACHINE004", remedy=COLLECT)
+@rule("MACHINE004", remedy=COLLECT, kind=IDENTICAL)
 def collected_by_hand(trace: Trace) -> Finding | None:
     """Garbage is collected by hand in the loop.
 
@@ -132,7 +145,7 @@ BOUND = Remedy(
 )
 
 
-@rule("GROW001", remedy=BOUND)
+@rule("GROW001", remedy=BOUND, kind=TO_ROUNDING, condition="running sums hold all that is read of the history")
 def slower_and_slower(trace: Trace) -> Finding | None:
     """Env steps get slower as the run goes on.
 

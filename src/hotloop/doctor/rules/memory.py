@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hotloop.doctor.clocks import crowding_words, gain_by_the_wall
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import SAVED_ENTIRELY, most_expensive, number, suggest
+from hotloop.doctor.snippets import LEFT_OPEN
 from hotloop.doctor.trace import PROCESSOR, SAMPLE, STORE, STORE_AND_SAMPLE, StoredArray, Trace
 from hotloop.render.numbers import percent
 
@@ -19,6 +20,20 @@ LEAST_MAJOR_FAULTS = 100
 FAULT_SECONDS = 25e-6
 """Processor time of the system for a page from disk, beside the wait for it."""
 
+
+def bytes_of(trace: Trace) -> str:
+    """With the shape of the largest array that could be smaller."""
+    arrays = [one for one in trace.stored if one.fits or one.twin]
+    shape = str(max(arrays, key=lambda one: one.bytes).shape) if arrays else LEFT_OPEN
+    return (
+        "import numpy as np\n\n"
+        f"frames = np.zeros({shape}, np.uint8)\n"
+        "# in the loop\n"
+        "frames[i] = frame\n"
+        "batch = frames[rows] / 255.0  # as you scale them now"
+    )
+
+
 BYTES = Remedy(
     "Keep frames as the bytes that they were, and make floats of the drawn rows only: an eighth or a quarter of the "
     "memory. Where an array holds the next frames as well, take row i + 1 of the first instead.",
@@ -28,6 +43,7 @@ BYTES = Remedy(
     "# in the loop\n"
     "frames[i] = frame\n"
     "batch = frames[rows] / 255.0",
+    fill=lambda trace, where: bytes_of(trace),
 )
 DETACHED = Remedy(
     "Keep the number, not the tensor: `loss.item()`, or `loss.detach()` where it must stay on its device. A tensor "
@@ -45,7 +61,7 @@ FITTING = Remedy(
 )
 
 
-@rule("STORE009", remedy=BYTES)
+@rule("STORE009", remedy=BYTES, kind=IDENTICAL, condition="later frames are bytes too")
 def frames_held_too_large(trace: Trace) -> Finding | None:
     """Frames are held in floats, or twice.
 
@@ -75,7 +91,7 @@ def _needed(one: StoredArray) -> float:
     return size / 2 if one.twin else size
 
 
-@rule("GROW002", remedy=DETACHED)
+@rule("GROW002", remedy=DETACHED, kind=IDENTICAL, condition="no later backward goes through what is kept")
 def graphs_kept_alive(trace: Trace) -> Finding | None:
     """Graphs of old updates are kept alive.
 
@@ -100,7 +116,7 @@ def graphs_kept_alive(trace: Trace) -> Finding | None:
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, least=1.0, relief=0.0)
 
 
-@rule("MACHINE006", remedy=FITTING)
+@rule("MACHINE006", remedy=FITTING, kind=IDENTICAL)
 def pages_from_disk(trace: Trace) -> Finding | None:
     """Memory is read from disk.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -19,6 +19,7 @@ from hotloop.doctor.rules.evidence import (
 )
 from hotloop.doctor.rules.updating import arithmetic_microseconds
 from hotloop.doctor.rules.waiting import STARTING_WORKERS, WORTH_A_WORKER_SECONDS, message_seconds
+from hotloop.doctor.snippets import LEFT_OPEN, number_or_open
 from hotloop.doctor.trace import ACT, ENV, UPDATE, CallCount, Trace
 from hotloop.render.numbers import percent
 
@@ -53,20 +54,23 @@ ONE_COPY = Remedy(
 
 
 def grouped(env_id: str, num_envs: int, workers: int) -> str:
-    each = -(-num_envs // max(1, workers))
+    """What is 0 or empty is left open."""
+    each = number_or_open(-(-num_envs // max(1, workers)))
+    name = f'"{env_id}"' if env_id else LEFT_OPEN
     return (
         "import hotloop\n\n"
-        f'envs = hotloop.vector("{env_id}", num_envs={num_envs}, workers={workers})  # each worker steps {each}\n'
+        f"envs = hotloop.vector({name}, num_envs={number_or_open(num_envs)}, workers={workers})"
+        f"  # each worker steps {each}\n"
         "obs, _ = envs.reset()\n"
         "# in the loop\n"
         "obs, reward, terminated, truncated, info = envs.step(action)"
     )
 
 
-def grouped_snippet(trace: Trace) -> str:
+def grouped_snippet(trace: Trace, where: str = "") -> str:
     """With the program's envs, and a worker for each core."""
     num_envs, cores = max(1, round(trace.envs_at_once)), int(trace.machine.get("cores") or 2)
-    return grouped(trace.setup.env_id or "CartPole-v1", num_envs if num_envs > 1 else 4, cores)
+    return grouped(trace.setup.env_id, num_envs if num_envs > 1 else 0, cores)
 
 
 GROUPED = Remedy(
@@ -84,7 +88,12 @@ GROUPED = Remedy(
 )
 
 
-@rule("MACHINE007", remedy=ON_CPU)
+@rule(
+    "MACHINE007",
+    remedy=ON_CPU,
+    kind=TO_ROUNDING,
+    condition="other random numbers than the device's, each as likely, count as the same",
+)
 def device_for_a_tiny_network(trace: Trace) -> Finding | None:
     """A small network is trained on a device.
 
@@ -119,7 +128,7 @@ def copies(trace: Trace) -> list[CallCount]:
     return moved + [call for call in made if "device=" in source_at(trace, call.where)]
 
 
-@rule("SYNC003", remedy=ONE_COPY)
+@rule("SYNC003", remedy=ONE_COPY, kind=IDENTICAL)
 def copied_by_the_row(trace: Trace) -> Finding | None:
     """Small tensors are copied to a device one by one.
 
@@ -141,7 +150,12 @@ def copied_by_the_row(trace: Trace) -> Finding | None:
     return suggest(trace, share, min(MOST_COPY_GAINS, often / NEEDED_COPIES), evidence=evidence, places=places)
 
 
-@rule("MACHINE008", remedy=GROUPED)
+@rule(
+    "MACHINE008",
+    remedy=GROUPED,
+    kind=IDENTICAL,
+    condition="starts that hotloop draws itself, each as likely, count as the same",
+)
 def more_workers_than_cores(trace: Trace) -> Finding | None:
     """There are more workers than cores.
 

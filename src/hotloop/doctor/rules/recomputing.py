@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
@@ -40,7 +40,7 @@ KEPT = Remedy(
 )
 
 
-@rule("UPDATE013", remedy=ONE_SHAPE)
+@rule("UPDATE013", remedy=ONE_SHAPE, kind=TO_ROUNDING, condition="no layer looks at several rows together")
 def compiled_again(trace: Trace) -> Finding | None:
     """Compiled code is compiled again and again.
 
@@ -60,7 +60,12 @@ def compiled_again(trace: Trace) -> Finding | None:
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
 
 
-@rule("UPDATE014", remedy=KEPT)
+@rule(
+    "UPDATE014",
+    remedy=KEPT,
+    kind=IDENTICAL,
+    condition="each backward starts from the same gradients, and their sum is what is wanted",
+)
 def computed_again(trace: Trace) -> Finding | None:
     """The same forward or backward is computed again.
 

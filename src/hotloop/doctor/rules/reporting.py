@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -115,7 +115,7 @@ RATE = Remedy(
 )
 
 
-@rule("LOG001", remedy=REPORT)
+@rule("LOG001", remedy=REPORT, kind=IDENTICAL)
 def reported_every_step(trace: Trace) -> Finding | None:
     """Something is printed, logged or plotted every few env steps.
 
@@ -145,7 +145,7 @@ def reported_every_step(trace: Trace) -> Finding | None:
     return suggest(trace, share, REPORT_SPEEDUP, evidence=evidence, places=places) if share else None
 
 
-@rule("LOG002", remedy=SAVE)
+@rule("LOG002", remedy=SAVE, kind=IDENTICAL)
 def saved_too_often(trace: Trace) -> Finding | None:
     """Files are saved all the time.
 
@@ -163,7 +163,7 @@ def saved_too_often(trace: Trace) -> Finding | None:
     return suggest(trace, share, SAVE_SPEEDUP, evidence=evidence, places=places) if places else None
 
 
-@rule("LOG003", remedy=EVALUATION)
+@rule("LOG003", remedy=EVALUATION, kind=IDENTICAL, condition="evaluation has envs and random numbers of its own")
 def evaluated_too_often(trace: Trace) -> Finding | None:
     """Evaluation takes a large part of the run.
 
@@ -209,7 +209,7 @@ def _learns(stack: StackCost) -> bool:
     return stack.phase == UPDATE or any(function_of(frame)[0].startswith(LEARNS) for frame in stack.frames)
 
 
-@rule("LOG004", remedy=RATE)
+@rule("LOG004", remedy=RATE, kind=IDENTICAL)
 def warm_up_in_the_rate(trace: Trace) -> Finding | None:
     """A rate over the whole run contains its warm-up.
 
@@ -289,7 +289,7 @@ def _emitted(trace: Trace, where: str) -> float:
     return share_of(trace, stacks)
 
 
-@rule("LOG005", remedy=LAZY)
+@rule("LOG005", remedy=LAZY, kind=IDENTICAL)
 def texts_for_nobody(trace: Trace) -> Finding | None:
     """Texts are put together for a logger that drops them.
 

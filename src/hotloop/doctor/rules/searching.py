@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.rules.evidence import (
     by_cost,
     calls_like,
@@ -76,6 +76,14 @@ SEARCH = Remedy(
     "# in the loop\n"
     "room = fill(free, *start)",
 )
+SHORTEST = (
+    "import networkx\n\n\n"
+    "def length_of(a, b, edge):\n"
+    "    return edge[...]  # the attribute of your own edges whose sum is the length; 1 where steps are counted\n\n\n"
+    "shortest = dict(networkx.all_pairs_dijkstra_path(graph, weight=length_of))\n"
+    "# in the loop\n"
+    "path = shortest[a][b]"
+)
 PATHS = Remedy(
     "Ask for the one path that is wanted, not for all: Dijkstra once per graph, kept until the graph changes. Of paths "
     "that are equally short it may take another.",
@@ -84,6 +92,7 @@ PATHS = Remedy(
     'shortest = dict(networkx.all_pairs_dijkstra_path(graph, weight="km"))\n'
     "# in the loop\n"
     "path = shortest[a][b]",
+    fill=lambda trace, where: SHORTEST,
 )
 
 
@@ -106,7 +115,12 @@ def _short(function: str) -> str:
     return function.rpartition(".")[2]
 
 
-@rule("ENV001", remedy=SEARCH)
+@rule(
+    "ENV001",
+    remedy=SEARCH,
+    kind=IDENTICAL,
+    condition="the machine code visits the cells that your search visits, and only what it returns is wanted",
+)
 def python_search(trace: Trace) -> Finding | None:
     """The env step searches in Python.
 
@@ -160,7 +174,13 @@ def enumeration_share(trace: Trace, beside: Sequence[str] = ()) -> float:
     return sampled_share(trace, [*places_of(calls), *beside], (), apart)
 
 
-@rule("ENV002", remedy=PATHS)
+@rule(
+    "ENV002",
+    remedy=PATHS,
+    kind=IDENTICAL,
+    condition="only the shortest path is wanted, its length is a sum over edges of no negative one, no two paths "
+    "are equally short, and the graph stays as it is",
+)
 def enumerated_paths(trace: Trace) -> Finding | None:
     """All paths are enumerated to find one.
 
@@ -209,7 +229,7 @@ def graph_calls(trace: Trace) -> list[CallCount]:
     return [call for call in calls if call.name not in ENUMERATING]
 
 
-@rule("ENV003", remedy=GRAPH)
+@rule("ENV003", remedy=GRAPH, kind=IDENTICAL, condition="the graph stays as it is until it is read again")
 def graph_library_in_env(trace: Trace) -> Finding | None:
     """The env step asks a graph library.
 
@@ -228,7 +248,7 @@ def graph_library_in_env(trace: Trace) -> Finding | None:
     return suggest(trace, share, GRAPH_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("ENV004", remedy=SORT)
+@rule("ENV004", remedy=SORT, kind=IDENTICAL, condition="no two of the keys are equal")
 def sorted_for_a_few(trace: Trace) -> Finding | None:
     """Everything is sorted to take a few.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.port import envs_of
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -25,6 +25,7 @@ from hotloop.doctor.rules.evidence import (
     source_at,
     suggest,
 )
+from hotloop.doctor.snippets import LEFT_OPEN, number_or_open, shape_words
 from hotloop.doctor.trace import ACT, ENV, EVALUATE, LOG, UPDATE, CallCount, Trace
 from hotloop.render.numbers import percent
 
@@ -54,27 +55,23 @@ GATHER_MICROSECONDS, ROW_DRAWN = 15.0, 0.6
 
 
 def replay_of(capacity: int, obs: Sequence[int], num_envs: int, gamma: float, batch_size: int) -> str:
-    shape = f"({', '.join(map(str, obs))}{',' * (len(obs) == 1)})"
+    """What is 0 or empty is left open."""
+    length, envs = number_or_open(capacity, "_"), number_or_open(num_envs)
     return (
         "import hotloop\n\n"
-        f"replay = hotloop.Replay({capacity:_}, obs={shape}, num_envs={num_envs}, gamma={gamma:g})\n"
+        f"replay = hotloop.Replay({length}, obs={shape_words(obs)}, num_envs={envs}, gamma={number_or_open(gamma)})\n"
         "# in the loop\n"
-        f"replay.add(obs, action, reward, final_obs, terminated, truncated)  # all {num_envs} envs, on any device\n"
-        f"batch = replay.sample({batch_size})  # batch.obs, batch.action, batch.reward, batch.discount, ...; "
-        "batch.torch(): tensors"
+        f"replay.add(obs, action, reward, final_obs, terminated, truncated)  # all {envs} envs, on any device\n"
+        f"batch = replay.sample({number_or_open(batch_size)})  # batch.obs, batch.action, batch.reward, "
+        "batch.discount, ...; batch.torch(): tensors"
     )
 
 
-def replay_snippet(trace: Trace) -> str:
-    """With the observation, envs, discount and batch that were recorded; the example's where one was not seen."""
+def replay_snippet(trace: Trace, where: str = "") -> str:
+    """With the observation, envs, discount and batch that were recorded."""
     setup, counts = trace.setup, trace.counts
-    return replay_of(
-        setup.replay_capacity or 100_000,
-        setup.obs_shape or (11,),
-        envs_of(trace) if counts.env_calls else 256,
-        setup.gamma or 0.99,
-        counts.batch_size or 64,
-    )
+    num_envs = envs_of(trace) if counts.env_calls else 0
+    return replay_of(setup.replay_capacity, setup.obs_shape, num_envs, setup.gamma, counts.batch_size)
 
 
 def rows_of(capacity: int, obs: Sequence[int]) -> str:
@@ -108,7 +105,7 @@ BATCH = Remedy(
     "does so in machine code, k batches at once, with draws of its own.",
     "rows = random.sample(buffer, batch_size)\nstates = torch.tensor(np.array([row[0] for row in rows]))",
     rows_of(0, ()),
-    fill=lambda trace: rows_of(trace.setup.replay_capacity, trace.setup.obs_shape),
+    fill=lambda trace, where: rows_of(trace.setup.replay_capacity, trace.setup.obs_shape),
 )
 
 
@@ -118,7 +115,12 @@ def store_reads(trace: Trace) -> list[CallCount]:
     return [call for call in calls_like(trace, HOST_READS) if call.phase not in elsewhere]
 
 
-@rule("STORE001", remedy=PUSH)
+@rule(
+    "STORE001",
+    remedy=PUSH,
+    kind=IDENTICAL,
+    condition="other draws of the stored rows, each as likely, count as the same",
+)
 def pushed_one_by_one(trace: Trace) -> Finding | None:
     """Transitions are read from tensors and stored one by one.
 
@@ -151,7 +153,12 @@ def batch_calls(trace: Trace) -> list[CallCount]:
     return draws + built if trace.per_update(built) >= 2 else []
 
 
-@rule("STORE002", remedy=BATCH)
+@rule(
+    "STORE002",
+    remedy=BATCH,
+    kind=IDENTICAL,
+    condition="rows fit the arrays' type; once the ring is full, other draws, each as likely, count as the same",
+)
 def batch_from_python_rows(trace: Trace) -> Finding | None:
     """Every batch is put together from Python rows.
 
@@ -167,7 +174,7 @@ def batch_from_python_rows(trace: Trace) -> Finding | None:
     built = [call for call in calls if not any(fnmatchcase(call.name, pattern) for pattern in DRAWING)]
     evidence = (
         f"every update draws Python rows ({calls[0].name}{f', of {number(largest)}' if largest else ''}) and makes "
-        f"{number(trace.per_update(built))} arrays or tensors of them: {percent(share)} of the loop."
+        f"arrays or tensors of them ({number(trace.per_update(built))} or more): {percent(share)} of the loop."
     )
     took = own_microseconds(trace, share, trace.counts.updates)
     speedup = took / (GATHER_MICROSECONDS + ROW_DRAWN * trace.counts.batch_size)
@@ -184,6 +191,22 @@ COPY_SPEEDUP = 15.0
 COPIES_PER_CALL = 0.05
 
 
+IN_AN_ARRAY = (
+    "import numpy as np\n\n"
+    "value, discount = np.asarray(values), 0.99 * (1 - np.asarray(dones))\n"
+    "delta = (np.asarray(rewards) + discount * value[1:] - value[:-1]).tolist()\n"
+    "decay = (0.95 * discount).tolist()\n"
+    "advantages, gae = np.empty(len(delta)), 0.0\n"
+    "for t in range(len(delta) - 1, -1, -1):\n"
+    "    advantages[t] = gae = delta[t] + decay[t] * gae"
+)
+
+
+def advantages_of(trace: Trace) -> str:
+    """With the program's discount; lambda is not recorded."""
+    return IN_AN_ARRAY.replace("0.99", number_or_open(trace.setup.gamma)).replace("0.95", LEFT_OPEN)
+
+
 ADVANTAGES = Remedy(
     "Compute what does not depend on the order over the whole array, then fill a preallocated array from the back.",
     "advantages, gae = [], 0.0\n"
@@ -191,13 +214,8 @@ ADVANTAGES = Remedy(
     "    delta = rewards[t] + 0.99 * values[t + 1] * (1 - dones[t]) - values[t]\n"
     "    gae = delta + 0.99 * 0.95 * (1 - dones[t]) * gae\n"
     "    advantages.insert(0, gae)",
-    "import numpy as np\n\n"
-    "value, discount = np.asarray(values), 0.99 * (1 - np.asarray(dones))\n"
-    "delta = (np.asarray(rewards) + discount * value[1:] - value[:-1]).tolist()\n"
-    "decay = (0.95 * discount).tolist()\n"
-    "advantages, gae = np.empty(len(delta)), 0.0\n"
-    "for t in range(len(delta) - 1, -1, -1):\n"
-    "    advantages[t] = gae = delta[t] + decay[t] * gae",
+    IN_AN_ARRAY,
+    fill=lambda trace, where: advantages_of(trace),
 )
 RING = Remedy(
     "Use a ring: `collections.deque(maxlen=...)` drops the oldest by itself, hotloop's `Replay` also samples fast.",
@@ -214,7 +232,7 @@ COPY = Remedy(
 )
 
 
-@rule("STORE003", remedy=ADVANTAGES)
+@rule("STORE003", remedy=ADVANTAGES, kind=TO_ROUNDING)
 def inserted_at_the_front(trace: Trace) -> Finding | None:
     """Advantages or returns are inserted at the front of a list.
 
@@ -242,7 +260,7 @@ def _at_front(trace: Trace, call: CallCount) -> bool:
     return "insert-front" in features_at(trace, call.where) or "insert(0" in source_at(trace, call.where)
 
 
-@rule("STORE004", remedy=RING)
+@rule("STORE004", remedy=RING, kind=IDENTICAL)
 def popped_at_the_front(trace: Trace) -> Finding | None:
     """The oldest entry is popped from the front of a long list.
 
@@ -262,7 +280,7 @@ def popped_at_the_front(trace: Trace) -> Finding | None:
     return suggest(trace, share, POP_FRONT_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("STORE005", remedy=COPY)
+@rule("STORE005", remedy=COPY, kind=IDENTICAL, condition="what is copied holds no further object that changes")
 def deep_copies(trace: Trace) -> Finding | None:
     """Objects are deep-copied in the loop.
 

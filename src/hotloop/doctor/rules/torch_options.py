@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import is_in, lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
@@ -64,7 +64,7 @@ UNCHECKED = Remedy(
 )
 
 
-@rule("UPDATE010", remedy=NO_ANOMALY)
+@rule("UPDATE010", remedy=NO_ANOMALY, kind=IDENTICAL)
 def anomaly_detection(trace: Trace) -> Finding | None:
     """Anomaly detection is left on.
 
@@ -95,7 +95,7 @@ def checked_stacks(trace: Trace) -> list[StackCost]:
     return [stack for stack in stacks if not any(is_in(frame, FULL) for frame in stack.frames)]
 
 
-@rule("UPDATE012", remedy=INDEPENDENT)
+@rule("UPDATE012", remedy=INDEPENDENT, kind=TO_ROUNDING)
 def diagonal_covariance(trace: Trace) -> Finding | None:
     """A multivariate normal has a diagonal covariance.
 
@@ -114,7 +114,7 @@ def diagonal_covariance(trace: Trace) -> Finding | None:
     return suggest(trace, share, DIAGONAL_SPEEDUP, evidence=evidence, places=places)
 
 
-@rule("UPDATE011", remedy=UNCHECKED)
+@rule("UPDATE011", remedy=UNCHECKED, kind=IDENTICAL)
 def checked_distributions(trace: Trace) -> Finding | None:
     """Distributions check their arguments and samples.
 
@@ -130,7 +130,7 @@ def checked_distributions(trace: Trace) -> Finding | None:
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=lines_above(trace, stacks, CHECKS))
 
 
-@rule("ACT004", remedy=SAME_MODE)
+@rule("ACT004", remedy=SAME_MODE, kind=IDENTICAL)
 def modes_without_effect(trace: Trace) -> Finding | None:
     """Networks are switched between `train()` and `eval()` without effect.
 

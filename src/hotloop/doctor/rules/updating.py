@@ -5,9 +5,9 @@ What the optimiser, its parameters and the reading of results cost.
 
 from __future__ import annotations
 
-import ast
+import re
 
-from hotloop.doctor.finding import CHANGES_LEARNING, Finding, Remedy, rule
+from hotloop.doctor.finding import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.acting import MANY_TENSORS, is_walked
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import (
@@ -24,6 +24,7 @@ from hotloop.doctor.rules.evidence import (
     suggest,
 )
 from hotloop.doctor.rules.storing import BUILDING, HOST_READS, batch_calls
+from hotloop.doctor.snippets import LEFT_OPEN, number_or_open, shape_words, with_argument, with_fewer_rounds
 from hotloop.doctor.trace import (
     ACT,
     ENV,
@@ -57,26 +58,54 @@ LEAST_UPDATES_PER_CALL = 0.04
 MOST_NATIVE_PARAMETERS = 300_000
 
 
+def fewer_snippet(trace: Trace, where: str) -> str:
+    """The program's own loop around its updates, with a quarter of the rounds."""
+    own = source_at(trace, where)
+    return with_fewer_rounds(own, FEWER) or f"{own or LEFT_OPEN}  # a quarter as often"
+
+
 RATIO = Remedy(
     "Update a quarter as often and look at the learning curve: `hotloop compare` draws those of two scripts.",
     "for _ in range(updates_per_step):\n    agent.learn(buffer)",
     "for _ in range(max(1, updates_per_step // 4)):\n    agent.learn(buffer)",
+    fill=fewer_snippet,
 )
 
 
-def learner_snippet(trace: Trace) -> str:
-    """With the learning rate, the target's interval, the batch and the sizes that were recorded."""
-    setup, batch = trace.setup, trace.counts.batch_size or 32
+LOSSES = {"mse_loss": "mse", "MSELoss": "mse", "smooth_l1_loss": "huber", "SmoothL1Loss": "huber"}
+"""PyTorch's names; with other arguments than the usual ones they are other losses."""
+A_LOSS = re.compile(r"\b(mse_loss|MSELoss|smooth_l1_loss|SmoothL1Loss|huber_loss|HuberLoss|cross_entropy)\b")
+LOSS_ARGUMENTS = ("reduction", "beta", "weight", "delta")
+
+
+def loss_of(trace: Trace) -> str:
+    """What `QLearner` calls the loss that the sampled lines of the update compute; empty where they do not tell."""
+    lines = {line.source for line in trace.lines if line.phase == UPDATE and A_LOSS.search(line.source)}
+    names = {name for source in lines for name in A_LOSS.findall(source)}
+    whole = all(source.count("(") == source.count(")") for source in lines)
+    if len(names) != 1 or not whole or any(word in source for source in lines for word in LOSS_ARGUMENTS):
+        return ""
+    return LOSSES.get(names.pop(), "")
+
+
+def learner_snippet(trace: Trace, where: str = "") -> str:
+    """With what was recorded: the learning rate, the loss, the target's interval, the batch and the sizes."""
+    setup, counts = trace.setup, trace.counts
     if trace.learns_from_rollouts:
         return policy_snippet(trace)
-    size = setup.layers[0] if setup.layers else 4
-    rate, every = f"{setup.lr or 1e-3:g}", setup.target_every or 20
+    loss = loss_of(trace)
+    shape = ", ".join(map(str, setup.obs_shape or setup.layers[:1])) or LEFT_OPEN
     return (
         "import hotloop\n\n"
-        f'learner = hotloop.QLearner(network, lr={rate}, loss="huber", target_every={every})  # your own network\n'
+        "learner = hotloop.QLearner(\n"
+        "    network,  # your own\n"
+        f"    lr={number_or_open(setup.lr)},\n"
+        + (f'    loss="{loss}",\n' if loss else '    loss=...,  # yours: "huber" or "mse"\n')
+        + f"    target_every={number_or_open(setup.target_every)},  # updates between two copies into your target\n"
+        ")\n"
         "# in the loop\n"
-        f"stats = learner.update(batch)  # of hotloop.Replay, or a dict: obs [{batch}, {size}], action, reward, "
-        "discount, next_obs"
+        f"stats = learner.update(batch)  # of hotloop.Replay, or a dict: obs [{number_or_open(counts.batch_size)}, "
+        f"{shape}], action, reward, discount, next_obs"
     )
 
 
@@ -84,21 +113,24 @@ def policy_snippet(trace: Trace) -> str:
     """For a policy that learns from rollouts, with their length, envs and minibatches."""
     setup, counts = trace.setup, trace.counts
     num_steps, num_envs = round(counts.env_calls / max(1, counts.update_bursts)), max(1, round(trace.envs_at_once))
-    shape = f"({', '.join(map(str, setup.obs_shape or (4,)))}{',' * (len(setup.obs_shape or (4,)) == 1)})"
-    kind = f"num_actions={setup.num_actions}" if setup.num_actions else "action=envs.single_action_space.shape"
-    rate, batch = f"{setup.lr or 3e-4:g}", counts.batch_size or 64
-    how = "" if setup.num_actions else ", action=envs.single_action_space"
+    kind = f"num_actions={setup.num_actions}" if setup.num_actions else "action=..."
+    how = "" if setup.num_actions else "    action=...,  # your env's action space; of the rollout, its shape\n"
     return (
         "import hotloop\n\n"
-        f"policy = hotloop.PolicyLearner(network, lr={rate}, batch_size={batch}{how})  # obs -> (logits, values)\n"
-        f"rollout = hotloop.Rollout(num_steps={num_steps}, num_envs={num_envs}, obs={shape}, {kind})\n"
+        "policy = hotloop.PolicyLearner(\n"
+        "    network,  # obs -> (logits, values)\n"
+        f"    lr={number_or_open(setup.lr)},\n"
+        f"    batch_size={number_or_open(counts.batch_size)},\n"
+        f"{how})  # with your clip, epochs, gamma and coefficients\n"
+        f"rollout = hotloop.Rollout(num_steps={num_steps}, num_envs={num_envs}, obs={shape_words(setup.obs_shape)}, "
+        f"{kind})\n"
         "# in the loop\n"
         "action, note = policy.act(obs)\n"
         "next_obs, reward, terminated, truncated, info = envs.step(action)\n"
         "rollout.add(obs, action, note, reward, terminated, truncated, hotloop.final_obs(next_obs, info))\n"
         "obs = next_obs\n"
         "if rollout.full:\n"
-        "    stats = policy.update(rollout, obs)  # all epochs; give it your clip, epochs and coefficients"
+        "    stats = policy.update(rollout, obs)  # all epochs"
     )
 
 
@@ -112,7 +144,8 @@ NATIVE = Remedy(
     "Let machine code do the whole update of your own multilayer network in one call, as PyTorch computes it: "
     "`hotloop.QLearner` for Q-networks (both forwards, backward, Adam and the target, which it moves itself; give it "
     "your loss, `huber` or `mse`, and your double DQN or clipping where you have them), `hotloop.PolicyLearner` for a "
-    "policy that learns from rollouts (all epochs).",
+    "policy that learns from rollouts (all epochs). The gain is that of its native lane: `learner.lane` says `native` "
+    "where it could read your network, and `learner.lane_reason` why not.",
     "with torch.no_grad():\n"
     "    y = reward + discount * target_network(next_obs).max(dim=1)[0]\n"
     "q = network(obs).gather(1, action[:, None])[:, 0]\n"
@@ -124,7 +157,7 @@ NATIVE = Remedy(
     "    target_network.load_state_dict(network.state_dict())",
     EXAMPLE_LEARNER,
     port=True,
-    fill=lambda trace: learner_snippet(trace),
+    fill=learner_snippet,
 )
 
 
@@ -136,17 +169,6 @@ def learning_share(trace: Trace) -> float:
     return min(1.0, inside + trace.share_of(outside))
 
 
-def saved_by_fewer_updates(trace: Trace) -> float:
-    """The part of loop time that a quarter of the updates would save; 0 where there are not too many."""
-    counts = trace.counts
-    too_many = counts.updates >= UPDATES_PER_CALL * max(1, counts.env_calls)
-    rows = counts.updates * counts.batch_size / max(1, counts.env_steps)
-    share = learning_share(trace)
-    if not too_many or rows <= ROWS_PER_ENV_STEP or share < LEAST_UPDATE_SHARE:
-        return 0.0
-    return share * (1 - 1 / FEWER)
-
-
 @rule("UPDATE005", remedy=RATIO, kind=CHANGES_LEARNING)
 def too_many_updates(trace: Trace) -> Finding | None:
     """There are many updates for every env step.
@@ -156,9 +178,11 @@ def too_many_updates(trace: Trace) -> Finding | None:
     every call of `step` is followed by several updates, more than ten rows are learned per env step, and updates
     take half of the loop or more.
     """
-    if not saved_by_fewer_updates(trace):
-        return None
     counts, share = trace.counts, learning_share(trace)
+    too_many = counts.updates >= UPDATES_PER_CALL * max(1, counts.env_calls)
+    rows = counts.updates * counts.batch_size / max(1, counts.env_steps)
+    if not counts.env_calls or not too_many or rows <= ROWS_PER_ENV_STEP or share < LEAST_UPDATE_SHARE:
+        return None
     evidence = (
         f"{number(counts.updates / max(1, counts.env_calls))} updates of {number(counts.batch_size)} rows per call of "
         f"`step` ({number(counts.updates / max(1, counts.env_steps))} per env step) take {percent(share)} of the loop."
@@ -173,6 +197,21 @@ def arithmetic_microseconds(trace: Trace) -> float:
     return 8 * trace.counts.batch_size * trace.counts.parameters / FLOPS_PER_MICROSECOND
 
 
+NATIVE_LAYERS, NATIVE_ACTIVATIONS = ("Linear",), ("ReLU", "Tanh", "SELU", "LeakyReLU")
+"""Modules that the native lane reads: linear layers with one kind of activation between them."""
+
+
+def is_plain_network(trace: Trace) -> bool:
+    """Whether the networks that learn were seen to be made of these alone, and a chain of them to have an output for
+    each action; a distribution over values for each has more."""
+    setup = trace.setup
+    kinds = set(setup.network_kinds)
+    one_activation = len(kinds & set(NATIVE_ACTIVATIONS)) <= 1
+    replayed = not trace.learns_from_rollouts
+    answers = not (replayed and setup.layers and setup.num_actions) or setup.layers[-1] == setup.num_actions
+    return bool(kinds) and kinds <= {*NATIVE_LAYERS, *NATIVE_ACTIVATIONS} and one_activation and answers
+
+
 def native_problem(trace: Trace) -> bool:
     """Whether this cannot be a small multilayer network on a CPU that learns by Adam from replay or from rollouts."""
     counts = trace.counts
@@ -180,6 +219,8 @@ def native_problem(trace: Trace) -> bool:
     return (
         not counts.updates
         or not counts.batch_size
+        or not counts.env_calls
+        or not is_plain_network(trace)
         or not counts.optimiser.startswith("Adam")
         or not 0 < counts.parameters <= MOST_NATIVE_PARAMETERS
         or counts.parameter_tensors >= MANY_TENSORS
@@ -190,14 +231,19 @@ def native_problem(trace: Trace) -> bool:
     )
 
 
-@rule("UPDATE006", remedy=NATIVE)
+@rule(
+    "UPDATE006",
+    remedy=NATIVE,
+    kind=TO_ROUNDING,
+    condition="you give it your own loss, target, clipping and double DQN, and Adam's settings",
+)
 def bound_by_calls(trace: Trace) -> Finding | None:
     """The update of a small network is all calls and no arithmetic.
 
     A hundred calls into PyTorch of some microseconds each, for multiplications that take a few in all. Found for
-    multilayer Q-networks and policies on a CPU whose update takes several times what its arithmetic needs. Where there
-    are too many updates (UPDATE005), only those that would remain count here. Where a policy learns from rollouts,
-    acting and storing count too: they are done by the same machine code.
+    Q-networks and policies of linear layers on a CPU whose update takes several times what its arithmetic needs. All
+    updates that the program makes count. Where a policy learns from rollouts, acting and storing count too: they are
+    done by the same machine code.
     """
     if native_problem(trace) or trace.beneath or trace.setup.algorithm:  # where a library learns no line can take it
         return None
@@ -206,7 +252,7 @@ def bound_by_calls(trace: Trace) -> Finding | None:
     learning += min(trace.part_share("rest"), learning / 2)  # the loss; more than that is something else
     took = own_microseconds(trace, learning, counts.updates)
     arithmetic = arithmetic_microseconds(trace)
-    share = learning * (1 / FEWER if saved_by_fewer_updates(trace) else 1)
+    share = learning
     evidence = (
         f"an update of {number(counts.parameters)} parameters on {number(counts.batch_size)} rows takes "
         f"{microseconds_words(trace, learning, counts.updates)}, its arithmetic about {number(arithmetic)}; they take "
@@ -234,26 +280,13 @@ TENSORS_PER_ENV_STEP = 3.0
 TENSOR_SPEEDUP = 4.0
 
 
-def fused_snippet(trace: Trace) -> str:
+def fused_snippet(trace: Trace, where: str = "") -> str:
     """The program's own line with one argument more; where it is not one whole call, the optimiser and the learning
     rate that were recorded."""
-    kind, rate = trace.counts.optimiser.split(" ")[0] or "Adam", f"{trace.setup.lr or 1e-3:g}"
+    kind, rate = trace.counts.optimiser.split(" ")[0] or "Adam", number_or_open(trace.setup.lr)
     own = source_at(trace, trace.made.get("optimiser", ""))
     example = f"import torch\n\noptimizer = torch.optim.{kind}(network.parameters(), lr={rate}, fused=True)"
     return with_argument(own, kind, "fused=True") or f"{example}  # and your other arguments"
-
-
-def with_argument(source: str, function: str, argument: str) -> str:
-    """A line that assigns what `function(...)` returns, with one argument more; empty where it is none such."""
-    try:
-        statement = ast.parse(source).body[0]
-    except (SyntaxError, IndexError):
-        return ""
-    call = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
-    if not isinstance(call, ast.Call) or ast.unparse(call.func).rpartition(".")[2] != function or not call.args:
-        return ""
-    end = len(source.encode()[: call.end_col_offset].decode()) - 1
-    return f"{source[:end].rstrip().rstrip(',')}, {argument}{source[end:]}"
 
 
 FUSED = Remedy(
@@ -285,7 +318,7 @@ SMALL = Remedy(
 )
 
 
-@rule("UPDATE007", remedy=FUSED)
+@rule("UPDATE007", remedy=FUSED, kind=TO_ROUNDING)
 def optimiser_not_fused(trace: Trace) -> Finding | None:
     """The optimiser steps through its parameters one by one.
 
@@ -304,7 +337,7 @@ def optimiser_not_fused(trace: Trace) -> Finding | None:
     return suggest(trace, share, FUSED_SPEEDUP, evidence=evidence, places=places, relief=0.0)
 
 
-@rule("UPDATE008", remedy=FLAT)
+@rule("UPDATE008", remedy=FLAT, kind=TO_ROUNDING)
 def many_parameter_tensors(trace: Trace) -> Finding | None:
     """The network is hundreds of tiny parameters.
 
@@ -326,7 +359,7 @@ def many_parameter_tensors(trace: Trace) -> Finding | None:
     return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
-@rule("SYNC001", remedy=READS)
+@rule("SYNC001", remedy=READS, kind=IDENTICAL)
 def host_reads_in_the_update(trace: Trace) -> Finding | None:
     """Numbers are read from tensors one by one in the update.
 
@@ -364,7 +397,7 @@ def double_precision(trace: Trace) -> Finding | None:
     return suggest(trace, share, gain_of_update, evidence=evidence, places=places)
 
 
-@rule("SYNC002", remedy=SMALL)
+@rule("SYNC002", remedy=SMALL, kind=IDENTICAL, condition="nothing writes into the array while the tensor is used")
 def small_tensors(trace: Trace) -> Finding | None:
     """Small tensors are made for every env step.
 

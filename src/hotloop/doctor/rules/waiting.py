@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotloop.doctor.clocks import crowding, crowding_words, gain_by_the_wall
-from hotloop.doctor.finding import Finding, Remedy, rule
+from hotloop.doctor.finding import IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import (
     SAVED_ENTIRELY,
@@ -60,7 +60,7 @@ WORKERS = Remedy(
 SLEEP = Remedy("Take the pause out of training; keep it where someone watches.", "time.sleep(0.01)", "")
 
 
-@rule("MACHINE003", remedy=WORKERS)
+@rule("MACHINE003", remedy=WORKERS, kind=IDENTICAL, condition="the envs share nothing: no object, no random generator")
 def waiting_for_workers(trace: Trace) -> Finding | None:
     """The loop waits for worker processes.
 
@@ -126,7 +126,7 @@ def _gain_without_workers(trace: Trace, share: float, answers: float) -> float:
     return gain_by_the_wall(trace, beside + stepped, slept)
 
 
-@rule("MACHINE005", remedy=SLEEP)
+@rule("MACHINE005", remedy=SLEEP, kind=IDENTICAL, condition="nothing that the loop needs happens during the pause")
 def sleeping(trace: Trace) -> Finding | None:
     """The loop sleeps.
 

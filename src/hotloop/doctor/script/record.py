@@ -21,8 +21,8 @@ from hotloop.doctor.growth import with_growth
 from hotloop.doctor.recorder.order import (
     CHANGES_LEARNING,
     COUNTING,
-    EXACT,
     EXPERIMENTS,
+    KEEPING,
     NO_CHANGE,
     OPERATORS,
     THREADS,
@@ -56,7 +56,10 @@ PURPOSE = {
     OPERATORS: "asking PyTorch's profiler for operators",
     EXPERIMENTS: "timing it in turns",
 }
-CHANGES = {EXACT: ("experiments that compute the same", 7), CHANGES_LEARNING: ("experiments that change learning", 5)}
+CHANGES = {
+    KEEPING: ("experiments that keep the computation", 7),
+    CHANGES_LEARNING: ("experiments that change learning", 5),
+}
 """What is tried in a run of its own, and how many there are of them."""
 LEARNED_OTHERWISE = (
     "experiments that change learning were made in a run of their own: after them the program is not what it was"

@@ -13,9 +13,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from hotloop.core.verdicts import CHANGES_LEARNING
 from hotloop.doctor.experiments import Ratio, measured_by
 from hotloop.doctor.trace import OUTSIDE, PHASES, PROCESSOR, UPDATE, WALL, Experiment, Growth, Slice, StackCost, Trace
-from hotloop.doctor.views.summary import KINDS, CostRow, cost_row, merged, phase_rows, update_rows
+from hotloop.doctor.views.summary import CostRow, cost_row, merged, phase_rows, update_rows
 from hotloop.render.html import Child, Html, element, join, phase_class, prose, table
 from hotloop.render.numbers import duration, interval, number, percent, times
 from hotloop.render.plots import Axes, dots, hover, legend, line, plot
@@ -225,7 +226,7 @@ def _whisker(ratio: Ratio, scale: RatioScale) -> Html:
 
 
 def badge(kind: str) -> Html:
-    return element("span", KINDS.get(kind, kind), class_="badge exact" if kind == "exact" else "badge learning")
+    return element("span", kind, class_="badge learning" if kind == CHANGES_LEARNING else "badge keeps")
 
 
 _DEEPEST, _MOST_BOXES, _ROW = 48, 700, 21

@@ -15,6 +15,8 @@ from hotloop.doctor.trace import OUTSIDE, PROCESSOR, START_UP, Growth, LineCost,
 from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_bars, timeline_plot, whiskers
 from hotloop.doctor.views.report import most_expensive
 from hotloop.doctor.views.summary import (
+    CHANGING,
+    condition_words,
     cost_row,
     ending,
     experiment_words,
@@ -28,7 +30,7 @@ from hotloop.doctor.views.summary import (
     untried_words,
     verdict,
 )
-from hotloop.doctor.views.text import below_findings, unexplained_words
+from hotloop.doctor.views.text import begins_changing, below_findings, unexplained_words
 from hotloop.render.html import Child, Html, document, element, join, phase_class, prose, section, table
 from hotloop.render.numbers import duration, number, percent, times
 
@@ -39,17 +41,20 @@ def finding_cards(trace: Trace, findings: Sequence[Finding]) -> Html:
     if not findings:
         words = too_little_words(trace) or "No rule found a cost that could be taken out of this loop."
         return section("Findings", element("p", words, class_="about" if trace.too_little else "clean"))
-    cards = (_card(trace, finding, place) for place, finding in enumerate(findings, start=1))
+    cards: list[Html] = []
+    for place, finding in enumerate(findings, start=1):
+        cards += [element("p", prose(_sentence(CHANGING)), class_="about")] * begins_changing(findings, place)
+        cards.append(_card(trace, finding, place))
     note = "In the order to try them; each gain is for that remedy alone."
     below = (element("p", prose(words), class_="about") for words in below_findings(trace, findings))
     return section("Findings", *cards, *below, note=note)
 
 
 def _card(trace: Trace, finding: Finding, place: int) -> Html:
-    gain = element("div", element("b", times(finding.expected_gain)), element("span", "faster"), class_="gain")
-    about = element(
-        "p", f"{percent(finding.share)} of the loop ", badge(finding.kind), " ", _code(finding.rule), class_="about"
-    )
+    gain = element("div", element("b", times(finding.gain)), element("span", "faster"), class_="gain")
+    kept = badge(finding.kind), f" {finding.tried} "
+    rule = element("span", finding.rule, class_="rule")
+    about = element("p", f"{percent(finding.share)} of the loop ", *kept, rule, class_="about")
     title = element("div", element("h3", f"{place}. {finding.title}"), about)
     share = element(
         "div", element("i", style=f"width:{100 * min(1.0, finding.share):.4g}%"), class_="share", aria_hidden="true"
@@ -62,18 +67,19 @@ def _card(trace: Trace, finding: Finding, place: int) -> Html:
         _tried(trace, finding),
         _places(trace, finding),
         element("p", element("b", "Remedy: "), prose(finding.remedy)),
+        element("p", prose(_sentence(condition_words(finding)))) if finding.condition else None,
         _before_after(finding),
         class_="finding",
     )
 
 
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
+
+
 def _tried(trace: Trace, finding: Finding) -> Html | None:
     words = tried_words(trace, finding)
     return element("p", element("b", "Measured: "), prose(words)) if words else None
-
-
-def _code(rule: str) -> Html:
-    return element("span", rule, class_="rule")
 
 
 def _places(trace: Trace, finding: Finding) -> Html | None:

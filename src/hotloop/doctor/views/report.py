@@ -45,7 +45,7 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "untried": [asdict(one) for one in trace.untried],
             "operators": [asdict(operator) for operator in trace.operators],
             "findings": [finding.as_json() for finding in findings],
-            "together": together(findings),
+            "together": together(findings, trace),
             "hottest_lines": [asdict(place) for place in hottest_lines(trace)],
             "hottest_functions": [asdict(place) for place in hottest_functions(trace)],
             "unexplained": [asdict(place) for place in unexplained(trace, findings)],

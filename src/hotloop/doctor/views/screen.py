@@ -12,19 +12,22 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from hotloop.doctor.finding import EXACT, Finding
+from hotloop.doctor.finding import Finding
 from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained, whose_lines
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Trace
 from hotloop.doctor.views.summary import (
-    KINDS,
+    CHANGING,
     CostRow,
+    condition_words,
     cost_row,
+    keeps_words,
     phase_rows,
     source_of,
     update_rows,
     verdict,
 )
 from hotloop.doctor.views.text import (
+    begins_changing,
     below_findings,
     experiment_rows,
     matrix_speed_words,
@@ -87,7 +90,11 @@ def _findings(trace: Trace, findings: Sequence[Finding]) -> Iterator[RenderableT
         count = f"{len(findings)} finding{'s' * (len(findings) > 1)}"
         yield Text(f"\n{', '.join(filter(None, [count, words]))}", "bold")
     for place, finding in enumerate(findings, start=1):
+        if begins_changing(findings, place):
+            yield Text(CHANGING, "magenta")
         yield _title(finding, place)
+        if finding.condition:
+            yield Padding(Text(condition_words(finding), "dim"), (0, 0, 0, 3))
         if place <= IN_FULL:
             yield Padding(_body(trace, finding, snippet=place == 1), (0, 0, 0, 3))
     for words in below_findings(trace, findings):
@@ -96,9 +103,9 @@ def _findings(trace: Trace, findings: Sequence[Finding]) -> Iterator[RenderableT
 
 def _title(finding: Finding, place: int) -> Text:
     words = Text(f"{place}. {finding.title}", "bold")
-    words.append(f"  {times(finding.expected_gain)}", "bold yellow")
+    words.append(f"  {times(finding.gain)}", "bold yellow")
     words.append(f", {percent(finding.share)} of the loop, ", "not bold default")
-    words.append(KINDS.get(finding.kind, finding.kind), "green" if finding.kind == EXACT else "magenta")
+    words.append(keeps_words(finding), "green" if finding.keeps else "magenta")
     return words.append(f"  {finding.rule}", "not bold dim")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hotloop.core.verdicts import NOT_TRIED
 from hotloop.doctor.clocks import processor_seconds
 from hotloop.doctor.experiments import confirmed, measured_by
-from hotloop.doctor.finding import EXACT, Finding, together
+from hotloop.doctor.finding import LEAST_GAIN, SPEED_TRIED, Finding, together
 from hotloop.doctor.trace import (
     LEAST_ENV_STEPS,
     LEAST_UPDATES,
@@ -42,7 +43,8 @@ _ENDINGS = {
     "crashed": "crashed",
     "exited": "exited",
 }
-KINDS = {"exact": "exact", "changes-learning": "changes learning"}
+CHANGING = "what changes learning is no speed-up by itself: `hotloop compare` judges it by its curves"
+"""Stands above the findings that are no speed-up by themselves."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,46 @@ def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
     first = loop[0]
     where = f"{percent(first.share)} of the loop is {_SPOKEN.get(first.name, first.name)}"
     little = too_little_words(trace)
-    if not findings:
-        return f"{where}. {little}" if little else f"{where}; nothing was found that could be taken out of it."
-    best = max(findings, key=lambda finding: finding.expected_gain)
-    words = "the largest finding" if len(findings) > 1 else "the one finding"
-    told = f"{where}; {words} would make it {times(best.expected_gain)} faster."
-    return f"{told} {little}" if little else told
+    if not findings and little:
+        return f"{where}. {little}"
+    changing = max((one.gain for one in findings if not one.keeps), default=0.0)
+    apart = f"Beside it, {times(changing)} that changes learning: ask `hotloop compare`." if changing else ""
+    return " ".join(filter(None, [f"{where}; {_kept_words(trace, findings)}.", apart, little]))
+
+
+def _kept_words(trace: Trace, findings: Sequence[Finding]) -> str:
+    """What is gained without another computation."""
+    keeping = [one for one in findings if one.keeps and one.gain >= LEAST_GAIN]
+    if not keeping:
+        return "nothing was found that could be taken out of it" + " and keep the computation" * bool(findings)
+    words = "findings that keep" if len(keeping) > 1 else "the one finding that keeps"
+    gain = times(together(keeping, trace))
+    number = f"{len(keeping)} {words}" if len(keeping) > 1 else words
+    return f"{number} the computation would make it {gain} faster ({how_known(keeping)})"
+
+
+def how_known(keeping: Sequence[Finding]) -> str:
+    """Whether what they gain was tried here, and how many of them keep the computation on a condition alone."""
+    tried = sum(one.tried == SPEED_TRIED for one in keeping)
+    known = SPEED_TRIED if tried == len(keeping) else f"speed of {tried} tried here, the others predicted"
+    known = known if tried else f"predicted, {NOT_TRIED}"
+    open_ones = sum(bool(one.condition) for one in keeping)
+    if not open_ones:
+        return known
+    whose = "its condition holds" if len(keeping) == 1 else "the condition of one holds"
+    if open_ones > 1:
+        whose = f"the conditions of {open_ones} hold"
+    return f"{known}; if {whose}"
+
+
+def keeps_words(finding: Finding) -> str:
+    """`to rounding, not tried`: what the remedy keeps, and whether anybody has looked at it here."""
+    on_condition = " on a condition" * bool(finding.condition)
+    return f"{finding.kind}{on_condition}, {finding.tried}"
+
+
+def condition_words(finding: Finding) -> str:
+    return f"keeps the computation if {finding.condition}" if finding.condition else ""
 
 
 def too_little_words(trace: Trace) -> str:
@@ -132,11 +168,13 @@ def too_little_words(trace: Trace) -> str:
     )
 
 
-def together_words(findings: Sequence[Finding]) -> str:
-    """What all exact findings gain; empty where there are not two of them."""
-    if sum(finding.kind == EXACT for finding in findings) < 2:
+def together_words(trace: Trace, findings: Sequence[Finding]) -> str:
+    """What all findings gain that keep the computation; empty where there are not two of them."""
+    keeping = [one for one in findings if one.keeps]
+    if len(keeping) < 2:
         return ""
-    return f"all exact findings together: {times(together(findings))} faster"
+    gain = times(together(keeping, trace))
+    return f"findings that keep the computation, together: {gain} faster ({how_known(keeping)})"
 
 
 def facts(trace: Trace) -> list[tuple[str, str]]:

@@ -13,19 +13,21 @@ from rich.table import Table
 from rich.text import Text
 
 from hotloop.doctor.experiments import measured_by
-from hotloop.doctor.finding import EXACT, Finding
+from hotloop.doctor.finding import Finding
 from hotloop.doctor.hottest import Place, hottest_functions, hottest_lines, unexplained, whose_lines
 from hotloop.doctor.port import port_command
 from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Growth, Trace
 from hotloop.doctor.views.summary import (
-    KINDS,
+    CHANGING,
     CostRow,
+    condition_words,
     cost_row,
     ending,
     experiment_words,
     facts,
     frequent_calls,
+    keeps_words,
     phase_rows,
     rate,
     source_of,
@@ -45,9 +47,9 @@ def finding_block(trace: Trace, finding: Finding, place: int) -> RenderableType:
 def _finding_title(finding: Finding, place: int) -> Text:
     words = Text(f"{place}. {finding.title}", "bold")
     words.append(f"  {finding.rule}", "not bold dim")
-    words.append(f"\n   {times(finding.expected_gain)} faster", "bold yellow")
+    words.append(f"\n   {times(finding.gain)} faster", "bold yellow")
     words.append(f", {percent(finding.share)} of the loop, ", "not bold default")
-    return words.append(KINDS.get(finding.kind, finding.kind), "green" if finding.kind == EXACT else "magenta")
+    return words.append(keeps_words(finding), "green" if finding.keeps else "magenta")
 
 
 def _body(trace: Trace, finding: Finding) -> Table:
@@ -66,6 +68,8 @@ def _rows(trace: Trace, finding: Finding) -> Iterator[tuple[str, Text]]:
         source = source_of(trace, where)
         yield label, place.append(f"  {source.strip()}", "default") if source else place
     yield "remedy", Text(finding.remedy)
+    if finding.condition:
+        yield "if", Text(condition_words(finding))
     if finding.before:
         yield "before", Text(finding.before.rstrip(), "red")
     if finding.after:
@@ -187,7 +191,7 @@ def experiment_rows(trace: Trace, findings: Sequence[Finding]) -> list[Renderabl
         if measured:
             ratio = measured_by(one, PROCESSOR) if one.processor else None
             shown += [Text(times(ratio.value)), Text(interval(ratio.low, ratio.high))] if ratio else [Text(), Text()]
-        table.add_row(Text(one.name), *shown, Text(KINDS.get(one.kind, one.kind)))
+        table.add_row(Text(one.name), *shown, Text(one.kind))
     words = Table.grid(padding=(0, 2, 0, 0))
     for one in trace.experiments:
         words.add_row(Text(one.name, "dim"), Text(experiment_words(trace, one, findings), "dim"))
@@ -221,15 +225,23 @@ def _findings(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]
     if not findings:
         words = too_little_words(trace) or "no findings: no rule found a cost that could be taken out of this loop"
         return [Text(f"\n{words}", "bold yellow" if trace.too_little else "bold green")]
-    blocks = [finding_block(trace, finding, place) for place, finding in enumerate(findings, start=1)]
     heading = Text(f"\n{len(findings)} finding{'s' if len(findings) > 1 else ''}, the greatest gain first", "bold")
+    blocks: list[RenderableType] = []
+    for place, finding in enumerate(findings, start=1):
+        blocks += [Text(f"{CHANGING}\n", "magenta")] * begins_changing(findings, place)
+        blocks.append(finding_block(trace, finding, place))
     return [heading, *blocks, *(Text(words, "bold green") for words in below_findings(trace, findings))]
+
+
+def begins_changing(findings: Sequence[Finding], place: int) -> bool:
+    """Whether those that change learning begin at this place, from 1."""
+    return not findings[place - 1].keeps and (place == 1 or findings[place - 2].keeps)
 
 
 def below_findings(trace: Trace, findings: Sequence[Finding]) -> list[str]:
     """What all of them gain together; and the whole training as a command of ours, once."""
     command = port_command(trace)
     return [
-        *filter(None, [together_words(findings)]),
+        *filter(None, [together_words(trace, findings)]),
         *([f"a training of these sizes by hotloop: `{command}`"] * bool(command)),
     ]
