@@ -65,19 +65,19 @@ def test_the_doctors_options_may_stand_before_a_preset_too(capsys):
     assert counts["env_steps"] == 2 * counts["env_calls"]
 
 
-def test_a_loop_over_its_budget_ends_with_3(capsys):
-    assert doctor.run([*PRESET, "--budget", "0.001"]) == 3
+def test_a_loop_over_its_budget_ends_with_4(capsys):
+    assert doctor.run([*PRESET, "--budget", "0.001"]) == 4
     assert "over budget" in capsys.readouterr().err
     assert doctor.run([*PRESET, "--budget", "1e9"]) == 0
 
 
-def test_a_loop_that_became_slower_ends_with_3_and_the_table_says_where(report, tmp_path, capsys):
+def test_a_loop_that_became_slower_ends_with_4_and_the_table_says_where(report, tmp_path, capsys):
     old = json.loads(report.read_text())
     for name in ("seconds", *old["timeline"]["phases"]):  # as if everything had been a thousand times faster
         column = old["timeline"]["phases"].get(name) or old["timeline"]["seconds"]
         column[:] = [value / 1_000 for value in column]
     (tmp_path / "old.json").write_text(json.dumps(old))
-    assert doctor.run([*PRESET, "--against", str(tmp_path / "old.json"), "--max-slowdown", "5"]) == 3
+    assert doctor.run([*PRESET, "--against", str(tmp_path / "old.json"), "--max-slowdown", "5"]) == 4
     assert "slower" in capsys.readouterr().out
     assert doctor.run([*PRESET, "--against", str(report), "--max-slowdown", "1000"]) == 0
 

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from hotloop.cli.arguments import print_json, settings_from_words
 from hotloop.cli.console import answer_console
-from hotloop.cli.doctor_options import doctor_parser
+from hotloop.cli.doctor_options import doctor_parser, option_names
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import say
+from hotloop.core.verdicts import ExitCode
 
-BUDGET_EXCEEDED = 3
+FOR_SCRIPT = "--"
+"""Behind the script's name: all words after it are the script's own."""
 
 
 def run(words: list[str]) -> int:
@@ -20,6 +22,8 @@ def run(words: list[str]) -> int:
     script = arguments.module or is_script(arguments.target)
     if not script:  # a preset takes the doctor's options on either side of its name
         arguments, arguments.rest = doctor_parser(with_target=False).parse_known_args(arguments.rest, arguments)
+    else:
+        arguments.rest = words_of_script(arguments.target, arguments.rest)
     require_above_zero(budget=arguments.budget, max_slowdown=arguments.max_slowdown)
     if arguments.max_slowdown is not None and arguments.against is None:
         raise SettingsError("`--max-slowdown` compares with an older report", "name it with `--against OLD.json`")
@@ -49,7 +53,24 @@ def run(words: list[str]) -> int:
         print_json(found.as_json())
     else:
         answer_console().print(found.as_text(full=arguments.full or not script))
+    if found.trace.nothing_to_judge:
+        say(f"nothing to judge: {found.trace.nothing_to_judge}")
+        return ExitCode.UNDECIDED
     reason = found.slower_than(arguments.budget, arguments.max_slowdown or MOST_SLOWDOWN)
     if reason:
         say(reason)
-    return BUDGET_EXCEEDED if reason else 0
+    return ExitCode.OVER_BUDGET if reason else ExitCode.YES
+
+
+def words_of_script(script: str, words: list[str]) -> list[str]:
+    """What the script is given. An option of the doctor's behind it is refused, since the script would get it; what
+    follows `--` is the script's, whatever it is called."""
+    before = words[: words.index(FOR_SCRIPT)] if FOR_SCRIPT in words else words
+    ours = next((word for word in before if word.partition("=")[0] in option_names()), None)
+    if ours is not None:
+        rest = " ".join(words)
+        raise SettingsError(
+            f"`{ours}` stands behind {script}: it is an option of the doctor, and all words there are the script's own",
+            f"write it before the script; if it is the script's own: `hotloop doctor {script} -- {rest}`",
+        )
+    return [*before, *words[len(before) + 1 :]]

@@ -38,7 +38,8 @@ class Load:
         other = ", ".join(f"{name} ({taken:.1f} cores)" for name, taken in named)
         more = f" and {len(self.others) - MOST_NAMED} more" if len(self.others) > MOST_NAMED else ""
         besides = f"busy besides the runs: {other}{more}" if other else "no other process took a quarter of a core"
-        return f"Load average while they were trained: {self.low:.1f} to {self.high:.1f} on {cores} cores; {besides}."
+        where = f"{cores} core{'s' * (cores != 1)}"
+        return f"Load average while they were trained: {self.low:.1f} to {self.high:.1f} on {where}; {besides}."
 
 
 def load_of(looks: list[Look]) -> Load | None:

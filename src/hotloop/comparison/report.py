@@ -229,7 +229,11 @@ def notes(comparison: Comparison) -> list[str]:
         f"{judged}, and over the run (area under the curve against env steps, divided by its width): "
         "interquartile means with bootstrap intervals.",
         f"Rates and seconds as measured with {at_once} on "
-        + (f"{question.cores} cores" if question.on == "local" else f"a cluster ({question.on})")
+        + (
+            f"{question.cores} core{'s' * (question.cores != 1)}"
+            if question.on == "local"
+            else f"a cluster ({question.on})"
+        )
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {clock}.",
     ]

@@ -141,8 +141,20 @@ class Trace:
         has an optimiser."""
         counts = self.counts
         learns = bool(counts.updates or counts.optimiser)
-        few = counts.env_steps < LEAST_ENV_STEPS or (learns and counts.updates < LEAST_UPDATES)
+        alone = counts.updates > 0 and not counts.env_steps  # rounds of optimizers, without an env
+        few = counts.env_steps < LEAST_ENV_STEPS and not alone or (learns and counts.updates < LEAST_UPDATES)
         return self.subject.kind == "script" and few
+
+    @property
+    def nothing_to_judge(self) -> str:
+        """Why no loop of a script can be judged: it failed before enough of one was seen, or never began one; empty
+        where one can."""
+        if self.subject.kind != "script":
+            return ""
+        counts, failed = self.counts, self.subject.ending == "crashed"
+        if not (counts.env_steps or counts.updates):
+            return "the script failed before its loop" if failed else "no loop was seen: no env step and no update"
+        return "the script failed before enough of its loop was seen" if failed and self.too_little else ""
 
     @property
     def learns_from_rollouts(self) -> bool:

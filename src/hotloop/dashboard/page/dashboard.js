@@ -286,7 +286,7 @@ function failed(error) {
 async function showMachine() {
   try {
     const now = await get("/api/machine");
-    one("machine").textContent = `load ${now.load ?? "–"} on ${now.cores} cores · ${bytes(now.memory_used)} of ${bytes(now.memory)}`;
+    one("machine").textContent = `load ${now.load ?? "–"} on ${now.cores} core${now.cores === 1 ? "" : "s"} · ${bytes(now.memory_used)} of ${bytes(now.memory)}`;
   } catch { /* the stream notices */ }
 }
 

@@ -65,6 +65,8 @@ class Order:
     """Envs to watch besides what is found."""
     patience: float = 180.0
     """Seconds to wait for the first env step."""
+    alone_after: float = 0.0
+    """Seconds of optimizer rounds without an env step after which these are the loop. 0: an env step is waited for."""
     overtime: float = 3.0
     """Seconds beyond its bound that a loop may go without an env call, at which it would be stopped tidily."""
     interval: float = 0.01

@@ -154,6 +154,7 @@ class Recording:
             late=order.late_seconds if order.kind == TIMING else 0.0,
             processor=getattr(time, "thread_time", None) if order.kind in (TIMING, THREADS) else None,
             own=own_cost() if order.kind == TIMING else (0.0, 0.0),
+            alone_after=order.alone_after if order.kind == TIMING else 0.0,
         )
 
     def _follower(self) -> Watch:

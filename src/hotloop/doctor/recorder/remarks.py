@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from .meters import LEAST_OF_A_WORKER, children_seconds
 from .passes import Pass
 
 NO_ENV = (
@@ -17,9 +18,11 @@ BY_ANOTHER_THREAD = (
     "by another thread than the one that steps envs: only the latter is timed, and what learning costs cannot be seen."
     " Step the envs in the thread that learns to have both diagnosed"
 )
-BEFORE_ANY_ENV = (
-    "and no env step: envs are stepped in other processes, which cannot be seen, and without them there is no loop to"
-    " time. The same program with one actor in this process can be diagnosed"
+BEFORE_ANY_ENV = "and no env step, and the program ended before a loop was made out"
+ALONE = "no env step was seen: the rounds of the optimizers are told as the loop; name what steps yours with --env"
+ELSEWHERE = (
+    "child processes computed beside this one ({}): what they do (envs may be stepped there) is not seen. The same"
+    " program with one actor in this process can be diagnosed whole"
 )
 RAY = (
     "Ray runs envs and learners in processes of its own, which are not seen: what is told is of this process alone."
@@ -30,8 +33,18 @@ RAY = (
 class Remarks(Pass):
     """What the reader should know of what was found and what could not be seen."""
 
+    def __init__(self) -> None:
+        self.children = 0
+        """Processes of the script's that have computed something, at the end."""
+
+    def stop(self) -> None:
+        self.children = sum(seconds >= LEAST_OF_A_WORKER for seconds in children_seconds())
+
     def add_to(self, trace: dict[str, Any]) -> None:
         notes, watch = trace["notes"], self.watch
+        if self.children and (watch.alone or not watch.begun) and not watch.env_calls:
+            notes.append(ELSEWHERE.format(self.children))
+            trace["counts"]["workers"] = self.children
         if "ray" in sys.modules:
             notes.append(RAY)
         steps = watch.unseen_steps
@@ -42,7 +55,7 @@ class Remarks(Pass):
             notes.append(f"{steps:,} optimiser steps were made {BY_ANOTHER_THREAD if watch.begun else BEFORE_ANY_ENV}")
         if not watch.begun:
             return
-        notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}")
+        notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}" if watch.env_calls else ALONE)
         learners = [name for name in ("torch", "tensorflow", "keras") if name in sys.modules]
         if not learners:
             used = "jax" if "jax" in sys.modules else "no PyTorch"

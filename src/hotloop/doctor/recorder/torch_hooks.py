@@ -172,7 +172,10 @@ def timed_step(watch: Watch, function: Callable[..., Any]) -> Callable[..., Any]
     @functools.wraps(function)
     def hook(*args: Any, **keywords: Any) -> Any:
         if watch.busy or get_ident() != watch.thread:
-            watch.unseen_steps += not watch.begun or get_ident() != watch.thread
+            if not watch.begun:
+                watch.meet_step()
+            elif get_ident() != watch.thread:
+                watch.unseen_steps += 1
             return function(*args, **keywords)
         start = watch.enter()
         try:

@@ -48,11 +48,13 @@ class Watch(Events):
         late: float = 0.0,
         processor: Callable[[], float] | None = None,
         own: tuple[float, float] = (0.0, 0.0),
+        alone_after: float = 0.0,
     ) -> None:
         """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
         events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
         so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all;
         where an optimiser exists all of them are waited for its first updates.
+        Where optimizers step for `alone_after` seconds (0: for ever) and no env does, their rounds are the loop.
         Then it goes on for `late` seconds in which hooks do nothing. `processor` is the clock of the processor time of
         the thread that asks; `own` what a hook adds to the gap before an event, and to the event."""
         faults = Faults()
@@ -72,6 +74,9 @@ class Watch(Events):
         self._look_at: float = 0
         """Total of env steps at which there is more to do than to count them."""
         self._expects_updates = False
+        self._alone_after, self._first_step = alone_after, 0.0
+        self.alone = False
+        """Whether the loop began without an env step."""
         self.unseen_steps = 0
         """Of optimisers, before any env step or by other threads than the one that steps envs."""
         self._updates = self._turns = 0
@@ -121,6 +126,20 @@ class Watch(Events):
         self.timeline = Timeline(start, shortest=self._shortest_slice)
         self.begun = True  # last: from here on the guard looks at the deadline
         self.passes.ask("begin")
+
+    def meet_step(self) -> None:
+        """An optimizer stepped and no loop has begun. Where no env step has come for long, its
+        rounds are the loop from here on: nothing tells its turns, so that all of it is watched for one window."""
+        self.unseen_steps += 1
+        if not self._alone_after:
+            return
+        now = self.clock()
+        self._first_step = self._first_step or now
+        if self.unseen_steps > 1 and now - self._first_step >= self._alone_after:
+            self.alone, self.unseen_steps = True, 0
+            self.begin(now)
+            self._end_at(now + (self._window or self._seconds))
+            self.busy = False
 
     def expect_updates(self) -> None:
         """An optimiser was made: the recording does not end before its first updates, as long as there is time."""

@@ -69,7 +69,7 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
     threads, cores = trace.machine.get("torch_threads", "?"), trace.machine.get("cores", "?")
     evidence = (
         f"{best.what} is {best.ratio:.2f} times as fast ({best.low:.2f} to {best.high:.2f}) as the loop as it is, "
-        f"with {threads} threads on {cores} cores, by the wall clock."
+        f"with {threads} thread{'s' * (threads != 1)} on {cores} core{'s' * (cores != 1)}, by the wall clock."
     )
     places = mentioned(trace, "set_num_threads")
     return suggest(trace, 1 - 1 / best.ratio, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)

@@ -173,9 +173,9 @@ def more_workers_than_cores(trace: Trace) -> Finding | None:
     saved = answers * message * (1 - cores / counts.workers)
     share = trace.share(ENV) + trace.share("wait")
     evidence = (
-        f"{number(counts.workers)} workers step {number(trace.envs_at_once)} envs on {cores} cores; for each env step "
-        f"they used {number(1e6 * counts.worker_seconds / answers)} microseconds of processor time, some "
-        f"{number(1e6 * message)} of them for its message."
+        f"{number(counts.workers)} workers step {number(trace.envs_at_once)} envs on {cores} core{'s' * (cores != 1)}; "
+        f"for each env step they used {number(1e6 * counts.worker_seconds / answers)} microseconds of processor time, "
+        f"some {number(1e6 * message)} of them for its message."
     )
     speedup = min(MOST_CROWDING_GAINS, counts.worker_seconds / max(1e-9, counts.worker_seconds - saved))
     places = mentioned(trace, *STARTING_WORKERS)

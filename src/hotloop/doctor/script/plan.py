@@ -42,6 +42,8 @@ class ScriptPlan:
     """Run once more under PyTorch's profiler for the dearest operators."""
     patience: float = 180.0
     """Seconds to wait for the first env step before giving up; above 0."""
+    alone_after: float = 10.0
+    """Seconds of optimizer rounds without an env step after which these are the loop; 0: never."""
     interval: float = 0.01
     """Seconds between two stack samples; 0.001 to 0.1."""
     module: str = ""

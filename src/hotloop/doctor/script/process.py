@@ -35,6 +35,8 @@ SAVING = 15.0
 OWN_WAY = 5.0
 """Seconds that an interrupted script has to end in its own way."""
 EVERY = 0.1
+SILENT = 30.0
+"""Seconds after which a run that has no loop yet is told to be waited for."""
 SUBREAPER = 36
 """Linux's PR_SET_CHILD_SUBREAPER: orphans below come to this process instead of to the first one."""
 
@@ -102,6 +104,8 @@ class _Run:
         self.loop_seconds = 0.0
         self._begun, self._progress = Path(order.result + ".begun"), Path(order.result + ".progress")
         self._told = 0
+        self._is_waiting = False
+        """Whether it was said that the loop has not begun yet."""
 
     def wait(self, note: Path) -> None:
         """The script prints to the doctor's stderr, so that stdout is the report's."""
@@ -139,6 +143,11 @@ class _Run:
             now = time.monotonic()
             self._pass_on()
             begun = begun or (now if self._begun.exists() else 0.0)
+            if not begun and now > started + SILENT and not self._is_waiting and self.where.tell is not None:
+                self._is_waiting = True
+                self.where.tell(
+                    f"no env step yet after {SILENT:.0f} s: waiting for one, {self.order.patience:.0f} s in all"
+                )
             self.loop_seconds = now - begun if begun else 0.0
             if now > (begun + self._loop_limit if begun else started + self.order.patience + GRACE + SAVING):
                 self.killed = True

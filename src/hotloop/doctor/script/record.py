@@ -88,7 +88,7 @@ class _Recorder:
     def __init__(self, path: Path, arguments: tuple[str, ...], plan: ScriptPlan, say: Say) -> None:
         self.path, self.arguments, self.plan, self.say = path, arguments, plan, say
         self.place = copies.workplace_of(path)
-        self.where = Where(python=plan.python)
+        self.where = Where(python=plan.python, tell=say)
         self.runs = 0
         self.left: dict[str, Any] | None = None
         """What the last run left."""
@@ -264,6 +264,7 @@ class _Recorder:
             env_steps=env_steps,
             env_classes=self.plan.env_classes,
             patience=self.plan.patience,
+            alone_after=self.plan.alone_after,
             overtime=self.plan.overtime,
             interval=self.plan.interval,
             **more,

@@ -35,6 +35,7 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "loop_seconds": trace.loop_seconds,
             "clock": trace.clock,
             "too_little_seen": trace.too_little,
+            "nothing_to_judge": trace.nothing_to_judge,
             "machine": trace.machine,
             "phases": _costs(phase_rows(trace)),
             "update": _costs(update_rows(trace)),

@@ -107,9 +107,14 @@ def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
     if not loop or not (trace.counts.env_steps or trace.counts.updates):
         learned = f"but {unseen:,} optimiser steps were" if unseen else "and no update was"
         begins = f"No env step was seen in {duration(trace.seconds)}, {learned} seen"
-        return f"{begins}: envs are stepped elsewhere." if unseen else f"{begins}: there is no loop to judge."
+        failed = f" The program {ending(trace)}." if trace.subject.ending == "crashed" else ""
+        return f"{begins}: there is no loop to judge.{failed}"
     first = loop[0]
     where = f"{percent(first.share)} of the loop is {_SPOKEN.get(first.name, first.name)}"
+    if not trace.counts.env_steps:
+        where = f"No env step was seen; {where}"
+    if trace.subject.ending == "crashed":
+        where = f"The program {ending(trace)}; what was seen before: {where}"
     little = too_little_words(trace)
     if not findings and little:
         return f"{where}. {little}"
@@ -160,6 +165,9 @@ def too_little_words(trace: Trace) -> str:
     counts = trace.counts
     if counts.unseen_updates:
         return "Learning runs in another thread than the envs, and only theirs is timed."
+    if not counts.env_steps:
+        needed = f"{counts.updates:,} updates, where {LEAST_UPDATES} are needed; a longer --seconds shows more."
+        return f"Too little was seen to say more: no env step and {needed}"
     learns = bool(counts.updates or counts.optimiser)
     updates = f" and {counts.updates:,} update{'s' * (counts.updates != 1)}" if learns else ""
     return (
