@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
 
 from hotloop.cli import bench
 from hotloop.core.errors import MissingExtraError, SettingsError
+from hotloop.core.program import install_command
 from hotloop.proof import bench_peers
 from hotloop.proof.bench_peers import PeerRow, losses
 from hotloop.proof.peers import libraries, replay_work
@@ -46,7 +48,7 @@ def test_names_choose_parts_and_libraries_and_nothing_named_means_all():
 
 @pytest.mark.usefixtures("_nothing_installed")
 def test_all_missing_is_an_error_that_says_what_to_install(capsys):
-    with pytest.raises(MissingExtraError, match=r"pip install 'hotloop\[peers\]'"):
+    with pytest.raises(MissingExtraError, match=re.escape(install_command("peers"))):
         bench.run(["peers"])
 
 
@@ -54,7 +56,7 @@ def test_one_missing_is_only_noted(monkeypatch):
     monkeypatch.setattr(libraries, "_version_here", lambda name: "11.0" if name == "cpprb" else "")
     found = libraries.find_libraries(libraries.LIBRARIES)
     assert found.libraries == [Library("cpprb", "11.0", sys.executable)]
-    assert found.missing["rlox"] == "not installed: pip install 'hotloop[peers]'"
+    assert found.missing["rlox"] == f"not installed: {install_command('peers')}"
     assert "--python-jax" in found.missing["rejax"]
 
 
