@@ -271,6 +271,13 @@ def seeds_for(difference: float, spread: float, tests: int) -> int:
     return max(least_seeds(tests), math.ceil(min(needed, 1e9)))
 
 
+def seeds_for_shares(counts: tuple[int, int], seeds: tuple[int, int]) -> int:
+    """Seeds in each arm that would show such a difference of shares, in four cases of five (arcsine scale)."""
+    first, second = (2 * math.asin(math.sqrt(count / n)) for count, n in zip(counts, seeds, strict=True))
+    rare, power = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2), NormalDist().inv_cdf(POWER)
+    return math.ceil(2 * ((rare + power) / (second - first)) ** 2)
+
+
 def difference_for(seeds: float, spread: float, tests: int) -> float:
     """The other way round: what `seeds` in each arm would have shown."""
     reach, few = _reach(tests)
