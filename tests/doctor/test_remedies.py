@@ -16,8 +16,8 @@ from tests.doctor.remedy_trials import TRIALS as FIRST
 from tests.doctor.remedy_trials import Trial
 from tests.doctor.remedy_trials_further import FURTHER
 
-from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES
 from hotloop.core.verdicts import IDENTICAL
+from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES
 from hotloop.doctor.finding import Finding, Remedy, Rule
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Subject, Trace
@@ -63,7 +63,11 @@ def test_a_remedy_that_keeps_the_computation_computes_what_it_replaces(rule: str
     assert len({as_bytes(one) for one in before}) > 1, "nothing happened in the rounds"
 
 
-@pytest.mark.parametrize("rule", [rule for rule in KEEPING if rule.kind == IDENTICAL], ids=lambda rule: rule.code)
+@pytest.mark.parametrize(
+    "rule",
+    [rule for rule in KEEPING if rule.kind == IDENTICAL or rule.code.startswith("STORE")],
+    ids=lambda rule: rule.code,
+)
 def test_what_is_called_identical_is_compared_bit_by_bit(rule: Rule) -> None:
     assert rule.code in NOTHING_TO_RUN or TRIALS[rule.code].tolerance == 0.0
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Literal
 
-Keeps = Literal["identical", "to rounding", "changes learning"]
+Keeps = Literal["identical", "to rounding", "the same but for draws", "changes learning"]
 """What a change keeps of a computation."""
 
 IDENTICAL: Keeps = "identical"
 """The same bits."""
 TO_ROUNDING: Keeps = "to rounding"
 """The same sums in another order: equal within the tolerance that is printed."""
+BUT_FOR_DRAWS: Keeps = "the same but for draws"
+"""Random numbers are drawn in another order, each outcome as likely as before; all else is kept."""
 CHANGES_LEARNING: Keeps = "changes learning"
 """Another computation: fewer updates, a staler target, other numbers. Only a learning curve can judge it."""
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple
 
+from hotloop.core.verdicts import BUT_FOR_DRAWS as BUT_FOR_DRAWS
 from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES_LEARNING
 from hotloop.core.verdicts import IDENTICAL as IDENTICAL
 from hotloop.core.verdicts import NOT_TRIED, TRIED, Keeps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
+from hotloop.doctor.finding import BUT_FOR_DRAWS, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import lines_above, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -153,7 +153,7 @@ def _runs(trace: Trace, where: str) -> float:
     return max(1.0, most * scale if most else trace.counts.updates)
 
 
-@rule("STORE006", remedy=TREE, kind=IDENTICAL, condition="other draws by the same priorities count as the same")
+@rule("STORE006", remedy=TREE, kind=BUT_FOR_DRAWS)
 def all_priorities(trace: Trace) -> Finding | None:
     """All priorities are gone through for a row or a batch.
 
@@ -201,7 +201,7 @@ def walked_leaf_by_leaf(trace: Trace) -> Finding | None:
     return suggest(trace, share, speedup, evidence=evidence, places=places)
 
 
-@rule("STORE007", remedy=SAMPLED, kind=IDENTICAL, condition="other draws, each as likely, count as the same")
+@rule("STORE007", remedy=SAMPLED, kind=BUT_FOR_DRAWS)
 def drawn_without_replacement(trace: Trace) -> Finding | None:
     """A few rows are drawn by shuffling all of them.
 
@@ -223,8 +223,8 @@ def drawn_without_replacement(trace: Trace) -> Finding | None:
 @rule(
     "STORE008",
     remedy=RING_ARRAYS,
-    kind=IDENTICAL,
-    condition="rows fit the arrays' type; once the ring is full, other draws, each as likely, count as the same",
+    kind=BUT_FOR_DRAWS,
+    condition="rows fit the arrays' type",
 )
 def whole_buffer_copied(trace: Trace) -> Finding | None:
     """The whole buffer is copied for every batch.
@@ -259,8 +259,7 @@ def _copies(trace: Trace, line: LineCost) -> bool:
 @rule(
     "STORE010",
     remedy=PERMUTED,
-    kind=IDENTICAL,
-    condition="another order of the same rows, each as likely, counts as the same",
+    kind=BUT_FOR_DRAWS,
 )
 def through_a_loader(trace: Trace) -> Finding | None:
     """Batches come through a DataLoader.

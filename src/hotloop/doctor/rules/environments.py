@@ -5,7 +5,7 @@ What they do beside: ask data frames, build everything anew at each reset.
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
+from hotloop.doctor.finding import BUT_FOR_DRAWS, IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.port import envs_of
 from hotloop.doctor.rules.beneath import lines_above, mentioned, share_of, stacks_in
 from hotloop.doctor.rules.evidence import (
@@ -105,8 +105,8 @@ RENDER = Remedy(
 @rule(
     "ENV005",
     remedy=BATCHED,
-    kind=TO_ROUNDING,
-    condition="the batched step has your env's rules; its starts are draws of its own, each as likely",
+    kind=BUT_FOR_DRAWS,
+    condition="the batched step has your env's rules",
 )
 def one_env_after_another(trace: Trace) -> Finding | None:
     """Many envs are stepped one after another in Python.

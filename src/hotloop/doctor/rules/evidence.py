@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from hotloop.doctor.finding import RELIEF, Finding, expected_gain
-from hotloop.doctor.trace import OUTSIDE, CallCount, LineCost, StackCost, Trace
+from hotloop.doctor.trace import ACT, ENV, OUTSIDE, STORE, CallCount, LineCost, StackCost, Trace
 
 LEAST_GAIN = 1.05
 """Findings that promise less are left out; rules whose evidence is a plain count may set a lower bound."""
@@ -181,7 +181,10 @@ def loop_lines(trace: Trace, function: tuple[str, str]) -> list[str]:
 def loop_of(trace: Trace, phase: str, apart_from: str) -> str:
     """The `for` or `while` of the user's own that makes a phase happen many times: the outermost around it that is not
     around the other phase too. Where most of the phase has none, the line that leads to it from a loop around both."""
-    shared = {head for stack in trace.stacks if stack.phase == apart_from for head in _heads(trace, stack)}
+    beside = (ENV, ACT, STORE) if apart_from == ENV else (apart_from,)  # a cheap env is hardly ever met by a sample
+    shared = {head for stack in trace.stacks if stack.phase in beside for head in _heads(trace, stack)}
+    if not any(stack.phase in beside for stack in trace.stacks):
+        return ""  # nothing tells one loop from the other
     found: dict[str, float] = {}
     leading: dict[str, float] = {}
     for stack in trace.stacks:

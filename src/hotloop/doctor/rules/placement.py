@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
+from hotloop.doctor.finding import BUT_FOR_DRAWS, IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -91,8 +91,7 @@ GROUPED = Remedy(
 @rule(
     "MACHINE007",
     remedy=ON_CPU,
-    kind=TO_ROUNDING,
-    condition="other random numbers than the device's, each as likely, count as the same",
+    kind=BUT_FOR_DRAWS,
 )
 def device_for_a_tiny_network(trace: Trace) -> Finding | None:
     """A small network is trained on a device.
@@ -153,8 +152,7 @@ def copied_by_the_row(trace: Trace) -> Finding | None:
 @rule(
     "MACHINE008",
     remedy=GROUPED,
-    kind=IDENTICAL,
-    condition="starts that hotloop draws itself, each as likely, count as the same",
+    kind=BUT_FOR_DRAWS,
 )
 def more_workers_than_cores(trace: Trace) -> Finding | None:
     """There are more workers than cores.

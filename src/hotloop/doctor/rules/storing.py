@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from hotloop.doctor.finding import IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
+from hotloop.doctor.finding import BUT_FOR_DRAWS, IDENTICAL, TO_ROUNDING, Finding, Remedy, rule
 from hotloop.doctor.port import envs_of
 from hotloop.doctor.rules.evidence import (
     by_cost,
@@ -118,8 +118,7 @@ def store_reads(trace: Trace) -> list[CallCount]:
 @rule(
     "STORE001",
     remedy=PUSH,
-    kind=IDENTICAL,
-    condition="other draws of the stored rows, each as likely, count as the same",
+    kind=BUT_FOR_DRAWS,
 )
 def pushed_one_by_one(trace: Trace) -> Finding | None:
     """Transitions are read from tensors and stored one by one.
@@ -156,8 +155,8 @@ def batch_calls(trace: Trace) -> list[CallCount]:
 @rule(
     "STORE002",
     remedy=BATCH,
-    kind=IDENTICAL,
-    condition="rows fit the arrays' type; once the ring is full, other draws, each as likely, count as the same",
+    kind=BUT_FOR_DRAWS,
+    condition="rows fit the arrays' type",
 )
 def batch_from_python_rows(trace: Trace) -> Finding | None:
     """Every batch is put together from Python rows.
