@@ -42,8 +42,8 @@ def test_equal_functions_are_compared_on_given_and_made_inputs_and_timed() -> No
     assert proof.evidence == {"given inputs": 1, "inputs made from them": 11, "gradients": 0, "tolerance": 1e-6}
     assert proof.cost is not None
     assert proof.cost.plain_memory is not None
-    assert proof.headline().startswith("the same for 1 given input and 11 inputs made from them")
-    assert proof.as_data()["verdict"] == "equal"
+    assert proof.headline().startswith("identical for 1 given input and 11 inputs made from them")
+    assert proof.as_data()["verdict"] == "identical"
 
 
 def test_a_difference_has_no_speed_and_names_the_smallest_input() -> None:
@@ -97,11 +97,22 @@ def test_what_raises_in_both_counts_apart_and_what_raises_in_one_is_a_difference
     assert proof.passed
     assert proof.evidence["inputs made from them"] == 9  # not: one row, no rows
     assert "2 further inputs raise in both" in proof.notes[0]
-    found = check(first, lambda x: sum(x[:2]), np.ones(4)).difference
+    found = check(first, lambda x: sum(x[:2]), [np.ones(4), np.ones(1)]).difference
     assert found is not None
     assert (found.kind, found.plain[:18], found.fast) == ("raised", "raised IndexError:", "answered")
     with pytest.raises(ArgumentError, match="nothing was compared"):
         check(lambda x: x["a"], lambda x: x["b"], np.ones(4))
+
+
+def test_an_input_of_ours_on_which_plain_raises_is_a_note_and_no_verdict() -> None:
+    plain = lambda x: x.max()  # noqa: E731
+    proof = check(plain, lambda x: x.max(initial=-np.inf), np.arange(4.0))
+    assert proof.verdict == "identical"
+    assert proof.evidence["inputs made from them"] == 10
+    assert proof.notes[0].startswith("on the given input with no rows plain raises ValueError: ")
+    found = check(lambda x: x.max(initial=-np.inf), plain, np.arange(4.0)).difference
+    assert found is not None
+    assert (found.kind, found.plain) == ("raised", "answered")
 
 
 def test_gradients_are_compared_of_inputs_and_of_modules() -> None:

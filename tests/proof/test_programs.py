@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update, in_order, judge
+from hotloop.proof.program_judgement import judge
+from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update, in_order
 
 
 def value(number: float) -> Fingerprint:

@@ -78,7 +78,7 @@ def test_a_file_of_pairs_is_proved_and_its_page_written(tmp_path: Path, capsys: 
     (tmp_path / "pairs.py").write_text(PAIRS)
     assert run(str(tmp_path / "pairs.py"), "--json", "--html", str(tmp_path / "page.html")) == 1
     right, wrong = json.loads(capsys.readouterr().out)
-    assert (right["verdict"], wrong["verdict"]) == ("equal", "different")
+    assert (right["verdict"], wrong["verdict"]) == ("identical", "different")
     assert right["cost"]["speedup"] > 0
     assert wrong["cost"] is None
     assert wrong["difference"]["what"] == "result"
@@ -93,7 +93,7 @@ def test_the_verdict_is_printed_in_words(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "words.py").write_text(PAIRS)
     assert run(str(tmp_path / "words.py")) == 1
     text = capsys.readouterr().out
-    assert "right: the same for 1 given input and 11 inputs made from them" in text
+    assert "right: identical for 1 given input and 11 inputs made from them" in text
     assert "<b>wrong</b>: different: `result` differs on the given input" in text
     assert "1 of 2 pairs the same, 1 NOT" in text
 

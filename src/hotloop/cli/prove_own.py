@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line
+from hotloop.core.verdicts import ExitCode
 
 ABOUT = """Hold a fast program equal to a plain one, then time both by turns on one thread: your own (two functions in
 a file of pairs, two envs, two networks; or two whole programs, unmodified, in processes of their own), or ours. A case
@@ -32,7 +33,7 @@ def add_arguments(parser: VerbParser) -> None:
     own.add_argument("--module", metavar="NET", help="the plain network: file.py:Name, made without arguments")
     own.add_argument("--script", type=Path, metavar="OLD.py", help="the plain program, run unmodified")
     own.add_argument("--against", metavar="FAST", help="the fast one, named in the same way")
-    allowed = "share by which a number may differ (default 1e-6; of --script 0: not a bit)"
+    allowed = "share by which a number may differ (default 1e-6; of --script what rounding explains); 0: not a bit"
     own.add_argument("--tolerance", type=float, help=allowed)
     steps = "of --env: played, episodes to their end (default 2000); of --script: after which both are ended"
     own.add_argument("--env-steps", type=int, help=steps)
@@ -93,7 +94,12 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_line("\n\n".join("\n".join(lines(proof)) for proof in proofs))
         print_line(f"\n{summary(proofs)}" if len(proofs) > 1 else "")
-    return 0 if all(proof.passed for proof in proofs) else 1
+    return worst_of(proof.exit_code for proof in proofs)
+
+
+def worst_of(codes: Iterable[ExitCode]) -> int:
+    """Different, if anything is; else not decided, if anything is not."""
+    return max(codes, key=[ExitCode.YES, ExitCode.UNDECIDED, ExitCode.NO].index, default=ExitCode.YES)
 
 
 def _proved(tasks: list[tuple[str, Any]], bar: Any) -> Iterator[tuple[str, Any]]:
@@ -137,7 +143,7 @@ def _programs(arguments: argparse.Namespace) -> Any:
         arguments.script,
         arguments.against,
         arguments.args,
-        tolerance=arguments.tolerance or 0.0,
+        tolerance=arguments.tolerance,
         env_steps=arguments.env_steps,
         seconds=arguments.seconds,
         rounds=arguments.rounds,

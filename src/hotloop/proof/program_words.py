@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from hotloop.proof.difference import Difference
-from hotloop.proof.programs import EnvCall, Fingerprint, Judgement, Recording, Update
+from hotloop.proof.program_judgement import Judgement, same_for
+from hotloop.proof.program_rounding import EPS
+from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update
+from hotloop.proof.scales import are_marks
 from hotloop.proof.values import shown_value
 
 SLACK = 10.0
@@ -47,7 +50,7 @@ def sentence(judgement: Judgement, difference: Difference, names: tuple[str, str
     """`the same until update 412: then ...`"""
     event, other = judgement.event, judgement.other
     if event is None or other is None:
-        until = f"the same for {judgement.env_steps:,} env steps and {judgement.updates:,} updates"
+        until = same_for(judgement.env_steps, judgement.updates)
         counted = difference.what.removeprefix("number of ")
         return f"{until}, but {difference.plain} {counted} in {names[0]}, {difference.fast} in {names[1]}"
     parts = [f"{_until(event)}: {_differs(difference, names)}"]
@@ -183,8 +186,11 @@ class Before:
         if not one or not two or len(one) != len(two) or plain_action is None or fast_action is None:
             return self._same(mine[-1]["answer"], theirs[-1]["answer"])
         answers = np.array(one), np.array(two)
-        apart = float(np.abs(answers[0] - answers[1]).max())
-        size = float(np.abs(answers[0]).max()) or 1.0
+        legal = ~are_marks(answers[0], EPS)
+        if not (legal == ~are_marks(answers[1], EPS)).all() or not legal.any():
+            return False
+        apart = float(np.abs(answers[0] - answers[1])[legal].max())
+        size = float(np.abs(answers[0])[legal].max()) or 1.0
         if not apart <= SLACK * self.tolerance * size:
             return False
         if not 0 <= max(plain_action, fast_action) < len(one):
