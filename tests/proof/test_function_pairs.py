@@ -115,6 +115,58 @@ def test_an_input_of_ours_on_which_plain_raises_is_a_note_and_no_verdict() -> No
     assert (found.kind, found.plain) == ("raised", "answered")
 
 
+class Foreign:
+    """An array of another library's, such as JAX's: equal to another entry by entry, and read by numpy."""
+
+    def __init__(self, numbers: Any) -> None:
+        self._kept = np.asarray(numbers)
+
+    dtype = property(lambda self: self._kept.dtype)
+    shape = property(lambda self: self._kept.shape)
+    ndim = property(lambda self: self._kept.ndim)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return Foreign(self._kept[rows])
+
+    def __eq__(self, other: object) -> Any:
+        return Foreign(self._kept == np.asarray(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth of an array is ambiguous")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self._kept.astype(dtype or self.dtype)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._kept.__dlpack__()
+
+
+def test_arrays_of_another_library_are_compared_as_arrays() -> None:
+    x = Foreign(ROWS)
+    proof = check(lambda x: Foreign(np.asarray(x) * 2), lambda x: Foreign(np.asarray(x) + np.asarray(x)), x)
+    assert (proof.verdict, proof.notes, proof.evidence["inputs made from them"]) == ("identical", (), 11)
+    proof = check(lambda x: Foreign(np.asarray(x) / 3), lambda x: Foreign(np.asarray(x) * (1 / 3)), x)
+    assert proof.verdict == "to rounding"
+    found = check(lambda x: x, lambda x: Foreign(np.asarray(x) + np.eye(len(x), 2)), x).difference
+    assert found is not None
+    assert (found.what, found.index, found.largest_error) == ("result", (0, 0), pytest.approx(1.0))
+
+
+def test_arrays_of_jax_are_compared_as_arrays() -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    x = jnp.arange(12.0).reshape(6, 2)
+    assert check(lambda x: {"sum": x.sum(0)}, lambda x: {"sum": jnp.sum(x, 0)}, x).verdict == "identical"
+    assert check(lambda x: x.astype(jnp.bfloat16), lambda x: x.astype(jnp.bfloat16), x).verdict == "identical"
+    found = check(lambda x: x.sum(0), lambda x: x.sum(0) + 1, x).difference
+    assert found is not None
+    assert found.what == "result"
+
+
 def test_gradients_are_compared_of_inputs_and_of_modules() -> None:
     x, w = torch.randn(5, 3), torch.randn(3, 2)
     plain = lambda x, w: torch.relu(x @ w)  # noqa: E731

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from hotloop.proof.scales import Scales, are_marks, scales_in, typical_size
-from hotloop.proof.values import as_array, dtype_of, is_number, parts_of, shown_value
+from hotloop.proof.values import as_array, dtype_of, is_array, is_number, parts_of, shown_value
 
 Kind = Literal["value", "dtype", "shape", "type", "keys", "length", "raised", "count"]
-ROUNDINGS = 8
+ROUNDINGS = 16
 """Of the values an entry stands with: so far sums may differ that are added up in another order."""
 MOST_ROOM = 0.01
 """Of the same, however coarse the dtype."""
@@ -118,7 +118,7 @@ def first_difference(
         return _of_arrays(what, plain, fast, tolerance)
     if type(plain).__name__ != type(fast).__name__:
         return Difference(what, "type", type(plain).__name__, type(fast).__name__)
-    if isinstance(plain, np.ndarray | torch.Tensor):
+    if is_array(plain) and is_array(fast):
         return _of_arrays(what, plain, fast, tolerance)
     mine, theirs = parts_of(plain), parts_of(fast)
     if mine is None or theirs is None:
@@ -188,6 +188,8 @@ def _largest_error(plain: np.ndarray, fast: np.ndarray) -> float | None:
 def eps_of(value: Any, array: np.ndarray) -> float:
     if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
         return torch.finfo(value.dtype).eps
+    if dtype_of(value) == "bfloat16":
+        return torch.finfo(torch.bfloat16).eps
     return float(np.finfo(array.dtype).eps) if array.dtype.kind in "fc" else 0.0
 
 

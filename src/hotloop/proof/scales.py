@@ -91,32 +91,36 @@ def scales_in(values: np.ndarray, eps: float, floor: float = 0.0) -> Scales:
     sizes = np.abs(values).astype(np.float64)
     counted = ~are_marks(values, eps)
     wide = max(root_mean_square(sizes[counted]), floor)
-    local = np.broadcast_to(_local(sizes, counted), sizes.shape)
+    local, around = _around(sizes, counted)
     is_small = counted & (local <= max(NOISE, NOISE_ROUNDINGS * eps) * wide)
     cancels = is_small & (local < SMALL)
-    if not cancels.all() and _is_noise(sizes[is_small], wide, eps):
+    if _is_noise(sizes[is_small & ~cancels], wide, eps):
         cancels = is_small
     shared = np.where(cancels, wide, local)
-    rounded = np.where(cancels, wide, np.minimum(wide, REACH * local))
+    rounded = np.where(cancels, wide, np.minimum(np.maximum(wide, around), REACH * local))
     own = np.where(np.isfinite(sizes), sizes, 0.0)
     return Scales(np.where(counted, np.maximum(shared, own), own), np.where(counted, rounded, own))
 
 
-def _local(sizes: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    if sizes.ndim < 2:
-        return np.asarray(typical_size(sizes[counted]))
+def _around(sizes: np.ndarray, counted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each entry: the size of its row or its column, whichever is smaller, and whichever is larger."""
+    if sum(size > 1 for size in sizes.shape) < 2:
+        found = np.full(sizes.shape, typical_size(sizes[counted]))
+        return found, found
     rest, first = tuple(range(1, sizes.ndim)), tuple(range(sizes.ndim - 1))
-    found = np.minimum(_mean_size(sizes, counted, rest), _mean_size(sizes, counted, first))
-    return np.where(np.isfinite(found), found, typical_size(sizes[counted]))
+    both = np.stack(np.broadcast_arrays(_mean_size(sizes, counted, rest), _mean_size(sizes, counted, first)))
+    both = np.where(np.isnan(both).all(axis=0), typical_size(sizes[counted]), both)
+    shape = sizes.shape
+    return np.broadcast_to(np.nanmin(both, axis=0), shape), np.broadcast_to(np.nanmax(both, axis=0), shape)
 
 
 def _mean_size(sizes: np.ndarray, counted: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Root mean square of what counts along some axes; infinite where that is too little to tell."""
+    """Root mean square of what counts along some axes; NaN where that is too little to tell."""
     kept = np.where(counted, sizes, 0.0)
     largest = kept.max(axis=axes, keepdims=True, initial=0.0)
     squares = ((kept / np.where(largest > 0, largest, 1.0)) ** 2).sum(axis=axes, keepdims=True)
     counts = counted.sum(axis=axes, keepdims=True)
-    return np.where(counts >= FEW, largest * np.sqrt(squares / np.maximum(counts, 1)), np.inf)
+    return np.where(counts >= FEW, largest * np.sqrt(squares / np.maximum(counts, 1)), np.nan)
 
 
 def typical_size(values: np.ndarray) -> float:
@@ -127,8 +131,11 @@ def typical_size(values: np.ndarray) -> float:
 
 
 def _is_noise(sizes: np.ndarray, wide: float, eps: float) -> bool:
-    """Whether all of them are multiples of about the last digit of numbers as large as `wide`."""
-    if not sizes.size or not eps * wide > 0 or sizes.max() > max(NOISE, NOISE_ROUNDINGS * eps) * wide:
+    """Whether they may be all that is left where numbers as large as `wide` cancel: multiples of a thousandth of their
+    last digit, and not the same few again and again, as flags are."""
+    found = sizes[sizes > 0]
+    if not found.size or not eps * wide > 0 or found.max() > max(NOISE, NOISE_ROUNDINGS * eps) * wide:
         return False
-    parts = sizes / 2.0 ** (np.floor(np.log2(eps * wide)) - 4)
-    return bool((np.abs(parts - np.round(parts)) < 1e-6).all())
+    parts = found / 2.0 ** (np.floor(np.log2(eps * wide)) - 10)
+    are_multiples = np.abs(parts - np.round(parts)) < 1e-6
+    return bool(are_multiples.all() and 2 * np.unique(found).size > found.size)

@@ -22,8 +22,8 @@ WIDTH = 4096
 """Numbers that one row of signs covers; longer arrays are folded to it, each row with a sign of its own."""
 DEEPEST = 8
 LARGE = 1e5
-INFINITE, NOT_A_NUMBER = 1000.0, 2000.0
-"""What stands for them among the logarithms of large numbers."""
+INFINITE, NOT_A_NUMBER = 800.0, 1600.0
+"""What stands for them among the logarithms of large numbers, all of which are smaller."""
 
 _signs: dict[tuple[int, int], Any] = {}
 
