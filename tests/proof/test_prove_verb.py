@@ -40,9 +40,22 @@ def planted(monkeypatch):
 
 @pytest.mark.usefixtures("planted")
 def test_equal_cases_exit_with_zero_and_print_rows(capsys):
-    assert verb.run(["--json", "--seconds", "0.01"]) == 0
+    assert verb.run(["--own", "--json", "--seconds", "0.01"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [(row["case"], row["equal"]) for row in rows] == [("right/n1", True)]
+
+
+@pytest.mark.usefixtures("planted")
+def test_without_names_it_explains_itself_and_runs_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(registry, "FAMILIES", {"right": (None, "what it is about"), "gone": (None, "has no cases")})
+    monkeypatch.setattr("hotloop.proof.run.prove_case", lambda *_: pytest.fail("nothing was named"))
+    assert verb.run([]) == 2
+    said = capsys.readouterr().out
+    assert "hotloop prove --script old.py --against new.py" in said
+    assert "right: what it is about" in said
+    assert "gone" not in said
+    with pytest.raises(SettingsError, match="nothing was named"):
+        verb.run(["--json"])
 
 
 @pytest.mark.usefixtures("planted")

@@ -8,8 +8,10 @@ from typing import Any
 
 from hotloop.cli import prove_own
 from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
+from hotloop.core.errors import SettingsError
 from hotloop.core.program import use_one_thread
 from hotloop.core.terminal import print_line
+from hotloop.core.verdicts import ExitCode
 
 
 def run(words: list[str]) -> int:
@@ -18,7 +20,8 @@ def run(words: list[str]) -> int:
         prove_own.ABOUT,
         prove_own.EXAMPLES,
     )
-    parser.add_argument("--full", action="store_true", help="every case (long)")
+    parser.add_argument("--own", action="store_true", help="a small set of our own cases, for a few minutes")
+    parser.add_argument("--full", "--all", action="store_true", help="every case of ours (long)")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument(
         "--seconds", type=float, help="of timing for each case (default 1); of --script: ends both then"
@@ -40,6 +43,8 @@ def run(words: list[str]) -> int:
     if arguments.keep is not None:
         figures.require_keepable(arguments.keep)
     known = registry.build_registry()
+    if not (arguments.cases or arguments.own or arguments.full or arguments.list):
+        return _explain(known, arguments.json)
     cases = known.select(arguments.cases, full=arguments.full or arguments.list)
     if not arguments.list:
         return _prove(cases, known, arguments)
@@ -48,6 +53,21 @@ def run(words: list[str]) -> int:
     else:
         print_line("\n".join(known.listed(cases)))
     return 0
+
+
+def _explain(known: Any, as_json: bool) -> int:
+    """Where nothing is named, nothing is run."""
+    if as_json:
+        raise SettingsError(
+            "nothing was named to prove", "`hotloop prove --help` says what can be; `--own` proves ours"
+        )
+    print_line(f"Nothing was named, so nothing was proved. Two versions of your own code:\n\n  {prove_own.EXAMPLES}")
+    print_line(
+        "\nOr fast paths of hotloop, by family or by case (`--list` names all of them); `--own` runs a small set,"
+    )
+    print_line("for a few minutes, `--full` every case:\n")
+    print_line("\n".join(f"  {line}" for line in known.families()))
+    return ExitCode.MISTAKE
 
 
 def _prove(cases: Any, known: Any, arguments: Any) -> int:
@@ -76,4 +96,4 @@ def _prove(cases: Any, known: Any, arguments: Any) -> int:
     else:
         print_table(draw(rows))
         print_line(f"\n{promised - unequal} of {promised} cases equal" + (f", {unequal} NOT" if unequal else ""))
-    return 1 if unequal else 0
+    return ExitCode.NO if unequal else ExitCode.YES

@@ -14,9 +14,10 @@ from hotloop.core.verdicts import ExitCode
 
 ABOUT = """Hold a fast program equal to a plain one, then time both by turns on one thread: your own (two functions in
 a file of pairs, two envs, two networks; or two whole programs, unmodified, in processes of their own), or ours. A case
-of ours is named family/variant/lane/size; parts may be left out. Without names a small set runs, for a few minutes.
+of ours is named family/variant/lane/size; parts may be left out. `--own` runs a small set, for a few minutes.
 error: |fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size over that at a
-smaller one. Exit code 0: the same; 1: something is not equal; 2: a mistake, or a program that cannot be judged."""
+smaller one. Exit code 0: identical, the same to rounding, or but for draws; 1: something differs; 2: a mistake; 3: not
+everything could be compared, or a program does not repeat itself."""
 EXAMPLES = """hotloop prove my_pairs.py --html proof.html
   hotloop prove --env slow.py:Env --against fast.py:Env
   hotloop prove --module slow.py:Net --against fast.py:Net --input 32,4

@@ -17,7 +17,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.doctor.script.interpreter import choose_interpreter
 from hotloop.proof.program_gaps import gaps
 from hotloop.proof.program_judgement import Judgement, judge
-from hotloop.proof.program_rounding import LARGEST, OF_WAY
+from hotloop.proof.program_rounding import LARGEST, OF_WAY, RULE
 from hotloop.proof.program_runs import FOREVER, Followed, Pace, Program, follow, pace
 from hotloop.proof.program_words import Before, closer, sentence
 from hotloop.proof.programs import EnvCall, Recording, renamed
@@ -27,8 +27,6 @@ from hotloop.proof.verdict import PairCost, Proof
 Say = Callable[[str], None]
 TIMING_SECONDS, MOST_ROUNDS = 60.0, 5
 """All rounds together take about so long, where their number was not given."""
-ROUNDING = "rounding"
-"""In the place of a tolerance, where none was given."""
 CLOCKS = {"processor": "processor time, children included", "wall": "on the wall"}
 
 
@@ -120,7 +118,7 @@ class _Check:
         """Of what was compared and the same; the verdict is yet to come."""
         found: dict[str, Any] = {"env steps": judgement.env_steps, "updates": judgement.updates}
         if self.tolerance != 0:
-            found["tolerance"] = ROUNDING if self.tolerance is None else self.tolerance
+            found["tolerance"] = RULE if self.tolerance is None else self.tolerance
             found["largest error"] = f"{judgement.largest_error:.2g}"
         found["made in all"] = {
             name: {"env_steps": one.env_steps, "updates": one.num_updates()}

@@ -23,6 +23,8 @@ GROWTH = 30.0
 """Times the largest error so far: further no rounding jumps from one event to the next."""
 LARGEST = 1e-3
 """What has grown to more is called neither rounding nor a mistake."""
+RULE = f"rounding: {OF_WAY:g} of the way that parameters have come, {OF_ENV:.2g} of what env calls give, and no jump"
+"""In the place of a tolerance, where none was given."""
 
 
 class WithinShare:

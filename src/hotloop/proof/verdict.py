@@ -198,6 +198,8 @@ def lines(proof: Proof) -> list[str]:
     found = [f"{proof.name}: {proof.headline()}"]
     if proof.difference is not None and proof.difference.reproduction:
         found.append(f"  shown by: {proof.difference.reproduction}")
+    if proof.rounding and "largest error" in proof.evidence:
+        found.append(f"  largest error: {proof.evidence['largest error']} (tolerance: {proof.evidence['tolerance']})")
     for test in proof.tests:
         means = f"mean {test.plain:.4g} and {test.fast:.4g}"
         found.append(f"  {test.measure}: {means}, distance {test.distance:.2f}, chance {test.chance:.2g}")
