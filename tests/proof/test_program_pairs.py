@@ -23,7 +23,7 @@ from hotloop.proof.program_words import Before
 from hotloop.proof.programs import Fingerprint
 from hotloop.proof.verdict import Proof
 
-QUICK_MUTANTS = ("target one update late",)
+QUICK_MUTANTS = ("target one update late", "sum for mean")
 
 
 def proved(tmp_path: Path, fast: str, plain: str | None = None, *words: str, **options: Any) -> Proof:
@@ -323,6 +323,7 @@ def test_rounding_of_a_whole_program_is_no_difference_and_hides_none(tmp_path: P
     proof = proved(tmp_path, version(fused))
     assert (proof.verdict, proof.exit_code) == ("to rounding", 0)
     assert proof.headline() == "the same to rounding for all 220 env steps and 180 updates"
+    assert 0 < float(proof.evidence["largest error"]) < 1e-5
     late = [*fused, ("if updates % 20 == 0:", "if updates > 1 and updates % 20 == 1:")]
     wrong = proved(tmp_path, version(late))
     assert wrong.verdict == "different"

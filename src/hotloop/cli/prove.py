@@ -8,7 +8,6 @@ from typing import Any
 
 from hotloop.cli import prove_own
 from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
-from hotloop.core.errors import SettingsError
 from hotloop.core.program import use_one_thread
 from hotloop.core.terminal import print_line
 from hotloop.core.verdicts import ExitCode
@@ -44,7 +43,7 @@ def run(words: list[str]) -> int:
         figures.require_keepable(arguments.keep)
     known = registry.build_registry()
     if not (arguments.cases or arguments.own or arguments.full or arguments.list):
-        return _explain(known, arguments.json)
+        return prove_own.explain(known, arguments.json)
     cases = known.select(arguments.cases, full=arguments.full or arguments.list)
     if not arguments.list:
         return _prove(cases, known, arguments)
@@ -53,21 +52,6 @@ def run(words: list[str]) -> int:
     else:
         print_line("\n".join(known.listed(cases)))
     return 0
-
-
-def _explain(known: Any, as_json: bool) -> int:
-    """Where nothing is named, nothing is run."""
-    if as_json:
-        raise SettingsError(
-            "nothing was named to prove", "`hotloop prove --help` says what can be; `--own` proves ours"
-        )
-    print_line(f"Nothing was named, so nothing was proved. Two versions of your own code:\n\n  {prove_own.EXAMPLES}")
-    print_line(
-        "\nOr fast paths of hotloop, by family or by case (`--list` names all of them); `--own` runs a small set,"
-    )
-    print_line("for a few minutes, `--full` every case:\n")
-    print_line("\n".join(f"  {line}" for line in known.families()))
-    return ExitCode.MISTAKE
 
 
 def _prove(cases: Any, known: Any, arguments: Any) -> int:

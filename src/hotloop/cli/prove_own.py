@@ -75,6 +75,21 @@ def is_asked_for(arguments: argparse.Namespace) -> bool:
     return own or any(files)
 
 
+def explain(known: Any, as_json: bool) -> int:
+    """Where nothing is named, nothing is run."""
+    if as_json:
+        raise SettingsError(
+            "nothing was named to prove", "`hotloop prove --help` says what can be; `--own` proves ours"
+        )
+    print_line(f"Nothing was named, so nothing was proved. Two versions of your own code:\n\n  {EXAMPLES}")
+    print_line(
+        "\nOr fast paths of hotloop, by family or by case (`--list` names all of them); `--own` runs a small set,"
+    )
+    print_line("for a few minutes, `--full` every case:\n")
+    print_line("\n".join(f"  {line}" for line in known.families()))
+    return ExitCode.MISTAKE
+
+
 def run(arguments: argparse.Namespace) -> int:
     require_above_zero(arguments, "env_steps", "num_envs", "episodes", "optimiser_steps")
     for name in ("tolerance", "rounds"):

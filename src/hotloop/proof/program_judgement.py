@@ -52,7 +52,7 @@ def judge(plain: Recording, fast: Recording, tolerance: float | None = 0.0) -> J
             if name is not None:
                 found = _difference(event, name, event.values.get(name), other.values.get(name))
                 tie = not identical and isinstance(event, EnvCall) and name == "action" and _is_choice(event, other)
-                ending: Ending = "rounding" if tie or room.may_have_grown(error) else "different"
+                ending: Ending = "rounding" if tie or room.may_have_grown() else "different"
                 return Judgement(ending, env_steps, made, found, largest, event, other, identical)
             largest, identical = max(largest, error), identical and same_bits(event.values, other.values)
         env_steps += isinstance(event, EnvCall) and not event.is_reset

@@ -91,6 +91,10 @@ class _Check:
         judgement = judge(*recordings, self.tolerance)
         self._note_unseen(plain, fast)
         proof = replace(self._proof(judgement, recordings), rounding=not judgement.identical)
+        if judgement.ending == "same" and not judgement.identical and self.tolerance is None:
+            found = self._looked_at_again(judgement, recordings, proof, (plain, fast))
+            if found.verdict != "to rounding":
+                return found
         if judgement.ending == "same":
             left_out = tuple(gaps(recordings, (plain.data, fast.data), self.names))
             if left_out:
@@ -148,9 +152,12 @@ class _Check:
         proof: Proof,
         first: tuple[Followed, Followed],
     ) -> Proof:
-        """Where they part; of two that differ by more than rounding, where the first bit differs."""
+        """Where they part; where no tolerance was given, where the first bit differs, unless rounding ends them.
+
+        Of two that are the same to rounding the gradient there must be too: Adam forgets by what it was multiplied.
+        """
         beyond = judgement
-        if self.tolerance is None and judgement.ending == "different":
+        if self.tolerance is None and judgement.ending != "rounding":
             judgement = judge(*recordings)
         assert judgement.event is not None
         assert judgement.difference is not None
@@ -171,6 +178,8 @@ class _Check:
             )
             if not is_choice or before.is_near_tie(*_actions(judgement)):
                 return replace(proof, not_compared=_from_there_on(judgement), notes=tuple(self.notes))
+        if beyond.ending == "same" and not before.gradients_differ():
+            return proof
         difference = closer(judgement, looks[0].closeup, looks[1].closeup)
         exact = Before(looks[0].closeup, looks[1].closeup, self.tolerance or 0.0, self.names)
         clues = exact.clues(judgement, recordings)

@@ -34,6 +34,7 @@ class WithinShare:
         self.tolerance = tolerance
 
     def worst(self, event: Event, other: Event) -> tuple[float, str | None]:
+        """The largest error that is allowed, as a share of a norm; the name of the first value whose error is not."""
         if isinstance(event.values, Noted) and event.values.same_text(other.values):
             return 0.0, None
         plain, fast = whole(event.values), whole(other.values)
@@ -42,11 +43,11 @@ class WithinShare:
             mine, theirs = plain.get(name), fast.get(name)
             error = float("inf") if mine is None or theirs is None else mine.error(theirs)
             if error > self.tolerance:
-                return error, name
+                return largest, name
             largest = max(largest, error)
         return largest, None
 
-    def may_have_grown(self, error: float) -> bool:
+    def may_have_grown(self) -> bool:
         return False
 
 
@@ -56,6 +57,7 @@ class WithinRounding:
     def __init__(self) -> None:
         self.largest = 0.0
         """Error so far: of parameters as a share of their way, of env calls of the norm."""
+        self._last_error = 0.0
         self._ways: dict[tuple[int, str], float] = {}
         self._last: dict[tuple[int, str], Fingerprint] = {}
         self._unread: list[Event] = []
@@ -69,17 +71,19 @@ class WithinRounding:
             return 0.0, None
         self._read()
         plain, fast = whole(event.values), whole(other.values)
-        largest = 0.0
+        of_norm = largest = 0.0
         for name in names_in_order(plain, fast):
-            error = self._error(event, name, plain.get(name), fast.get(name))
-            if error > self._allowed(event):
-                return error, name
-            largest = max(largest, error)
+            mine, theirs = plain.get(name), fast.get(name)
+            self._last_error = self._error(event, name, mine, theirs)
+            if mine is None or theirs is None or self._last_error > self._allowed(event):
+                return of_norm, name
+            of_norm, largest = max(of_norm, mine.error(theirs)), max(largest, self._last_error)
         self.largest = max(self.largest, largest)
-        return largest, None
+        return of_norm, None
 
-    def may_have_grown(self, error: float) -> bool:
-        return LARGEST < error <= GROWTH * self.largest
+    def may_have_grown(self) -> bool:
+        """Whether the last error, which was not allowed, may have come of those that were."""
+        return LARGEST < self._last_error <= GROWTH * self.largest
 
     def _allowed(self, event: Event) -> float:
         start = OF_ENV if isinstance(event, EnvCall) else OF_WAY

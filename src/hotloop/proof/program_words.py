@@ -17,6 +17,8 @@ from hotloop.proof.values import shown_value
 
 SLACK = 10.0
 """An answer may be so many tolerances away and still be called the same: it was computed from parameters that may."""
+VANISHING = 1e-2
+"""Share of the largest gradient."""
 
 
 def closer(judgement: Judgement, plain: Mapping[str, Any], fast: Mapping[str, Any]) -> Difference:
@@ -122,6 +124,19 @@ class Before:
             same = all(self._same(one, two) for one, two in zip(mine, theirs, strict=True))
             found.append(f"the gradient was {'the same' if same else 'not the same'}")
         return [clue for clue in found if clue]
+
+    def gradients_differ(self) -> bool:
+        """By more than rounding, which may be all that there is of one that vanishes beside the others."""
+        mine, theirs = (
+            [Fingerprint.read(one) for one in side.get("gradients", ())] for side in (self.plain, self.fast)
+        )
+        if len(mine) != len(theirs):
+            return False
+        largest = max((abs(one.norm) for one in (*mine, *theirs)), default=0.0)
+        pairs = zip(mine, theirs, strict=True)
+        return any(
+            one.distance(two) > SLACK * self.tolerance * max(abs(one.norm), VANISHING * largest) for one, two in pairs
+        )
 
     def _of_batch(self) -> str:
         """Of what went into networks since the event before."""
