@@ -14,11 +14,7 @@ from hotloop.core.verdicts import ExitCode
 
 
 def run(words: list[str]) -> int:
-    parser = VerbParser(
-        "prove",
-        prove_own.ABOUT,
-        prove_own.EXAMPLES,
-    )
+    parser = VerbParser("prove", prove_own.ABOUT, prove_own.EXAMPLES)
     parser.add_argument("--own", action="store_true", help="a small set of our own cases, for a few minutes")
     parser.add_argument("--full", "--all", action="store_true", help="every case of ours (long)")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
