@@ -152,7 +152,7 @@ def install_command(extra: str) -> str:
     return f"pip install {editable}'{url2pathname(urlsplit(url).path)}[{extra}]'"
 
 
-RECKONING = ("numpy", "numba", "llvmlite", "torch", "scipy")
+RECKONING = ("numpy", "numba", "llvmlite", "torch")
 """Packages that decide how a run rounds."""
 
 
