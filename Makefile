@@ -49,7 +49,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "installing into $(VENV), once. It downloads PyTorch $$(sed -n 's/^torch==//p' constraints.txt), 192 MB in its CPU build, and 140 MB of other packages (numpy, numba, scipy, Gymnasium ...)."
+	@echo "installing into $(VENV), once. It downloads PyTorch $$(sed -n 's/^torch==//p' constraints.txt), 192 MB in its CPU build, and 96 MB of other packages (numpy, numba, Gymnasium ...)."
 	@echo "PyPI has the CUDA build alone for Linux, 3.2 GB: 'PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo' takes the CPU build."
 	@$(INSTALL) torch==$$(sed -n 's/^torch==//p' constraints.txt) || { echo "the installation failed: is a package index reachable from here?"; exit 1; }
 	@$(INSTALL) -e .

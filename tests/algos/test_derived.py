@@ -29,6 +29,17 @@ def test_schedules_are_stretched_over_the_run_and_stay_when_it_is_extended() -> 
     assert (policy.optimiser.lr_schedule.over, policy.clip_schedule.over) == (4_000, 2_000)
 
 
+@pytest.mark.parametrize(("total", "over"), [(50_000, 10_000), (5_000, 2_000), (1_500, 1_500), (10_000, 2_000)])
+def test_a_short_run_still_explores_when_it_begins_to_learn(total: int, over: int) -> None:
+    """A fifth of 5,000 env steps is the warm-up itself, which is 1,000."""
+    settings = of("dqn", VECTOR, total_env_steps=total)
+    assert settings.warmup_env_steps == 1_000
+    assert settings.exploration.over == over
+    assert (
+        of("dqn", VECTOR, total_env_steps=total, exploration={"over": 300}).exploration.over == 300
+    )  # as it was given
+
+
 @pytest.mark.parametrize("name", ["dqn", "ppo"])
 @pytest.mark.parametrize(
     ("obs_spec", "width"), [(ArraySpec((32,)), 64), (ArraySpec((33,)), 256), (IMAGE, 256), (DICT, 256)]

@@ -395,3 +395,37 @@ def test_envs_check_says_what_it_did_not_check(capsys: pytest.CaptureFixture[str
         "action masks always allow something",
         "a saved state continues exactly",
     ]
+
+
+def test_help_may_stand_before_a_verb_or_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, expected in ((["help", "runs"], "usage: hotloop runs"), (["help"], "usage: hotloop VERB ...")):
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        assert left.value.code == 0
+        assert capsys.readouterr().out.startswith(expected)
+    assert "did you mean `train`?" in fail(capsys, "help", "trian")
+
+
+def test_train_alone_says_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["train"], ["train", "--seed", "3"]):
+        text = fail(capsys, *words)
+        assert "needs a preset or a TOML file, and it stands first" in text
+        assert "`hotloop train cartpole-dqn`" in text
+
+
+@pytest.mark.parametrize("name", ["td3", "ddpg", "rainbow", "a2c"])
+def test_an_algorithm_without_an_env_leads_to_a_command_that_trains(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = re.search(r"`hotloop (train [^`]+) --env.id YourEnv-v0`", fail(capsys, "train", name))
+    assert found is not None
+    short = ["--total-env-steps", "300", "--warmup-env-steps", "100", *TINY[6:], "--run-dir", str(tmp_path / "run")]
+    short = short if name != "a2c" else [*short[:2], *short[4:]]
+    assert ask(capsys, *found[1].split(), *short, "--quiet")["env_steps"] >= 300
+
+
+def test_names_of_settings_may_be_dotted_in_python() -> None:
+    settings = hotloop.preset("cartpole-dqn", seed=2, env={"num_envs": 3}, **{"learner.lane": "eager", "env.id": "x"})
+    assert (settings.learner.lane, settings.env.id, settings.env.num_envs, settings.seed) == ("eager", "x", 3, 2)
+    with pytest.raises(hotloop.HotloopError, match=r"unknown setting `learner.lan`"):
+        hotloop.preset("cartpole-dqn", **{"learner.lan": "eager"})

@@ -15,6 +15,7 @@ import pytest
 
 from hotloop.cli.main import main
 from hotloop.core.errors import SettingsError
+from hotloop.core.program import install_command
 from hotloop.export import loggers
 from hotloop.export.follow import Once, Tail, rows_until_the_end, scalars_of
 from hotloop.export.loggers import log_run
@@ -293,7 +294,7 @@ def test_a_missing_library_is_told_with_the_line_that_installs_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["log", "mine", option, "there"]) == 2
-    assert f"pip install 'hotloop[{extra}]'" in capsys.readouterr().err
+    assert install_command(extra) in capsys.readouterr().err
     assert not Path("there").exists()
 
 

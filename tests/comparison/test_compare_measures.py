@@ -1,14 +1,27 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.comparison.synthetic_runs import make_arm, write_run
 
-from hotloop.comparison.measures import MOST_POINTS, RunMeasures, learning_curve, read_measures, training_seconds
+from hotloop.comparison.jobs import Job
+from hotloop.comparison.measures import (
+    MOST_POINTS,
+    RunMeasures,
+    before_updates,
+    learning_curve,
+    read_measures,
+    training_seconds,
+)
+from hotloop.comparison.report import Question, collect, notes
 from hotloop.comparison.summary import ArmSummary
 from hotloop.core.errors import RunError, SettingsError
+
+ARM = make_arm()
 
 
 def read(folder: Path, *rows: list[float]) -> list[RunMeasures]:
@@ -91,3 +104,35 @@ def test_one_seed_has_a_line_and_no_band(tmp_path: Path) -> None:
     assert curve is not None
     assert curve.low is None
     assert learning_curve("a", [], "env_steps") is None
+
+
+def test_a_threshold_that_untrained_play_passes_times_nothing(tmp_path: Path) -> None:
+    """Random play scores 22 before the first update; 20 is no threshold, 30 is one."""
+    jobs = []
+    for seed in range(2):
+        path = write_run(tmp_path / f"seed-{seed}", ARM, seed, [40.0, 60.0])
+        events = path / "events.jsonl"
+        before = [
+            {"event": "progress", "env_steps": 50, "updates": 0, "mean_return": 22.0},
+            {"event": "progress", "env_steps": 150, "updates": 25, "mean_return": 35.0},
+        ]
+        events.write_text("".join(json.dumps(row) + "\n" for row in before) + events.read_text())
+        jobs.append(Job(ARM, seed, path, (), status="finished"))
+    assert read_measures(jobs[0].path, "mean_return").untrained_score == 22.0
+    told = {limit: collect(Question("", "mean_return", limit, 2, 1, 1), jobs) for limit in (20.0, 30.0)}
+    assert told[20.0].threshold is None
+    assert "No time to 20 is told: play before any update scores 22 already." in notes(told[20.0])
+    assert told[30.0].threshold == 30.0
+    assert told[30.0].summaries[0].reached == [(100, 1.0), (100, 1.0)]
+
+
+def test_a_point_before_the_first_update_reaches_nothing(tmp_path: Path) -> None:
+    (run,) = read(tmp_path, [50.0, 10.0, 60.0])
+    assert run.reaches(40.0) == (100, 1.0)
+    lucky = replace(run, untrained_until=100)
+    assert lucky.reaches(40.0) == (300, 3.0)
+
+
+def test_where_no_update_was_counted_nothing_is_said_of_untrained_play() -> None:
+    rows = [{"event": "progress", "env_steps": 50, "updates": 0, "mean_return": 22.0}]
+    assert before_updates(rows, "mean_return") == {}

@@ -139,6 +139,16 @@ def test_load_by_eye() -> None:
         "busy besides the runs: ffmpeg (2.0 cores), make (0.9 cores)."
     )
     assert "no other process" in Load(0.1, 0.2, {}).sentence(2)
+    assert "while they were trained: 0.1 to 0.2 on 1 core;" in Load(0.1, 0.2, {}).sentence(1)
+
+
+def test_the_load_of_a_continued_command_is_that_of_its_own_runs() -> None:
+    load = Load(0.1, 0.2, {})
+    assert load.sentence(2, trained=3, reused=5) == (
+        "Load average while the 3 runs of this command were trained: 0.1 to 0.2 on 2 cores; no other process took a "
+        "quarter of a core; the load beside those that were there before is not known."
+    )
+    assert "while the one run of this command was trained" in load.sentence(2, trained=1, reused=5)
 
 
 def test_the_meter_looks_when_it_is_time() -> None:

@@ -84,6 +84,24 @@ def test_finished_runs_are_taken_as_they_are_and_other_scripts_refused(
         hotloop.compare(f"old={WALKS} --seed {{seed}} --height 6", seeds=6, out=found.folder)
 
 
+def test_runs_of_commands_are_arms_again(compared: tuple[hotloop.Comparison, list[str]], tmp_path: Path) -> None:
+    found, _ = compared
+    again = hotloop.compare(found.folder, threshold=found.threshold, out=tmp_path / "all")
+    assert [summary.label for summary in again.summaries] == ["old", "same", "low"]
+    assert [one.as_data() for one in again.contrasts] == [one.as_data() for one in found.contrasts]
+    low, old = found.folder / "low", found.folder / "old"
+    (turned,) = hotloop.compare(f"fast={low}", old, out=tmp_path / "two").contrasts
+    assert (turned.reference, turned.arm, turned.learning) == ("fast", "old", "better")
+    unfinished = tmp_path / "runs" / "seed-0"
+    unfinished.mkdir(parents=True)
+    (unfinished / "script.json").write_bytes((old / "seed-0" / "script.json").read_bytes())
+    (failed,) = hotloop.compare(unfinished.parent, out=tmp_path / "none").failed
+    assert "is not finished; the command that made it makes it anew" in failed.error
+    (unfinished / "script.json").write_text('{"schema": 1, "seed": "first"}')
+    with pytest.raises(RunError, match="names no script and seed"):
+        hotloop.compare(unfinished.parent, out=tmp_path / "none")
+
+
 def test_a_script_that_fails_is_told_with_its_own_words(tmp_path: Path) -> None:
     found = hotloop.compare(f"{WALKS} --seed {{seed}} --fail", seeds=1, out=tmp_path)
     (failed,) = found.failed

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hotloop.cli import compare as verb
+from hotloop.cli.compare import exit_code
 from hotloop.comparison import jobs
 from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.scale import local
@@ -113,3 +115,21 @@ def test_help_gives_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "example" in text
     assert "--json" in text
+
+
+@pytest.mark.parametrize(
+    ("learning", "expected"),
+    [  # without --fail-if, with `worse`, with `unsure`
+        (("as good", "better"), (0, 0, 0)),
+        (("as good", "worse"), (0, 1, 1)),
+        (("mixed",), (0, 1, 1)),
+        (("unseen", "as good"), (0, 0, 3)),
+        (("too few",), (0, 3, 3)),
+        ((), (0, 3, 3)),  # one arm alone: nothing was judged
+    ],
+)
+def test_fail_if_decides_which_verdicts_are_no_success(learning: tuple[str, ...], expected: tuple[int, ...]) -> None:
+    found: Any = SimpleNamespace(failed=[], contrasts=[SimpleNamespace(learning=word) for word in learning])
+    assert tuple(exit_code(found, asked) for asked in (None, "worse", "unsure")) == expected
+    found.failed = ["a run"]
+    assert exit_code(found, None) == 1

@@ -67,7 +67,10 @@ GOOD, LOW, WIDE = [490.0 + seed for seed in range(8)], [400.0 + seed for seed in
             summary("b", [score + 100 for score in GOOD], [100.0 + seed for seed in range(8)]),
             "as fast; better by 100.0 in final score but worse by 177.8 in mean score over the run",
         ),
-        (summary("b", LOW, reaches_at=[None] * 8, rate=3_000.0), "slower and worse by 90.0 in final score"),
+        (
+            summary("b", LOW, reaches_at=[None] * 8, rate=3_000.0),
+            "faster but worse by 90.0 in final score; never at 450",
+        ),
     ],
 )
 def test_clear_cases_in_words(other: ArmSummary, expected: str) -> None:

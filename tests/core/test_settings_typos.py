@@ -153,6 +153,23 @@ def test_what_other_libraries_call_a_setting_leads_to_ours(foreign, dqn, ppo):
         assert ours is None or f"did you mean `{ours}`" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("typo", "ours"),
+    [
+        ("lerning_rate", "optimiser.lr"),
+        ("bufer_size", "replay.capacity"),
+        ("learning_start", "warmup_env_steps"),
+        ("total_timestep", "total_env_steps"),
+        ("gama", "gamma"),  # one of ours is nearer than anybody's
+        ("bach_size", "batch_size"),
+    ],
+)
+def test_a_typo_in_what_other_libraries_call_a_setting_leads_to_ours(typo, ours):
+    with pytest.raises(SettingsError) as caught:
+        build(DQNSettings, {typo: 1})
+    assert f"did you mean `{ours}`" in caught.value.hint
+
+
 def test_every_name_that_others_use_leads_to_a_setting_that_is_there_and_is_none_of_ours():
     ours = {cls: set(leaf_types(cls)) for cls in (DQNSettings, PPOSettings)}
     for foreign, places in ELSEWHERE.items():

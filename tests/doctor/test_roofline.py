@@ -73,14 +73,17 @@ def test_share_and_sentence() -> None:
     assert found.least_seconds == pytest.approx(0.005)
     assert found.share == pytest.approx(0.5)
     words = found.sentence()
-    assert words.startswith("Updates run at 50 % of your core's matrix speed: 0.5 GFLOP in 10 ms, where 100 GFLOP per")
+    assert words.startswith(
+        "Updates run at 50 % of the speed of PyTorch's own matrix products on this core: 0.5 GFLOP in 10 ms, where its "
+        "products of 512 x 512 make 100 GFLOP per second (other code may multiply faster)"
+    )
     assert words.endswith("The rest of an update is not arithmetic.")
     near = Roofline(0.5e9, 0.006, 100e9).sentence()
     assert "PyTorch has little to gain on this core but by fewer products (a smaller network, a smaller batch" in near
     assert "8.9 MFLOP in 0.118 ms" in Roofline(8.9e6, 118e-6, 130e9).sentence()
     two = Roofline(0.5e9, 0.010, 100e9, cores=2)
     assert two.share == pytest.approx(0.25)
-    assert "of the matrix speed of your 2 cores" in two.sentence()
+    assert "of PyTorch's own matrix products on these 2 cores" in two.sentence()
 
 
 def promised(gain: float, rule: str, kind: str = "exact", share: float = 0.8) -> Rule:

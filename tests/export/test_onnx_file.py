@@ -14,6 +14,7 @@ from tests.export.small_agents import actor, q_agent
 from hotloop import api
 from hotloop.cli.main import main
 from hotloop.core.errors import MissingExtraError, NonFiniteError, SettingsError
+from hotloop.core.program import install_command
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import ArraySpec, BoxActions, HybridActions, MultiDiscreteActions
 from hotloop.envs.registry import make_envs
@@ -124,7 +125,7 @@ def test_a_missing_library_is_told_with_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingExtraError) as raised:
         export_onnx(q_agent(ArraySpec((4,))), tmp_path / "agent.onnx", None)
-    assert raised.value.hint == "pip install 'hotloop[export]'"
+    assert raised.value.hint == install_command("export")
 
 
 def test_the_verb_writes_both_kinds_and_checks_on_played_observations(

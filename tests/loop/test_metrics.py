@@ -148,6 +148,50 @@ def test_the_display_has_a_return_as_soon_as_an_episode_has_ended(capsys):
     assert "return 7.5 " in second
 
 
+def displayed(metrics, moments):
+    """What a display without a terminal prints at each of these moments: (seconds, env steps, updates)."""
+    from types import SimpleNamespace
+
+    from hotloop.cli import progress as module
+
+    now = [0.0]
+    counters = Counters()
+    session = SimpleNamespace(
+        settings=SimpleNamespace(total_env_steps=4_000),
+        counters=counters,
+        metrics=metrics,
+        best=SimpleNamespace(env_steps=-1),
+        facts=dict,
+    )
+    timer = SimpleNamespace(last_ns=0, totals_ns=dict)
+    progress = module.TerminalProgress()
+    clock, module.time = module.time, SimpleNamespace(monotonic=lambda: now[0])
+    try:
+        for seconds, counters.env_steps, counters.updates in moments:
+            now[0], timer.last_ns = seconds, int(seconds * 1e9)
+            progress.show(session, timer)
+    finally:
+        module.time = clock
+
+
+def test_the_rate_does_not_carry_the_warm_up_and_no_time_is_left_at_the_end(capsys):
+    """1,000 env steps in a second of warm-up, then 100 a second: 20 seconds for the 2,000 left; the last batch of
+    envs may go beyond the total."""
+    moments = [(0.0, 0, 0), (1.0, 1_000, 1), (11.0, 2_000, 1_000), (31.0, 4_010, 3_000)]
+    displayed(Metrics(MEASURES), moments)
+    learning, ended = capsys.readouterr().err.splitlines()
+    assert "rate 100 env steps/s | left 0:20" in learning
+    assert "left 0:00" in ended
+
+
+def test_the_display_has_a_loss_before_a_row_has_one(capsys):
+    metrics = Metrics(MEASURES)
+    metrics.note_updates(UpdateStats(np.array([[1.0, 3.0], [0.0, 0.0], [0.0, 0.0]], np.float32)))
+    displayed(metrics, [(0.0, 0, 0), (10.0, 1_000, 2)])
+    assert "loss 2 " in capsys.readouterr().err
+    assert metrics.row(Counters())["loss"] == 2.0  # which takes them as if nobody had looked
+
+
 def test_compiling_says_what_and_how_much_is_left(monkeypatch):
     from types import SimpleNamespace
 

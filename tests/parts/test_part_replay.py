@@ -230,8 +230,14 @@ def test_priorities_decide_what_is_drawn():
 
 
 def test_uniform_replay_ignores_priorities():
-    replay = hotloop.Replay(16, obs=(1,))
-    replay.update_priorities([3], [1.0])
+    told, left = (hotloop.Replay(16, obs=(1,), seed=5) for _ in range(2))
+    for replay in (told, left):
+        for t in range(4):
+            replay.add([t], 0, t, [t + 1], False, False)
+    told.update_priorities([0, 1], [1e6, 1e-6])
+    batches = [replay.sample(4, k=16) for replay in (told, left)]
+    assert np.array_equal(batches[0].index, batches[1].index)
+    assert all((np.asarray(batch.weight) == 1).all() for batch in batches)
 
 
 @pytest.mark.parametrize("how", [{}, {"prioritised": True, "n_step": 3}, {"action": (2,), "n_step": 2}])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
 
 from hotloop.cli import bench
 from hotloop.core.errors import MissingExtraError, SettingsError
+from hotloop.core.program import install_command
 from hotloop.proof import bench_peers
 from hotloop.proof.bench_peers import PeerRow, losses
-from hotloop.proof.peers import libraries
+from hotloop.proof.peers import libraries, replay_work
 from hotloop.proof.peers.libraries import Found, Library
 from hotloop.proof.peers.replay_work import Work, hotloop_call
 from hotloop.proof.speed import Speed
@@ -46,7 +48,7 @@ def test_names_choose_parts_and_libraries_and_nothing_named_means_all():
 
 @pytest.mark.usefixtures("_nothing_installed")
 def test_all_missing_is_an_error_that_says_what_to_install(capsys):
-    with pytest.raises(MissingExtraError, match=r"pip install 'hotloop\[peers\]'"):
+    with pytest.raises(MissingExtraError, match=re.escape(install_command("peers"))):
         bench.run(["peers"])
 
 
@@ -54,7 +56,7 @@ def test_one_missing_is_only_noted(monkeypatch):
     monkeypatch.setattr(libraries, "_version_here", lambda name: "11.0" if name == "cpprb" else "")
     found = libraries.find_libraries(libraries.LIBRARIES)
     assert found.libraries == [Library("cpprb", "11.0", sys.executable)]
-    assert found.missing["rlox"] == "not installed: pip install 'hotloop[peers]'"
+    assert found.missing["rlox"] == f"not installed: {install_command('peers')}"
     assert "--python-jax" in found.missing["rejax"]
 
 
@@ -99,10 +101,23 @@ def test_replay_rows_are_made_from_the_paired_times(monkeypatch):
 
 @pytest.mark.parametrize("work", bench_peers.WORK, ids=lambda work: work.name)
 def test_our_own_replay_does_every_work(work, monkeypatch):
+    """Seen from the replay: rows are there afterwards, a batch has its size, priorities count in the next draw."""
     monkeypatch.setattr("hotloop.proof.peers.replay_work.CAPACITY", 2_000)
+    made, answers = [], []
+    make = replay_work._hotloop_replay
+    monkeypatch.setattr(replay_work, "_hotloop_replay", lambda *words: made.append(make(*words)) or made[-1])
     call = hotloop_call(work)
+    (replay,) = made
+    before, sample = replay.size, replay.sample
+    monkeypatch.setattr(replay, "sample", lambda *words: answers.append(sample(*words)) or answers[-1])
     call()
     call()
+    rows = {"add": work.rows, "store": 1}.get(work.kind, 0)
+    assert replay.size == before + 2 * rows
+    assert all(batch.index.shape == (1, work.rows) for batch in answers)
+    assert len(answers) == (0 if rows else 2)
+    if work.kind == "prioritised":
+        assert len(set(sample(replay.size, 1, 0).weight.ravel())) > 1
 
 
 def test_the_verb_prints_rows_notes_and_where_we_are_behind(monkeypatch, capsys):

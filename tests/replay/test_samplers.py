@@ -153,9 +153,13 @@ def test_rows_that_are_not_stored_are_refused():
 
 
 def test_uniform_replay_ignores_td_errors():
-    replay = scalar_replay(capacity=10)
-    walk(replay, 3)
-    replay.update_priorities(np.array([[0]]), np.array([[1.0]]))
+    told, left = scalar_replay(capacity=10, seed=5), scalar_replay(capacity=10, seed=5)
+    for replay in (told, left):
+        walk(replay, 3)
+    told.update_priorities(np.array([[0, 1]]), np.array([[1e6, 1e-6]]))
+    batches = [replay.sample(64, 4, 0) for replay in (told, left)]
+    assert np.array_equal(batches[0].index, batches[1].index)
+    assert all((batch.weight == 1).all() for batch in batches)
 
 
 def test_priorities_of_a_larger_replay_are_not_loaded():

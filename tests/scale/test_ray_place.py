@@ -23,6 +23,7 @@ import hotloop
 from hotloop.comparison.arms import parse_arms
 from hotloop.comparison.jobs import Job, plan_jobs, run_jobs
 from hotloop.core.errors import HotloopError, RunError, SettingsError
+from hotloop.core.program import install_command
 from hotloop.scale import machines, ray_place
 from hotloop.scale.cluster import Cluster, cluster
 from hotloop.scale.local import LocalPlace
@@ -190,7 +191,7 @@ def test_without_ray_it_is_told_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
     assert "`--on ray` needs Ray, which is not installed" in done.stderr
-    assert "pip install 'hotloop[ray]'" in done.stderr
+    assert install_command("ray") in done.stderr
 
 
 def test_a_token_that_others_can_read_or_that_is_missing_is_refused(

@@ -21,6 +21,7 @@ from hotloop.cli import tune as verb
 from hotloop.cli.main import main
 from hotloop.comparison.jobs import Job
 from hotloop.core.errors import HotloopError, MissingExtraError
+from hotloop.core.program import install_command
 from hotloop.core.settings import as_tree
 from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog
@@ -235,7 +236,7 @@ def test_a_search_without_optuna_says_what_to_install(run_folder: Path, monkeypa
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(MissingExtraError) as raised:
         verb.run([*WORDS, "--trials", "3"])
-    assert raised.value.hint == "pip install 'hotloop[tune]'"
+    assert raised.value.hint == install_command("tune")
     assert list(run_folder.iterdir()) == []
 
 

@@ -9,6 +9,7 @@ from hotloop.algos.normaliser import is_float
 from hotloop.algos.registry import RunSettings
 from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.graphs import GraphSpec
+from hotloop.core.schedules import Schedule
 from hotloop.core.settings import as_tree, flatten
 from hotloop.core.types import ObsSpec
 from hotloop.nets.build import num_features
@@ -35,9 +36,20 @@ def settled(settings: Any, obs_spec: ObsSpec | GraphSpec) -> Any:
         return replace(
             settings,
             replay=replace(settings.replay, capacity=capacity),
-            exploration=settings.exploration.settled(planned),
+            exploration=_exploration(settings),
         )
     return replace(settings, clip_schedule=settings.clip_schedule.settled(planned))
+
+
+def _exploration(settings: Any) -> Schedule:
+    """A share of the run, but so long that what is learned in the first updates is explored with too: at least as many
+    env steps after the warm-up as in it. A run of 5,000 would else be greedy before its first update."""
+    given, planned = settings.exploration, settings.planned_env_steps
+    found = given.settled(planned)
+    if found == given:
+        return found
+    least = min(2 * settings.warmup_env_steps, planned)
+    return replace(found, over=max(found.over, least))
 
 
 def _hidden(widths: tuple[int, ...], obs_spec: ObsSpec | GraphSpec) -> tuple[int, ...]:

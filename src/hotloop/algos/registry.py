@@ -15,7 +15,7 @@ from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.given import require_given
 from hotloop.core.overrides import parse_overrides
-from hotloop.core.settings import as_tree, build, merge
+from hotloop.core.settings import as_tree, build, merge, nested
 from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest, shortened
 from hotloop.envs.registry import refuse_untrusted, with_whole_path
@@ -45,11 +45,11 @@ def class_of(tree: Mapping[str, Any]) -> type[RunSettings]:
 
 
 def preset(name: str, **overrides: Any) -> RunSettings:
-    """The settings of a preset or a TOML file, with overrides.
+    """The settings of a preset or a TOML file, with overrides; names may be dotted, as on the command line.
 
-    settings = hotloop.preset("cartpole-dqn", seed=1, env={"num_envs": 8}, network={"hidden": [128, 128]})
+    settings = hotloop.preset("cartpole-dqn", seed=1, env={"num_envs": 8}, **{"learner.lane": "eager"})
     """
-    tree = merge(settings_tree(name), overrides)
+    tree = merge(settings_tree(name), nested(overrides))
     return build(class_of(tree), tree, source=name)
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from hotloop.cli.arguments import print_json
 from hotloop.cli.compare_options import OPTIONS, SWITCHES, compare_parser
 from hotloop.core.terminal import print_line, say
+from hotloop.core.verdicts import ExitCode
+
+if TYPE_CHECKING:
+    from hotloop.comparison.report import Comparison
 
 
 def run(words: list[str]) -> int:
@@ -24,7 +29,7 @@ def run(words: list[str]) -> int:
 
     own, arms = split_words(words[:cut], OPTIONS, SWITCHES, preset_names())
     arguments, overrides = parser.parse_args(own), words[cut + 1 :]
-    names = [*[name[2:] for name in OPTIONS], "until_sure", "trust", "mixed"]
+    names = [*[name[2:] for name in OPTIONS if name != "--fail-if"], "until_sure", "trust", "mixed"]
     options = {name: getattr(arguments, name) for name in names}
     command = shlex.join(["hotloop", "compare", *[word for word in words if word not in SWITCHES[:3]]])
     display = display_console(arguments.quiet)
@@ -47,4 +52,13 @@ def run(words: list[str]) -> int:
             print_table(as_rich(rows))
             print_line()
         print_line("\n".join(conclusions(found)))
-    return 1 if found.failed else 0
+    return exit_code(found, arguments.fail_if)
+
+
+def exit_code(found: Comparison, fail_if: str | None) -> ExitCode:
+    """`--fail-if` decides which verdicts are no success; a run that failed is none in any case."""
+    learned = {contrast.learning for contrast in found.contrasts}
+    if found.failed or (fail_if and learned & {"worse", "mixed"}):
+        return ExitCode.NO
+    open_ones = {"too few"} if fail_if == "worse" else {"too few", "unseen"}
+    return ExitCode.UNDECIDED if fail_if and (learned & open_ones or not learned) else ExitCode.YES

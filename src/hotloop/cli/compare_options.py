@@ -22,6 +22,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "FILE.jsonl",
         "help": "train nothing here: write a list for `hotloop job run` (docs/scale.md)",
     },
+    "--fail-if": {
+        "choices": ("worse", "unsure"),
+        "help": "for scripts: exit code 1 where an arm is worse, 3 where seeds are too few to judge; "
+        "with `unsure` also 3 where no difference was seen and none was ruled out",
+    },
     "--html": {"metavar": "FILE", "help": "write one page with verdicts, figures, tables and settings"},
     "--markdown": {"metavar": "FILE.md[#NAME]", "help": "put tables and figures into a Markdown page, between marks"},
 }
@@ -35,7 +40,7 @@ def compare_parser() -> VerbParser:
         "or a command: your own script, with `{seed}` where its seed goes. Overrides follow a preset (or stand\n"
         "in the same quotes, with a label in front), those of all arms follow `--`. What is missing is trained;\n"
         "finished runs are reused, and the same command continues what was stopped. Every arm is judged against the\n"
-        "first: docs/compare.md has the rule. Exit code 1: a run failed.",
+        "first: docs/compare.md has the rule. Exit code 1: a run failed, or --fail-if asks for it.",
         "hotloop compare cartpole-dqn cartpole-dqn --double false --seeds 8 --threshold 475\n"
         '  hotloop compare "plain=cartpole-dqn" "rainbow=cartpole-rainbow" --seeds 8 -- --total-env-steps 30k\n'
         "  hotloop compare runs/family/cartpole-dqn runs/family/cartpole-rainbow --html family.html\n"

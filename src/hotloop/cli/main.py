@@ -92,6 +92,8 @@ def _run(words: list[str]) -> int:
     if words and words[0] in FORMER:
         say(f"hint: `hotloop {words[0]}` is now `hotloop {FORMER[words[0]]}`")
         words = [FORMER[words[0]], *words[1:]]
+    if words[:1] == ["help"]:  # `hotloop help train`
+        words = [*words[1:2], "--help"]
     if words and words[0] in VERBS:
         verb = importlib.import_module(f"hotloop.cli.{words[0].replace('-', '_')}")
         return int(verb.run(words[1:]))

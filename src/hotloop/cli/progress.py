@@ -32,6 +32,9 @@ class TerminalProgress:
         self._next_ns = 0
         self._row: dict[str, Any] = {}
         self._since: tuple[float, int] = (0.0, -1)
+        """When the rate began to be counted, and at how many env steps: anew with the first update, since a warm-up
+        that learns nothing says nothing about the rest."""
+        self._learns = False
 
     def __enter__(self) -> TerminalProgress:
         if self._console.is_terminal:
@@ -54,9 +57,10 @@ class TerminalProgress:
     def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         if row is not None:
             self._row = row
-        if self._since[1] < 0:
+        if self._since[1] < 0 or self._learns < (session.counters.updates > 0):
+            first, self._learns = self._since[1] < 0, session.counters.updates > 0
             self._since = (time.monotonic(), session.counters.env_steps)
-            self._next_ns = timer.last_ns + self._every_ns
+            self._next_ns = timer.last_ns + self._every_ns if first else self._next_ns
         if timer.last_ns < self._next_ns:
             return
         self._next_ns = timer.last_ns + self._every_ns
@@ -69,12 +73,13 @@ class TerminalProgress:
     def _facts(self, session: TrainingSession) -> dict[str, str]:
         seconds, made = time.monotonic() - self._since[0], session.counters.env_steps - self._since[1]
         rate = made / seconds if seconds > 0 and made > 0 else 0.0
-        left = (session.settings.total_env_steps - session.counters.env_steps) / rate if rate else None
+        left = max(0, session.settings.total_env_steps - session.counters.env_steps) / rate if rate else None
+        loss = self._row.get("loss")  # rows before the first update have none
         facts = {
             "rate": f"{rate:,.0f} env steps/s",
             "left": "-" if left is None else _clock(left),
             "return": _number(session.metrics.mean_return),
-            "loss": _number(self._row.get("loss")),
+            "loss": _number(session.metrics.latest("loss") if loss is None else loss),
             **{name: _number(value) for name, value in session.facts().items()},
         }
         if session.best.env_steps >= 0:

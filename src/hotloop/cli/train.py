@@ -7,7 +7,7 @@ from typing import Any
 from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
-from hotloop.presets import preset_names
+from hotloop.presets import preset_names, presets_by_workload
 
 
 def run(words: list[str]) -> int:
@@ -25,6 +25,12 @@ def run(words: list[str]) -> int:
     parser.add_argument("--on", help="with --seeds, where: `local`, `ray` or HOST:PORT (docs/scale.md)")
     parser.add_argument("--workers", type=int, help="with --seeds, runs at once (default: as many as cores)")
     name, rest = _first_word(words)
+    if not name and not {"-h", "--help"} & set(rest):
+        raise SettingsError(
+            "`hotloop train` needs a preset or a TOML file, and it stands first",
+            "`hotloop train cartpole-dqn`, or `hotloop train dqn --env.id YourEnv-v0`; presets: "
+            f"{presets_by_workload()}",
+        )
     arguments, overrides = parser.parse_known_args([*name, *rest])
     if arguments.seeds is not None:
         from hotloop.cli import compare

@@ -92,7 +92,7 @@ def compare(
             "give `--seeds N`, the most to train of each arm",
         )
     folder = Path(out) if out else default_folder(parsed)
-    counts = looks_at(seeds or 0, MEASURES * max(1, len(parsed) - 1)) if until_sure else [seeds or 0]
+    counts = looks_at(seeds or 0, MEASURES) if until_sure else [seeds or 0]
     cores, foreign = usable_cores(), any(map(is_foreign, parsed))  # a script may use all cores by itself
     question = Question(
         command=command

@@ -15,6 +15,7 @@ from hotloop.presets import preset_names
 from hotloop.runs.directory import ABOUT, Run, is_run
 from hotloop.runs.files import read_json_table
 from hotloop.scale.specs import differing, tree_of
+from hotloop.scale.work import is_script_run, script_run_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def find_runs(words: Sequence[str]) -> list[FoundRuns]:
     for path in paths:
         if not path.is_dir():
             raise RunError(f"{path} is no folder", "an arm of finished runs is made of folders only, without settings")
-    direct = [run for path in paths for run in ([path] if is_run(path) else _runs_in(path))]
+    direct = [run for path in paths for run in ([path] if _is_any_run(path) else _runs_in(path))]
     if direct:
         return [_found(paths[0].resolve().name, direct)]
     deeper = [(folder.name, runs) for path in paths for folder in _arm_folders(path) if (runs := _runs_in(folder))]
@@ -46,15 +47,25 @@ def holds_runs(word: str) -> bool:
     path = Path(word)
     if not word or word in preset_names() or not path.is_dir():
         return False
-    return is_run(path) or bool(_runs_in(path)) or any(_runs_in(folder) for folder in _folders(path))
+    return _is_any_run(path) or bool(_runs_in(path)) or any(_runs_in(folder) for folder in _folders(path))
+
+
+def _is_any_run(path: Path) -> bool:
+    """One of ours, or one that a command left."""
+    return is_run(path) or is_script_run(path)
+
+
+def settings_at(path: Path) -> dict[str, Any]:
+    """Of a run of ours all settings; of a command's the script, its text and its arguments; the seed in both."""
+    return script_run_of(path) if is_script_run(path) else tree_of(path)
 
 
 def _found(name: str, paths: Sequence[Path]) -> FoundRuns:
     """They must be one arm: equal but for the seed."""
     by_seed: dict[Any, Path] = {}
-    first = tree_of(paths[0])
+    first = settings_at(paths[0])
     for path in paths:
-        settings = tree_of(path)
+        settings = settings_at(path)
         names = differing(settings, first)
         if names:
             raise RunError(
@@ -97,7 +108,7 @@ class RunCache:
 
 
 def _folders(path: Path) -> list[Path]:
-    return sorted(entry for entry in path.iterdir() if entry.is_dir()) if not is_run(path) else []
+    return sorted(entry for entry in path.iterdir() if entry.is_dir()) if not _is_any_run(path) else []
 
 
 def _arm_folders(path: Path) -> list[Path]:
@@ -114,4 +125,4 @@ def folder_name(label: str) -> str:
 
 
 def _runs_in(path: Path) -> list[Path]:
-    return [entry for entry in _folders(path) if is_run(entry)]
+    return [entry for entry in _folders(path) if _is_any_run(entry)]

@@ -22,6 +22,7 @@ from hotloop.core.settings import build
 from hotloop.runs.directory import Run, is_run
 from hotloop.runs.files import canonical_json
 from hotloop.scale.specs import learning_settings, require_same, run_spec, script_spec, tree_of
+from hotloop.scale.work import is_script_run, script_run_ended_well, script_run_of
 
 Status = Literal["waiting", "running", "finished", "failed"]
 DEFAULT_ROOT = Path("runs")
@@ -100,6 +101,10 @@ def _there(arm: Arm) -> list[Job]:
 
 
 def _given(arm: Arm, path: Path) -> Job:
+    if is_script_run(path):
+        seed, ended_well = script_run_of(path)["seed"], script_run_ended_well(path)
+        error = "" if ended_well else f"{path} is not finished; the command that made it makes it anew"
+        return Job(arm, seed, path, (), "finished" if ended_well else "failed", ended_well, error)
     run, seed = Run.open(path), tree_of(path)["seed"]
     if run.finished:
         return Job(arm, seed, path, (), status="finished", reused=True)

@@ -33,12 +33,22 @@ class Load:
     def as_data(self) -> dict[str, Any]:
         return {"low": self.low, "high": self.high, "others": self.others}
 
-    def sentence(self, cores: int) -> str:
+    def sentence(self, cores: int, trained: int = 0, reused: int = 0) -> str:
+        """`trained` runs were trained while the looks were taken; those `reused` before, under a load not known."""
         named = list(self.others.items())[:MOST_NAMED]
         other = ", ".join(f"{name} ({taken:.1f} cores)" for name, taken in named)
         more = f" and {len(self.others) - MOST_NAMED} more" if len(self.others) > MOST_NAMED else ""
         besides = f"busy besides the runs: {other}{more}" if other else "no other process took a quarter of a core"
-        return f"Load average while they were trained: {self.low:.1f} to {self.high:.1f} on {cores} cores; {besides}."
+        runs = f"the {trained} runs of this command" if reused and trained != 1 else "they"
+        runs = "the one run of this command" if reused and trained == 1 else runs
+        verb = "was" if reused and trained == 1 else "were"
+        before = "; the load beside those that were there before is not known" if reused else ""
+        said = f"Load average while {runs} {verb} trained: {self.low:.1f} to {self.high:.1f} on {cores_in_words(cores)}"
+        return f"{said}; {besides}{before}."
+
+
+def cores_in_words(cores: int) -> str:
+    return f"{cores} core{'' if cores == 1 else 's'}"
 
 
 def load_of(looks: list[Look]) -> Load | None:

@@ -37,10 +37,12 @@ class RunMeasures:
     curve_env_steps: Array
     curve_seconds: Array  # of training alone
     curve_score: Array
+    untrained_until: int = 0  # env steps of the last point of the curve before the first update
+    untrained_score: float | None = None  # of the episodes before the first update, where those are known
 
     def reaches(self, threshold: float) -> tuple[int, float] | None:
-        """Env steps and training seconds at the first evaluation with at least `threshold`."""
-        there = np.flatnonzero(self.curve_score >= threshold)
+        """Env steps and training seconds at the first evaluation after an update with at least `threshold`."""
+        there = np.flatnonzero((self.curve_score >= threshold) & (self.curve_env_steps > self.untrained_until))
         if len(there) == 0:
             return None
         return int(self.curve_env_steps[there[0]]), float(self.curve_seconds[there[0]])
@@ -56,7 +58,8 @@ def read_measures(path: Path, measure: str) -> RunMeasures:
     """`measure` is a field of `evaluation`: mean_return, mean_length, or one of the workload's own."""
     run = Run.open(path)
     result = run.result()
-    rows = [row for row in read_events(run.events) if row.get("event") == "evaluation"]
+    events = list(read_events(run.events))
+    rows = [row for row in events if row.get("event") == "evaluation"]
     try:
         return RunMeasures(
             path=path,
@@ -71,9 +74,28 @@ def read_measures(path: Path, measure: str) -> RunMeasures:
             curve_env_steps=np.array([row["env_steps"] for row in rows], dtype=np.int64),
             curve_seconds=np.array([training_seconds(row) for row in rows]),
             curve_score=np.array([_score(row, measure, path) for row in rows]),
+            **before_updates(events, measure),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path} lacks what a finished run has: {error!r}", "train it again") from error
+
+
+def before_updates(rows: Sequence[Mapping[str, Any]], measure: str) -> dict[str, Any]:
+    """How far a run had come before its first update, and what its episodes scored until then: an untrained agent's
+    play. Nothing is said of a run in which no update was counted."""
+    if not any(row.get("updates") for row in rows):
+        return {}
+    untrained = [row for row in rows if row.get("updates") == 0]
+    scores = [row[measure] for row in untrained if isinstance(row.get(measure), int | float) and _is_training(row)]
+    score = float(scores[-1]) if scores else None
+    return {
+        "untrained_until": max((int(row.get("env_steps", 0)) for row in untrained), default=0),
+        "untrained_score": score,
+    }
+
+
+def _is_training(row: Mapping[str, Any]) -> bool:
+    return row.get("event") == "progress"
 
 
 def training_seconds(row: Mapping[str, Any]) -> float:

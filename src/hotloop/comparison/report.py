@@ -14,10 +14,17 @@ from typing import Any
 
 from hotloop.comparison.arms import Arm
 from hotloop.comparison.jobs import Job
-from hotloop.comparison.load import Load
+from hotloop.comparison.load import Load, cores_in_words
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
 from hotloop.comparison.scores import read_scores, read_scores_of_command
-from hotloop.comparison.summary import ArmSummary, common_span, default_margin, default_threshold
+from hotloop.comparison.statistics import LEVEL
+from hotloop.comparison.summary import (
+    ArmSummary,
+    common_span,
+    default_margin,
+    default_threshold,
+    untrained_score,
+)
 from hotloop.comparison.training_returns import WINDOW, read_script_run, read_training_of
 from hotloop.comparison.verdict import Contrast, contrasts
 from hotloop.comparison.verdict_text import arm_rows, details, pair_rows, sentence
@@ -29,6 +36,7 @@ from hotloop.render.numbers import time_unit
 from hotloop.render.tables import Rows, as_markdown, plain
 from hotloop.runs.files import SCHEMA, explained, finite_or_null, make_folder, write_file
 from hotloop.scale.specs import learning_settings
+from hotloop.scale.work import is_script_run
 
 CURVES: Mapping[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
 NOT_COUNTED = "start-up, compilation, evaluation and checkpoints not counted"
@@ -57,6 +65,8 @@ class Comparison:
     summaries: Sequence[ArmSummary]
     margin: float | None = None
     folder: Path = Path()
+    untrained: float | None = None
+    """What play before any update scored; a threshold at or below it times nothing."""
     load: Load | None = None
     """Of the machine while runs were trained; None where all were there before."""
 
@@ -109,7 +119,6 @@ class Comparison:
             "threshold_given": question.threshold is not None,
             "margin": self.margin,
             "margin_given": question.margin is not None,
-            "area_env_steps": self.summaries[0].span,
             "seeds": question.seeds,
             "looks": question.looks,
             "arms": [summary.as_data() for summary in self.summaries],
@@ -154,18 +163,18 @@ def collect(question: Question, jobs: Sequence[Job], folder: Path = Path(), load
                 runs[job.arm.label].append(_measured(job, question.measure, by_training))
             except RunError as error:
                 job.status, job.error = "failed", str(error)
-    span = common_span([runs[arm.label] for arm in arms])
-    summaries = [ArmSummary(arm, runs[arm.label], question.threshold, span) for arm in arms]
-    if question.threshold is None:
-        threshold = default_threshold(summaries[0])
+    summaries = [ArmSummary(arm, runs[arm.label], None, common_span([runs[arm.label]])) for arm in arms]
+    threshold = default_threshold(summaries[0]) if question.threshold is None else question.threshold
+    untrained = untrained_score(summaries)
+    if threshold is not None and (untrained is None or threshold > untrained):
         summaries = [replace(summary, threshold=threshold) for summary in summaries]
     margin = default_margin(summaries[0]) if question.margin is None else question.margin
-    return Comparison(question, jobs, summaries, margin, folder, load)
+    return Comparison(question, jobs, summaries, margin, folder, untrained, load)
 
 
 def is_foreign(arm: Arm) -> bool:
     """Whether the runs are another program's."""
-    return arm.script is not None or arm.scores is not None
+    return arm.script is not None or arm.scores is not None or any(map(is_script_run, arm.runs))
 
 
 def _measured(job: Job, measure: str, by_training: bool) -> RunMeasures:
@@ -177,7 +186,7 @@ def _measured(job: Job, measure: str, by_training: bool) -> RunMeasures:
             if by_command
             else read_scores(job.arm.scores, job.path, job.seed)
         )
-    if job.arm.script is not None:
+    if is_script_run(job.path):
         return read_script_run(job.path)
     return read_training_of(job.path, measure) if by_training else read_measures(job.path, measure)
 
@@ -229,7 +238,7 @@ def notes(comparison: Comparison) -> list[str]:
         f"{judged}, and over the run (area under the curve against env steps, divided by its width): "
         "interquartile means with bootstrap intervals.",
         f"Rates and seconds as measured with {at_once} on "
-        + (f"{question.cores} cores" if question.on == "local" else f"a cluster ({question.on})")
+        + (cores_in_words(question.cores) if question.on == "local" else f"a cluster ({question.on})")
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {clock}.",
     ]
@@ -246,7 +255,7 @@ def notes(comparison: Comparison) -> list[str]:
         ]
         sentences.append(f"Machines that round in another way took part: {'; '.join(ran)}.")
     if comparison.load is not None:
-        sentences.insert(2, comparison.load.sentence(question.cores))
+        sentences.insert(2, comparison.load.sentence(question.cores, len(comparison.jobs) - reused, reused))
     for arm in arms:
         if arm.scores is not None:
             sentences.append(
@@ -258,6 +267,17 @@ def notes(comparison: Comparison) -> list[str]:
         sentences.append(
             f"To {comparison.threshold:g}{rule}: median over seeds of the first periodic evaluation that got there; "
             "- where half of them or more never did."
+        )
+    elif question.threshold is not None and comparison.untrained is not None:
+        sentences.append(
+            f"No time to {question.threshold:g} is told: play before any update scores {comparison.untrained:.4g} "
+            "already."
+        )
+    if len(comparison.contrasts) > 1:
+        sentences.append(
+            "Each arm is judged against the first as if the others were not there; of "
+            f"{len(comparison.contrasts)} arms that are no different, chance calls one better or worse in up to "
+            f"{100 * (1 - LEVEL) * len(comparison.contrasts):.0f} % of such comparisons."
         )
     if comparison.contrasts and comparison.margin is not None:
         rule = (

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hotloop.core.intervals import normal_below, student_quantile
 from hotloop.core.types import Array
 from hotloop.maths.two_sample import holm as holm
 
@@ -35,33 +36,6 @@ class Estimate(NamedTuple):
 
     value: float | None
     interval: Interval | None = None
-
-
-def normal_below(z: float) -> float:
-    """P(Z <= z) of a standard normal, exact in its lower tail."""
-    return math.erfc(-z / math.sqrt(2)) / 2
-
-
-@functools.lru_cache
-def student_quantile(freedom: int, p: float) -> float:
-    """The t with P(T <= t) = p >= 1/2, for whole degrees of freedom.
-
-    P(|T| <= sqrt(freedom) tan a) is a finite sum of cosines (Abramowitz and Stegun 26.7.3 and 26.7.4), here inverted by
-    bisection: the dashboard starts without SciPy, whose import takes longer than all else that it does.
-    """
-    low, high = 0.0, math.pi / 2
-    for _ in range(64):
-        angle = (low + high) / 2
-        odd = freedom % 2
-        term, total = math.cos(angle) ** odd, 0.0
-        for k in range(odd, freedom - 1, 2):  # the power of the cosine
-            total += term
-            term *= math.cos(angle) ** 2 * (k + 1) / (k + 2)
-        inside = math.sin(angle) * total
-        if odd:
-            inside = 2 / math.pi * (angle + inside)
-        low, high = (angle, high) if inside < 2 * p - 1 else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
 
 
 def interquartile_mean(values: Array, axis: int = -1) -> Any:
@@ -269,6 +243,13 @@ def seeds_for(difference: float, spread: float, tests: int) -> int:
     reach, few = _reach(tests)
     needed = RANKS_LOSE * 2 * (reach * spread / difference) ** 2 + few if difference > 0 else math.inf
     return max(least_seeds(tests), math.ceil(min(needed, 1e9)))
+
+
+def seeds_for_shares(counts: tuple[int, int], seeds: tuple[int, int]) -> int:
+    """Seeds in each arm that would show such a difference of shares, in four cases of five (arcsine scale)."""
+    first, second = (2 * math.asin(math.sqrt(count / n)) for count, n in zip(counts, seeds, strict=True))
+    rare, power = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2), NormalDist().inv_cdf(POWER)
+    return math.ceil(2 * ((rare + power) / (second - first)) ** 2)
 
 
 def difference_for(seeds: float, spread: float, tests: int) -> float:

@@ -23,7 +23,7 @@ from hotloop.comparison.statistics import (
 from hotloop.core.types import Array
 
 Span = tuple[float, float]
-"""Env steps from and to which areas are taken, the same for all arms."""
+"""Env steps from and to which areas are taken: an arm's own in its row, the same for two arms that are compared."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,12 @@ class ArmSummary:
 
     @cached_property
     def reached(self) -> list[tuple[int, float] | None]:
-        """For each seed: env steps and training seconds to the threshold."""
+        """For each seed: env steps and training seconds to the threshold, once it had learned at all."""
         return [None if self.threshold is None else run.reaches(self.threshold) for run in self.runs]
+
+    def lost(self, limit: float | None) -> int:
+        """Seeds that end below it."""
+        return 0 if limit is None else int((self.scores < limit).sum())
 
     @property
     def arrived(self) -> int:
@@ -206,14 +210,31 @@ def default_threshold(reference: ArmSummary) -> float | None:
     return rounded(start + 0.9 * (end - start), 2, math.floor)
 
 
+def untrained_score(summaries: Sequence[ArmSummary]) -> float | None:
+    """What play before any update scored: the median over all runs that tell it."""
+    known = [run.untrained_score for summary in summaries for run in summary.runs if run.untrained_score is not None]
+    return float(np.median(known)) if known else None
+
+
 def default_margin(reference: ArmSummary) -> float | None:
     """A twentieth of what the first arm learned (final score above first evaluations), to two significant digits: what
     differs by less counts as equal. Where learning was over at the first evaluation, so that seeds differ as much as
     it rose since (two standard deviations), or where nothing was learned: a twentieth of the score."""
+    learned = what_was_learned(reference)
+    return None if learned is None else rounded(learned / 20, 2) or None
+
+
+def lost_limit(reference: ArmSummary) -> float | None:
+    """The final score below which a seed counts as lost: half of what the first arm learned is missing."""
+    learned, end = what_was_learned(reference), reference.score.value
+    return rounded(end - learned / 2, 3) if learned and end is not None else None
+
+
+def what_was_learned(reference: ArmSummary) -> float | None:
+    """Its final score above its first evaluations, or the size of its score, as `default_margin` says."""
     start, end = reference.first_score, reference.score.value
     if end is None:
         return None
     spread = float(np.std(reference.scores, ddof=1)) if len(reference.scores) > 1 else 0.0
     gain = end - start if start is not None else 0.0
-    learned = gain if gain > 2 * spread and gain > 0 else max(gain, abs(end))
-    return rounded(learned / 20, 2) or None
+    return gain if gain > 2 * spread and gain > 0 else max(gain, abs(end))

@@ -6,11 +6,10 @@ The curve is the mean return of the last 100 episodes, as our runs log it; the f
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hotloop.comparison.measures import RunMeasures, training_seconds
+from hotloop.comparison.measures import RunMeasures, before_updates, training_seconds
 from hotloop.comparison.scripts import training_envs
 from hotloop.core.errors import RunError
 from hotloop.core.types import Array
@@ -39,6 +38,7 @@ def read_script_run(folder: Path) -> RunMeasures:
     ends, times, returns = (np.array([float(row[name]) for row in rows]) for name in ("env_steps", "seconds", "return"))
     curve = running_means(ends, times, returns, env_steps)
     seconds = float(trace["training_seconds"])
+    untrained = [float(row["return"]) for row in rows if row.get("updates") == 0] if trace["updates"] else []
     return RunMeasures(
         path=folder,
         seed=seed,
@@ -52,6 +52,8 @@ def read_script_run(folder: Path) -> RunMeasures:
         curve_env_steps=curve[0].astype(np.int64),
         curve_seconds=curve[1],
         curve_score=curve[2],
+        untrained_until=int(ends[len(untrained) - 1]) if untrained else 0,
+        untrained_score=float(np.mean(untrained[-WINDOW:])) if untrained else None,
     )
 
 
@@ -75,7 +77,8 @@ def running_means(
 def read_training_of(path: Path, measure: str) -> RunMeasures:
     """One of our own runs, by its training episodes."""
     run = Run.open(path)
-    result, rows = run.result(), _progress_rows(run, measure)
+    result, events = run.result(), list(read_events(run.events))
+    rows = [row for row in events if row.get("event") == "progress" and isinstance(row.get(measure), int | float)]
     if not rows:
         raise RunError(
             f"{path} has no log row with `{measure}` of training episodes", "train for longer, or log more often"
@@ -94,9 +97,5 @@ def read_training_of(path: Path, measure: str) -> RunMeasures:
         curve_env_steps=np.array([row["env_steps"] for row in rows], dtype=np.int64),
         curve_seconds=np.array([training_seconds(row) for row in rows]),
         curve_score=np.array([float(row[measure]) for row in rows]),
+        **before_updates(events, measure),
     )
-
-
-def _progress_rows(run: Run, measure: str) -> list[dict[str, Any]]:
-    rows = (row for row in read_events(run.events) if row.get("event") == "progress")
-    return [row for row in rows if isinstance(row.get(measure), int | float)]

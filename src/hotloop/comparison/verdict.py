@@ -1,22 +1,25 @@
 """What one arm did to learning and to speed, compared with the first: the decision rule.
 
+A verdict is made of two arms and nothing else: a third one in the same command changes no word of it.
+
 Learning is judged by two measures of each seed: the final score, and the area under its curve against env steps
 (the mean score over the run). For each measure
 
 1. a difference is *seen* where dealing the pooled seeds to two arms at random would part their ranks as far in at most
-   5 % of all deals (exact rank test, two-sided), after Holm's correction over all measures and arms of the command;
+   5 % of all deals (exact rank test, two-sided), after Holm's correction over both measures;
 2. the arms are *equal* where the 95 % interval of the difference of interquartile means lies within the margin on both
-   sides. Equal wins over seen: a difference that small is real but of no account;
+   sides, and so does the difference of plain means: the middle half of the seeds says nothing about those that were
+   lost. Equal wins over seen: a difference that small is real but of no account;
 3. neither: *unseen*. Nothing was shown, and how many seeds would show a difference of one margin is said.
 
-Both equal: as good. One worse (better) and the other not better (worse): worse (better). One of each: mixed. Else
-unseen. With so few seeds that not even fully separated arms would count as seen: too few, and nothing is claimed.
+A seed is *lost* where it ends below the first arm's score by half of what that arm learned. Both measures equal, and no
+more lost seeds than the first arm has: as good. One worse (better) and the other not better (worse): worse (better).
+One of each: mixed. Else unseen. With so few seeds that not even fully separated arms would count as seen: too few, and
+nothing is claimed. Lost seeds are told in words whatever the verdict.
 
-Speed is the ratio of training seconds to the threshold (medians; a seed that never gets there counts as later than all
-others), or, where neither arm gets there, that of env steps per second: faster or slower where its 95 % interval lies
-beyond 1.05 or 1/1.05, as fast where it lies between, unclear else. An arm that makes more env steps per second and
-does not get there is slower. Where seconds to the threshold are unclear but learning is as good, env steps per second
-decide: equal learning per env step at more env steps per second is faster.
+Speed is the ratio of env steps per second: faster or slower where its 95 % interval lies beyond 1.05 or 1/1.05, as fast
+where it lies between, unclear else. Arrival is the ratio of training seconds to the threshold (medians; a seed that
+never gets there counts as later than all others), judged alike and told in words of its own: sooner, later, as soon.
 
 Where seeds are added until the verdict is decided (`compare --until-sure`), the same rule is asked at several *looks*:
 each has an equal part of the 5 % (Bonferroni: chances count so many times, intervals are as much wider), so that all of
@@ -29,7 +32,7 @@ distribution of scores, because ranks are dealt exactly; tests/comparison/test_c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -47,15 +50,23 @@ from hotloop.comparison.statistics import (
     interquartile_mean,
     seeds_for,
 )
-from hotloop.comparison.summary import ArmSummary, estimate_as_data
+from hotloop.comparison.summary import ArmSummary, Span, common_span, estimate_as_data, lost_limit
 from hotloop.core.types import Array
 
 Finding = Literal["better", "worse", "equal", "unseen"]
 Learning = Literal["better", "worse", "mixed", "as good", "unseen", "too few"]
 Speed = Literal["faster", "slower", "as fast", "unclear", "unknown"]
+Arrival = Literal["sooner", "later", "as soon", "unclear", "unknown"]
+ARRIVALS: Mapping[Speed, Arrival] = {
+    "faster": "sooner",
+    "slower": "later",
+    "as fast": "as soon",
+    "unclear": "unclear",
+    "unknown": "unknown",
+}
 SPEED_MARGIN = 1.05
 MEASURES = 2
-"""Of learning, for each arm but the first: final score and area."""
+"""Of learning: final score and area."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,7 @@ class MeasureContrast:
 
     name: Literal["final score", "area"]
     difference: Estimate
+    mean_difference: float  # of plain means, which lost seeds move
     improvement: Estimate
     chance: float  # as adjusted, once all are known
     seeds_needed: int  # in each arm, to see a difference of one margin
@@ -73,7 +85,8 @@ class MeasureContrast:
     @property
     def finding(self) -> Finding:
         interval = self.difference.interval
-        if interval is not None and -self.margin <= interval.low and interval.high <= self.margin:
+        within = interval is not None and -self.margin <= interval.low and interval.high <= self.margin
+        if within and abs(self.mean_difference) <= self.margin:
             return "equal"
         if self.chance <= 1 - LEVEL + 1e-12:
             assert self.improvement.value is not None
@@ -88,12 +101,16 @@ class Contrast:
     arm: str
     reference: str
     seeds: tuple[int, int]  # of the reference, of the arm
-    tests: int  # made by the whole command, at all of its looks
+    tests: int  # made of the two arms, at all looks
     paired: bool
     measures: Sequence[MeasureContrast]
     seconds_ratio: Estimate  # above 1: the arm is sooner
     env_steps_ratio: Estimate  # above 1: the arm needs fewer
     rate_ratio: Estimate  # above 1: the arm makes more env steps per second
+    threshold: float | None = None
+    span: Span | None = None  # env steps between which both were scored over the run
+    lost: tuple[int, int] = (0, 0)  # seeds of the reference, of the arm
+    lost_below: float | None = None  # the final score below which a seed counts as lost
 
     @property
     def learning(self) -> Learning:
@@ -106,14 +123,20 @@ class Contrast:
             return "worse"
         if "better" in found:
             return "better"
-        return "as good" if found == {"equal"} else "unseen"
+        return "as good" if found == {"equal"} and not self.loses_more else "unseen"
+
+    @property
+    def loses_more(self) -> bool:
+        """Whether a larger share of the arm's seeds is lost than of the reference's."""
+        return self.lost[1] * self.seeds[0] > self.lost[0] * self.seeds[1]
 
     @property
     def speed(self) -> Speed:
-        first, second = speed_of(self.seconds_ratio), speed_of(self.rate_ratio)
-        if first == "unknown" or (first == "unclear" and self.learning == "as good"):
-            return second
-        return first
+        return speed_of(self.rate_ratio)
+
+    @property
+    def arrival(self) -> Arrival:
+        return ARRIVALS[speed_of(self.seconds_ratio)]
 
     def as_data(self) -> dict[str, Any]:
         return {
@@ -122,6 +145,8 @@ class Contrast:
             "paired": self.paired,
             "learning": self.learning,
             "measures": [_measure_as_data(measure) for measure in self.measures],
+            "area_env_steps": self.span,
+            "lost_seeds": {"below": self.lost_below, "arm": self.lost[1], "against": self.lost[0]},
             **estimate_as_data("env_steps_to_threshold_ratio", self.env_steps_ratio),
         }
 
@@ -130,6 +155,7 @@ class Contrast:
         return {
             "arm": self.arm,
             "speed": self.speed,
+            "arrival": self.arrival,
             **estimate_as_data("seconds_to_threshold_ratio", self.seconds_ratio),
             **estimate_as_data("env_steps_per_second_ratio", self.rate_ratio),
         }
@@ -141,15 +167,7 @@ def contrasts(
     """Every arm against the first; `repeats` draws for each interval; `looks`: how often this may be asked at most."""
     if len(summaries) < 2 or not summaries[0].runs or margin is None:
         return []
-    tests = looks * max(1, sum(len(_measures_of(summaries[0], other)) for other in summaries[1:]))
-    level = 1 - (1 - LEVEL) / looks
-    raw = [_contrast(summaries[0], other, margin, tests, repeats, level) for other in summaries[1:] if other.runs]
-    adjusted = holm([measure.chance for contrast in raw for measure in contrast.measures])
-    chances = iter([min(1.0, looks * chance) for chance in adjusted])
-    return [
-        replace(contrast, measures=[replace(measure, chance=next(chances)) for measure in contrast.measures])
-        for contrast in raw
-    ]
+    return [_contrast(summaries[0], other, margin, repeats, looks) for other in summaries[1:] if other.runs]
 
 
 def speed_of(ratio: Estimate) -> Speed:
@@ -163,17 +181,18 @@ def speed_of(ratio: Estimate) -> Speed:
     return "as fast" if low >= 1 / SPEED_MARGIN and high <= SPEED_MARGIN else "unclear"
 
 
-def _contrast(
-    reference: ArmSummary, arm: ArmSummary, margin: float, tests: int, repeats: int, level: float
-) -> Contrast:
+def _contrast(reference: ArmSummary, arm: ArmSummary, margin: float, repeats: int, looks: int) -> Contrast:
+    span = common_span([reference.runs, arm.runs])
+    reference, arm = replace(reference, span=span), replace(arm, span=span)
     n, m = len(reference.runs), len(arm.runs)
     paired = sorted(reference.seeds) == sorted(arm.seeds) and len(set(arm.seeds)) == m
     if paired:
         reference, arm = _by_seed(reference), _by_seed(arm)
-    draws = Draws(n, m, paired=paired, repeats=repeats, level=level)
-    found = [
-        _measure(name, first, second, draws, margin, tests) for name, first, second in _measures_of(reference, arm)
-    ]
+    draws = Draws(n, m, paired=paired, repeats=repeats, level=1 - (1 - LEVEL) / looks)
+    rows = _measures_of(reference, arm)
+    tests, limit = looks * len(rows), lost_limit(reference)
+    found = [_measure(name, first, second, draws, margin, tests) for name, first, second in rows]
+    chances = holm([measure.chance for measure in found])
     arrives = any(2 * summary.arrived > len(summary.runs) for summary in (reference, arm))
     nothing = Estimate(None)
     return Contrast(
@@ -182,10 +201,16 @@ def _contrast(
         seeds=(n, m),
         tests=tests,
         paired=paired,
-        measures=found,
+        measures=[
+            replace(measure, chance=min(1.0, looks * chance)) for measure, chance in zip(found, chances, strict=True)
+        ],
         seconds_ratio=draws.time_ratio(reference.all_seconds_to, arm.all_seconds_to) if arrives else nothing,
         env_steps_ratio=draws.time_ratio(reference.all_env_steps_to, arm.all_env_steps_to) if arrives else nothing,
         rate_ratio=draws.rate_ratio(reference.rates, arm.rates) if _positive(reference, arm) else nothing,
+        threshold=reference.threshold,
+        span=span,
+        lost=(reference.lost(limit), arm.lost(limit)),
+        lost_below=limit,
     )
 
 
@@ -197,6 +222,7 @@ def _measure(name: Any, first: Array, second: Array, draws: Draws, margin: float
     return MeasureContrast(
         name=name,
         difference=draws.difference(first, second, interquartile_mean),
+        mean_difference=float(np.mean(second) - np.mean(first)),
         improvement=draws.improvement(first, second),
         chance=chance_of_splits(first, second),
         seeds_needed=seeds_for(margin, spread, tests),
@@ -206,8 +232,6 @@ def _measure(name: Any, first: Array, second: Array, draws: Draws, margin: float
 
 
 def _measures_of(reference: ArmSummary, arm: ArmSummary) -> list[tuple[str, Array, Array]]:
-    if not reference.runs or not arm.runs:
-        return []
     rows = [("final score", reference.scores, arm.scores)]
     if len(reference.areas) and len(arm.areas):
         rows.append(("area", reference.areas, arm.areas))
@@ -227,6 +251,7 @@ def _measure_as_data(measure: MeasureContrast) -> dict[str, Any]:
         "measure": measure.name,
         "finding": measure.finding,
         **estimate_as_data("difference", measure.difference),
+        "mean_difference": measure.mean_difference,
         **estimate_as_data("probability_of_improvement", measure.improvement),
         "chance": measure.chance,
         "margin": measure.margin,

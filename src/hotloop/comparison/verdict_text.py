@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hotloop.comparison.statistics import Estimate, least_seeds
+from hotloop.comparison.statistics import LEVEL, Estimate, least_seeds, seeds_for_shares
 from hotloop.comparison.summary import ArmSummary
-from hotloop.comparison.verdict import Contrast, MeasureContrast, speed_of
+from hotloop.comparison.verdict import Contrast, MeasureContrast
 from hotloop.render.numbers import number_or_never, signed, tick_label
 from hotloop.render.tables import Cells, Rows
 
@@ -60,14 +60,31 @@ _JOIN = {
     ("as fast", "better"): "as fast and ",
     ("as fast", "worse"): "as fast but ",
 }
+"""Faster and slower are env steps per second, and nothing else."""
 
 
 def headline(contrast: Contrast) -> str:
-    """`faster but worse by 2.0 in final score`, without names."""
-    learning = _learning(contrast)
-    if contrast.speed in ("unclear", "unknown"):
-        return learning + ("; not seen to learn sooner or later" if contrast.speed == "unclear" else "")
-    return _JOIN.get((contrast.speed, contrast.learning), f"{contrast.speed}; ") + learning
+    """`faster but worse by 2.0 in final score; 1 of 8 seeds lost (0 of 8); later at 450`, without names."""
+    said = _learning(contrast)
+    if contrast.speed == "unclear":
+        said += "; no difference in speed seen"
+    elif contrast.speed != "unknown":
+        said = _JOIN.get((contrast.speed, contrast.learning), f"{contrast.speed}; ") + said
+    return "; ".join([said, *_lost_and_arrival(contrast)])
+
+
+def _lost_and_arrival(contrast: Contrast) -> list[str]:
+    said = []
+    if any(contrast.lost):
+        said.append(f"{_lost(contrast, 1)} lost ({_lost(contrast, 0)} of {contrast.reference})")
+    if contrast.threshold is not None and contrast.arrival in ("sooner", "later"):
+        never = contrast.seconds_ratio.value == 0
+        said.append(f"{'never' if never else contrast.arrival} at {contrast.threshold:g}")
+    return said
+
+
+def _lost(contrast: Contrast, arm: int) -> str:
+    return f"{contrast.lost[arm]} of {contrast.seeds[arm]} seeds"
 
 
 def _learning(contrast: Contrast) -> str:
@@ -78,6 +95,11 @@ def _learning(contrast: Contrast) -> str:
         return f"too few seeds to judge learning ({n} and {m}; {least_seeds(contrast.tests)} of each are the least)"
     if contrast.learning == "unseen":
         open_ones = [measure for measure in contrast.measures if measure.finding == "unseen"]
+        if not open_ones:
+            return (
+                "alike but for lost seeds, which may be chance or not "
+                f"({seeds_for_shares(contrast.lost, contrast.seeds):,} of each would show it)"
+            )
         most = max(open_ones, key=lambda measure: measure.seeds_needed)
         return (
             f"no difference in learning seen ({most.seeds_needed:,} seeds of each would be needed to see "
@@ -102,7 +124,19 @@ def sentence(contrast: Contrast) -> str:
 
 
 def details(contrast: Contrast, threshold: float | None) -> list[str]:
-    return [*[_measure(measure, contrast) for measure in contrast.measures], *_speed(contrast, threshold)]
+    measures = [_measure(measure, contrast) for measure in contrast.measures]
+    return [*measures, *_lost_seeds(contrast), *_speed(contrast, threshold)]
+
+
+def _lost_seeds(contrast: Contrast) -> list[str]:
+    if contrast.lost_below is None:
+        return []
+    limit = f"final score below {number_or_never(contrast.lost_below)}"
+    if any(contrast.lost):
+        mine, theirs = _lost(contrast, 1), _lost(contrast, 0)
+        return [f"Lost seeds ({limit}): {mine} of {contrast.arm}, {theirs} of {contrast.reference}."]
+    unseen = 100 * (1 - (1 - LEVEL) ** (1 / contrast.seeds[1]))
+    return [f"No seed is lost ({limit}); with so few, a share of {unseen:.0f} % cannot be ruled out."]
 
 
 def _measure(measure: MeasureContrast, contrast: Contrast) -> str:
@@ -121,7 +155,10 @@ def _measure(measure: MeasureContrast, contrast: Contrast) -> str:
         "unseen": f"not seen to differ ({_chance(measure.chance)}), nor shown to be equal within {margin}; "
         f"these seeds would show a difference of {number_or_never(measure.visible)} in four cases of five",
     }
-    return f"{said}; {meaning[measure.finding]}."
+    mean = ""
+    if measure.finding != "equal" and abs(difference.value) <= measure.margin < abs(measure.mean_difference):
+        mean = f" (plain means: {signed(measure.mean_difference)})"
+    return f"{said}{mean}; {meaning[measure.finding]}."
 
 
 def _chance(value: float) -> str:
@@ -134,11 +171,10 @@ def _speed(contrast: Contrast, threshold: float | None) -> list[str]:
         said.append(_to_threshold(contrast, threshold))
     if contrast.rate_ratio.value is not None:
         said.append(f"Env steps/s: {times(contrast.rate_ratio)}.")
-    by_rate, by_time = speed_of(contrast.rate_ratio), speed_of(contrast.seconds_ratio)
-    if by_rate == "faster" and by_time == "slower":
+    if contrast.speed == "faster" and contrast.arrival == "later":
         never = contrast.seconds_ratio.value == 0
         said.append(f"More env steps per second, and yet {'never' if never else 'later'} at {threshold:g}.")
-    if by_rate == "faster" and by_time in ("unclear", "as fast") and contrast.learning != "as good":
+    if contrast.speed == "faster" and contrast.arrival in ("unclear", "as soon") and contrast.learning != "as good":
         said.append(f"More env steps per second, but not seen to be sooner at {threshold:g}.")
     return said
 
@@ -150,7 +186,7 @@ def _to_threshold(contrast: Contrast, threshold: float) -> str:
     if ratio == math.inf:
         return f"{threshold:g} is reached by half of its seeds, not by half of those of {contrast.reference}."
     seconds, env_steps = times(contrast.seconds_ratio), times(contrast.env_steps_ratio)
-    return f"Getting to {threshold:g} is {seconds} as fast in training seconds, {env_steps} in env steps."
+    return f"It gets to {threshold:g} {seconds} as soon by training seconds, {env_steps} by env steps."
 
 
 def arm_rows(summaries: Sequence[ArmSummary], measure: str, threshold: float | None) -> Rows:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any, NoReturn, TextIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What libraries of linear algebra take their number of threads from, as they are loaded."""
@@ -133,7 +136,23 @@ def hotloop_version() -> str:
         return "unknown"
 
 
-RECKONING = ("numpy", "numba", "llvmlite", "torch", "scipy")
+def install_command(extra: str) -> str:
+    """The line that adds one of our extras to this very installation: from the folder, file or address that it came
+    from, as the installer has noted it (PEP 610), since no package index may have us."""
+    name = f"hotloop[{extra}]"
+    try:
+        source = json.loads(distribution("hotloop").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError, OSError):
+        source = {}
+    url = source.get("url", "")
+    if not url.startswith("file://"):
+        wanted = f"{name} @ {source['vcs_info']['vcs']}+{url}" if "vcs_info" in source else name
+        return f"pip install '{wanted}'"
+    editable = "-e " if source.get("dir_info", {}).get("editable") else ""
+    return f"pip install {editable}'{url2pathname(urlsplit(url).path)}[{extra}]'"
+
+
+RECKONING = ("numpy", "numba", "llvmlite", "torch")
 """Packages that decide how a run rounds."""
 
 

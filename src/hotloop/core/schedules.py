@@ -45,7 +45,7 @@ class Schedule:
     """Value that `linear` reaches and that `decay` does not pass."""
     over: Stretch = 10_000
     """`linear` only: units until `end` is reached, at least 1; `10%`: a share of the env steps that the run was begun
-    for."""
+    for (of exploration: at least twice its warm-up)."""
     factor: float = 0.995
     """`decay` only: multiplier, above 0 and at most 1."""
     every: Count = 1

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import convert, name_here, nearest, shortened
+from hotloop.core.values import convert, misspelt, name_here, nearest, shortened
 
 Settings = TypeVar("Settings")
 _LONGEST_PATH = 120
@@ -77,6 +77,17 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"env.id": "x", "seed": 1}` -> `{"env": {"id": "x"}, "seed": 1}`."""
+    tree: dict[str, Any] = {}
+    for name, value in flat.items():
+        *folders, last = name.split(".")
+        for folder in reversed(folders):
+            last, value = folder, {last: value}
+        tree = merge(tree, {last: value})
+    return tree
+
+
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with the leaves of `over` put in their places."""
     merged = dict(base)
@@ -111,8 +122,9 @@ def unknown_key(root: Any, path: str, source: str) -> SettingsError:
     known = [*leaf_types(root), *_table_names(root)]
     near = nearest(path, known)
     hint = name_here(path, known) if "." not in path or not near else ""
-    if not hint and near:
-        hint = f"did you mean `{near}`? "
+    if not hint:
+        foreign = misspelt(path, near) if "." not in path else ""
+        hint = name_here(foreign, known) or (f"did you mean `{near}`? " if near else "")
     name = getattr(root, "algorithm", None)
     verb = f"`hotloop settings {name}`" if isinstance(name, str) else "`hotloop settings`"
     hint += f"{verb} lists every setting"

@@ -241,6 +241,18 @@ def name_here(foreign: str, known: Iterable[str]) -> str:
     return ""
 
 
+def misspelt(wrong: str, near: str | None) -> str:
+    """The name of another library that was meant more likely than our own `near`: `lerning_rate` is `learning_rate`."""
+    last = wrong.rsplit(".", 1)[-1].lower()
+    close = difflib.get_close_matches(last, ELSEWHERE, n=1, cutoff=0.85)
+    ours = near.rsplit(".", 1)[-1] if near else ""
+    return close[0] if close and _likeness(last, close[0]) > _likeness(last, ours) else ""
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()
+
+
 def _same(path: str, *names: str, note: str = "") -> dict[str, tuple[str, str]]:
     return dict.fromkeys(names, (path, note))
 

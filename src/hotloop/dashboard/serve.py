@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hotloop.core.errors import MissingExtraError, RunError
 from hotloop.core.own_folders import NoFolder, cache_base, own_folder
+from hotloop.core.program import install_command
 from hotloop.dashboard.guard import LOOPBACK, Keys
 
 SESSION_SECONDS = 24 * 3600.0
@@ -25,9 +26,7 @@ def require_extra() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
-        raise MissingExtraError(
-            "the dashboard needs starlette and uvicorn", "pip install 'hotloop[dashboard]'"
-        ) from None
+        raise MissingExtraError("the dashboard needs starlette and uvicorn", install_command("dashboard")) from None
 
 
 def require_folder(folder: Path) -> Path:

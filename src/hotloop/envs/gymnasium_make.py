@@ -14,6 +14,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from hotloop.core.errors import EnvError, MissingExtraError
+from hotloop.core.program import install_command
 from hotloop.core.types import Array, VecEnv
 from hotloop.core.user_files import is_file
 from hotloop.envs.foreign import HINT, close_all, env_code
@@ -164,6 +165,6 @@ def _made(env_id: str) -> Iterator[None]:
 def _install_hint(message: str) -> str:
     for ours in ("box2d", "mujoco"):
         if ours in message.lower():
-            return f"pip install 'hotloop[{ours}]'"
+            return install_command(ours)
     extra = re.search(r"gymnasium\[([\w-]+)\]", message)
     return f"pip install 'gymnasium[{extra[1]}]'" if extra else "install the package it names"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from hotloop.core.errors import MissingExtraError, RunError
+from hotloop.core.program import install_command
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK, Run
 from hotloop.runs.files import explained, opened, parse_strict
@@ -169,6 +170,6 @@ def need(extra: str, what: str, *modules: str) -> list[Any]:
             found.append(importlib.import_module(name))
         except ModuleNotFoundError as error:
             raise MissingExtraError(
-                f"{what} needs `{error.name}`, which is not installed", f"pip install 'hotloop[{extra}]'"
+                f"{what} needs `{error.name}`, which is not installed", install_command(extra)
             ) from None
     return found

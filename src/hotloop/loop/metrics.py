@@ -43,6 +43,11 @@ class Metrics:
             rows = np.stack([stats[name][ended] for name in self._term_names], axis=1)
             self._terms.extend(rows.tolist())
 
+    def latest(self, name: str) -> float | None:
+        """The mean of a measure over the updates that no row has told yet; for displays, between rows."""
+        pending = self._pending()
+        return float(pending[self._names.index(name)].mean()) if pending.shape[1] and name in self._names else None
+
     @property
     def mean_return(self) -> float | None:
         """Of the last 100 episodes."""

@@ -54,11 +54,19 @@ def preset_text(name: str) -> str:
 
 def _hint_for(name: str) -> str:
     there = f"presets: {presets_by_workload()}; or give a path ending in .toml"
-    if (variant := f"cartpole-{name.lower()}") in preset_names() and name.lower() not in preset_names():
+    if name.lower() not in preset_names() and (variant := _with_env(name.lower())):
         return f"`{name}` goes with an env: `hotloop train {variant} --env.id YourEnv-v0`; {there}"
     if near := nearest(name.lower(), preset_names()):
         return f"did you mean `{near}`? {there}"
     return f"{ALGORITHMS_HERE}; {there}"
+
+
+def _with_env(algorithm: str) -> str:
+    """A preset for an algorithm that has none of its own for any env; empty where there is none."""
+    found = [name for name in preset_names() if name.endswith(f"-{algorithm}")]
+    if algorithm == "ddpg" and not found:
+        return "pendulum-td3 --policy-delay 1 --target.every 1 --smoothing.noise 0 --network.critics 1"
+    return next(iter(sorted(found, key=lambda name: not name.startswith("cartpole-"))), "")
 
 
 def preset_tree(name: str) -> dict[str, Any]:

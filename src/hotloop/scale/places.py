@@ -10,6 +10,7 @@ from typing import Any
 
 from hotloop.core.errors import MissingExtraError, SettingsError
 from hotloop.core.places import Place
+from hotloop.core.program import install_command
 from hotloop.core.values import nearest
 from hotloop.scale.local import LocalPlace
 
@@ -29,7 +30,7 @@ def require_place(on: str) -> None:
         )
     if importlib.util.find_spec("ray") is None:
         raise MissingExtraError(
-            f"`--on {on}` needs Ray, which is not installed", "pip install 'hotloop[ray]', on every machine alike"
+            f"`--on {on}` needs Ray, which is not installed", f"{install_command('ray')}, on every machine alike"
         )
 
 

@@ -132,6 +132,22 @@ def script_is_finished(settings: Mapping[str, Any], seed: int, folder: Path) -> 
             f"{folder} holds a run of another program: {', '.join(other[:3])} differ",
             "choose another folder with `--out`, or remove that run",
         )
+    return script_run_ended_well(folder)
+
+
+def is_script_run(folder: Path) -> bool:
+    return (folder / SCRIPT).is_file()
+
+
+def script_run_of(folder: Path) -> dict[str, Any]:
+    """What tells the run of a script from others, with its seed: RunError where that cannot be read."""
+    about = dict(read_json_table(folder / SCRIPT))
+    if not isinstance(about.get("seed"), int) or not isinstance(about.get("script"), str):
+        raise RunError(f"{folder / SCRIPT} names no script and seed", "remove that run; compare makes it anew")
+    return about
+
+
+def script_run_ended_well(folder: Path) -> bool:
     return (folder / TRACE).is_file() and read_trace(folder)["subject"].get("exit_code") == 0
 
 

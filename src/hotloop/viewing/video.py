@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from hotloop.core.errors import MissingExtraError, RunError, SettingsError
+from hotloop.core.program import install_command
 from hotloop.core.types import Array
 
 HIGHEST_FPS = {".mp4": 60.0, ".gif": 50.0}
@@ -117,7 +118,7 @@ def ffmpeg() -> str:
         return importlib.import_module("imageio_ffmpeg").get_ffmpeg_exe()
     except ImportError:
         raise MissingExtraError(
-            "videos need imageio-ffmpeg, which is not installed", "pip install 'hotloop[video]'"
+            "videos need imageio-ffmpeg, which is not installed", install_command("video")
         ) from None
     except RuntimeError as error:  # a platform for which it brings no program
         raise MissingExtraError(str(error), "install ffmpeg and set IMAGEIO_FFMPEG_EXE to it") from None

@@ -11,9 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hotloop.core.errors import MissingExtraError, SettingsError
+from hotloop.core.program import install_command
 from hotloop.core.values import nearest
 
-INSTALL = "pip install 'hotloop[peers]'"
+INSTALL = install_command("peers")
 JAX = ("sbx-rl", "rejax")
 """In an environment of their own: their jax and ours need not agree on anything."""
 LIBRARIES = ("stable-baselines3", "rlox", "cpprb", "tianshou", *JAX)
