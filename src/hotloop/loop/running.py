@@ -17,7 +17,7 @@ from hotloop.loop.contract import Progress, Row, TrainingSession
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
-from hotloop.loop.machine import Overdue, StopSignals, compile_phase, machine_for
+from hotloop.loop.machine import ITERATION_SECONDS, Overdue, StopSignals, compile_phase, machine_for
 from hotloop.loop.rehearsal import rehearsing
 from hotloop.loop.watchdog import Watchdog
 from hotloop.nets.build import observation_words
@@ -75,7 +75,7 @@ def rows_with(
                 )
                 raise
             except Overdue:
-                progress.say("the evaluation under way was given up")
+                progress.say(f"what was under way at {session.counters.env_steps:,} env steps was given up")
                 break
             except Interrupt:
                 words = f"stopped at once at {session.counters.env_steps:,} env steps"
@@ -151,6 +151,11 @@ def _longest_episode(session: TrainingSession) -> int:
         return min(limit, most)
     trained = session.metrics.longest_episode or session.counters.env_steps // session.settings.env.num_envs
     return min(max(trained, session.best.longest, 1), most)
+
+
+def longest_after_stop(session: TrainingSession) -> float:
+    """Seconds that a rollout and its update may still take: until there is something to save, if there will be."""
+    return ITERATION_SECONDS if session.collector.envs.saves_state else 0.0
 
 
 def checkpoint(session: TrainingSession, journal: Journal) -> None:
