@@ -246,7 +246,7 @@ def test_the_verb_times_what_is_the_same_and_writes_its_page(
         "p.html",
     ]
     assert verb.run([*words, "--quiet"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    (found,) = json.loads(capsys.readouterr().out)["pairs"]
     assert found["verdict"] == "equal"
     assert found["headline"].startswith("the same for all 36 env steps, ")
     assert (found["cost"]["rounds"], found["evidence"]["made in all"]["fast"]["env_steps"]) == (2, 36)
