@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 from hotloop.algos.derived import derived_words
-from hotloop.core.errors import HotloopError, NonFiniteError
+from hotloop.core.errors import EnvError, HotloopError, NonFiniteError
 from hotloop.core.interrupts import Interrupt
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
@@ -59,7 +60,7 @@ def rows_with(
     `claim_run` is asked only once everything is built, so that a mistake in the settings leaves nothing behind. Whoever
     stops asking for rows ends the run as a signal would: saved, to be resumed.
     """
-    with ExitStack() as cleanup, compile_phase(timer, progress.say):
+    with own_files_open(settings.env.id), ExitStack() as cleanup, compile_phase(timer, progress.say):
         session, run, journal, stop = _begin(cleanup, build, settings, claim_run, progress, timer)
         while True:
             try:
@@ -83,6 +84,20 @@ def rows_with(
             except NonFiniteError as error:
                 go_back_or_raise(error, run, session, journal, progress.say)
         raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
+
+
+@contextmanager
+def own_files_open(env_id: str) -> Iterator[None]:
+    """Envs share our process: one that closes files by their numbers closes the run's lock, rows and pipes too."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        raise EnvError(
+            f"a file that the run had open was closed by other code in this process, most likely by `{env_id}`",
+            "let it close only what it opened itself: no `os.closerange`, and no number twice",
+        ) from error
 
 
 def _begin(
