@@ -55,13 +55,8 @@ def _can_run(command: str) -> bool:
 
 
 def test_the_demo_installs_the_dashboard_and_names_its_command():
-    said = subprocess.run(
-        ["make", "-n", "demo", "VENV=elsewhere"],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words, root = ["make", "-n", "demo", "VENV=elsewhere"], Path(__file__).parents[1]
+    said = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True)
     lines = said.stdout.splitlines()
     assert any(line.endswith("-e '.[dashboard]'") for line in lines)
     assert "hotloop watch" in lines[-2]
