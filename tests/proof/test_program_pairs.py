@@ -394,7 +394,7 @@ def test_the_verb_times_what_is_the_same_and_writes_its_page(
         "p.html",
     ]
     assert verb.run([*words, "--quiet"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    (found,) = json.loads(capsys.readouterr().out)["pairs"]
     assert found["verdict"] == "identical"
     assert "(processor time, children included)" in found["headline"]
     assert found["headline"].startswith("identical for all 36 env steps, ")

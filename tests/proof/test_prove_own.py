@@ -77,7 +77,7 @@ def test_every_example_is_expected() -> None:
 def test_a_file_of_pairs_is_proved_and_its_page_written(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "pairs.py").write_text(PAIRS)
     assert run(str(tmp_path / "pairs.py"), "--json", "--html", str(tmp_path / "page.html")) == 1
-    right, wrong = json.loads(capsys.readouterr().out)
+    right, wrong = json.loads(capsys.readouterr().out)["pairs"]
     assert (right["verdict"], wrong["verdict"]) == ("identical", "different")
     assert right["cost"]["speedup"] > 0
     assert wrong["cost"] is None
@@ -104,14 +104,14 @@ def test_envs_and_networks_from_the_command_line(tmp_path: Path, capsys: Any) ->
     )
     one = f"{tmp_path}/nets.py:A"
     assert run("--module", one, "--against", one, "--input", "8,3", "--json") == 0
-    assert json.loads(capsys.readouterr().out)[0]["evidence"]["mapped"] == "by name"
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["evidence"]["mapped"] == "by name"
     with pytest.raises(HotloopError, match="different parameters"):
         run("--module", one, "--against", f"{tmp_path}/nets.py:B")
     few = ("--env-steps", "60", "--num-envs", "2", "--episodes", "10")
     assert run("--env", "CartPole-v1", "--against", "CartPole-v1", *few, "--html", str(tmp_path / "env.html")) == 0
     assert "env steps per second" in capsys.readouterr().out
     assert run("--env", "CartPole-v1", "--against", "Acrobot-v1", *few, "--json") == 1
-    assert json.loads(capsys.readouterr().out)[0]["difference"]["what"] == "observation_space"
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["difference"]["what"] == "observation_space"
     assert run("--env", "CartPole-v1", "--against", "cartpole", *few, "--html", str(tmp_path / "draws.html")) == 0
     assert "Distributions" in (tmp_path / "draws.html").read_text()
 

@@ -44,7 +44,8 @@ def run(words: list[str]) -> int:
     if not arguments.list:
         return _prove(cases, known, arguments)
     if arguments.json:
-        print_json([{"case": case.name, "kind": case.kind, "default": case.is_default} for case in cases])
+        found = [{"case": case.name, "kind": case.kind, "default": case.is_default} for case in cases]
+        print_json({"cases": found})
     else:
         print_line("\n".join(known.listed(cases)))
     return 0
@@ -72,7 +73,7 @@ def _prove(cases: Any, known: Any, arguments: Any) -> int:
             bar.advance(case.name)
     unequal, promised = (sum(row.equal in kinds for row in rows) for kinds in ([False], [True, False]))
     if arguments.json:
-        print_json([row.as_data() for row in rows])
+        print_json({"cases": [row.as_data() for row in rows]})
     else:
         print_table(draw(rows))
         print_line(f"\n{promised - unequal} of {promised} cases equal" + (f", {unequal} NOT" if unequal else ""))

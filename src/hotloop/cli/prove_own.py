@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         write_page(arguments.html, proofs)
     if arguments.json:
-        print_json([proof.as_data() for proof in proofs])
+        print_json({"pairs": [proof.as_data() for proof in proofs]})
     else:
         print_line("\n\n".join("\n".join(lines(proof)) for proof in proofs))
         print_line(f"\n{summary(proofs)}" if len(proofs) > 1 else "")
