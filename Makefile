@@ -18,9 +18,10 @@ help:
 	@echo "make figures measure again what the documents quote, on a quiet machine (about half an hour), and write it into them"
 	@echo "make clean   remove .venv and caches (runs/ stays)"
 
-demo: $(VENV)/.base
+demo: $(VENV)/.demo
 	@$(RUN)/hotloop train snake-dqn --total-env-steps 500k --run-dir $(DEMO_RUN)
-	@echo "watch it play: $(RUN)/hotloop watch $$(ls -dt runs/demo-* | head -n 1)"
+	@echo "watch it play:       $(RUN)/hotloop watch $$(ls -dt runs/demo-* | head -n 1)"
+	@echo "see it in a browser: $(RUN)/hotloop dashboard"
 
 test: $(VENV)/.test
 	@$(RUN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -49,10 +50,14 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "installing into $(VENV), once. It downloads PyTorch $$(sed -n 's/^torch==//p' constraints.txt), 192 MB in its CPU build, and 140 MB of other packages (numpy, numba, scipy, Gymnasium ...)."
+	@echo "installing into $(VENV), once. It downloads PyTorch $$(sed -n 's/^torch==//p' constraints.txt), 192 MB in its CPU build, and 96 MB of other packages (numpy, numba, Gymnasium ...)."
 	@echo "PyPI has the CUDA build alone for Linux, 3.2 GB: 'PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo' takes the CPU build."
 	@$(INSTALL) torch==$$(sed -n 's/^torch==//p' constraints.txt) || { echo "the installation failed: is a package index reachable from here?"; exit 1; }
 	@$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.base
+	@$(INSTALL) -e '.[dashboard]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base

@@ -24,7 +24,7 @@ def test_every_command_of_the_story_says_what_the_page_says(tmp_path: Path, thin
     doctor, same, different, compared = [text for command, text in said if command.startswith("hotloop")]
     assert "UPDATE010" in doctor
     assert "train.py:16" in doctor
-    assert "the same for all" in same
+    assert "identical for all" in same
     assert "the same until update 2: then `q_net.0.weight` differs" in different
     assert "faster" in compared
     page = with_answers(PAGE.read_text(), said)
@@ -34,5 +34,5 @@ def test_every_command_of_the_story_says_what_the_page_says(tmp_path: Path, thin
 
 def test_the_page_shows_answers() -> None:
     text = PAGE.read_text()
-    assert "the same for all" in text
+    assert "identical for all" in text
     assert "the same until update 2: then `q_net.0.weight` differs" in text

@@ -52,3 +52,12 @@ def _can_run(command: str) -> bool:
     """Not where a verb wants an extra that is not installed; its own tests are skipped then too."""
     verb = command.split()[1] if command.startswith("hotloop") else ""
     return verb not in NEEDS or find_spec(NEEDS[verb]) is not None
+
+
+def test_the_demo_installs_the_dashboard_and_names_its_command():
+    words, root = ["make", "-n", "demo", "VENV=elsewhere"], Path(__file__).parents[1]
+    said = subprocess.run(words, cwd=root, capture_output=True, text=True, check=True)
+    lines = said.stdout.splitlines()
+    assert any(line.endswith("-e '.[dashboard]'") for line in lines)
+    assert "hotloop watch" in lines[-2]
+    assert lines[-1].endswith('elsewhere/bin/hotloop dashboard"')

@@ -14,7 +14,7 @@ from torch import nn
 
 from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
 from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-from hotloop.algos.registry import RunSettings, label_of
+from hotloop.algos.registry import ALGORITHMS, RunSettings, label_of
 from hotloop.algos.registry import preset as preset
 from hotloop.algos.registry import settings_of as settings_of
 from hotloop.algos.sac_settings import SACSettings as SACSettings
@@ -149,6 +149,12 @@ def _opened(run_dir: str | Path, total_env_steps: int | None, env: Any, network:
 def _with_given(settings: RunSettings | str, env: Any, network: Any) -> RunSettings:
     """The settings with the names of what was given as a Python object."""
     settings = preset(settings) if isinstance(settings, str) else settings
+    if not isinstance(settings, tuple(ALGORITHMS.values())):
+        raise SettingsError(
+            f"`settings` is a {type(settings).__name__}; expected is a preset's name, or what `hotloop.preset` "
+            "made of one",
+            "values change a preset: `hotloop.train(hotloop.preset('cartpole-dqn', batch_size=64))`",
+        )
     tree: dict[str, Any] = {}
     if env is not None and not isinstance(env, str) and not callable(env):
         raise SettingsError(

@@ -47,7 +47,7 @@ def test_learning_rate_and_clip_follow_their_schedules(monkeypatch):
     monkeypatch.setattr(learner.lane, "update", lambda *given: clips.append(given) or stats_with(0.0))
     learner.counters.env_steps = 50
     learner.update(rollout)
-    data, rates, _ = clips[0]
+    data, rates, *_ = clips[0]
     assert data.clip == pytest.approx(0.1)
     assert rates == pytest.approx(np.full(8, 0.05))
 

@@ -66,12 +66,12 @@ def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 def test_train_resume_evaluate_and_runs_tell_one_story(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = ask(capsys, "train", "cartpole-dqn", *TINY, "--run-dir", "runs/mine")
-    assert result.keys() == RESULT_KEYS
+    assert result.keys() == RESULT_KEYS | {"schema"}
     assert result["env_steps"] == 400
     assert ask(capsys, "resume", "runs/mine") == result
     evaluation = ask(capsys, "evaluate", "runs/mine", "--episodes", "7")
     assert evaluation["episodes"] == 7
-    (row,) = ask(capsys, "runs")
+    (row,) = ask(capsys, "runs")["runs"]
     assert row["status"] == "finished"
     assert row["mean_return"] == result["evaluation"]["mean_return"]
 
@@ -79,13 +79,13 @@ def test_train_resume_evaluate_and_runs_tell_one_story(run_folder: Path, capsys:
 def test_ppo_has_the_same_verbs(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tiny = ["--total-env-steps", "512", "--network.hidden", "8", "--evaluation.episodes", "2"]
     result = ask(capsys, "train", "cartpole-ppo", *tiny, "--evaluation.final-episodes", "3", "--run-dir", "runs/mine")
-    assert result.keys() == RESULT_KEYS
+    assert result.keys() == RESULT_KEYS | {"schema"}
     assert result["env_steps"] == 512
     assert ask(capsys, "resume", "runs/mine") == result
     assert ask(capsys, "evaluate", "runs/mine", "--episodes", "7")["episodes"] == 7
-    (episode,) = ask(capsys, "watch", "runs/mine")
+    (episode,) = ask(capsys, "watch", "runs/mine")["episodes"]
     assert episode["length"] == episode["return"] > 0
-    by_path = {row["path"]: row for row in ask(capsys, "settings", "ppo")}
+    by_path = {row["path"]: row for row in ask(capsys, "settings", "ppo")["settings"]}
     assert by_path["gae_lambda"]["default"] == 0.95
     assert all(row["meaning"] for row in by_path.values())
     assert "rollout_steps" in fail(capsys, "train", "cartpole-ppo", "--rollout-step", "3")
@@ -131,7 +131,7 @@ def test_every_verb_explains_itself_with_an_example(capsys: pytest.CaptureFixtur
 
 
 def test_settings_lists_every_field_with_default_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = ask(capsys, "settings", "dqn")
+    rows = ask(capsys, "settings", "dqn")["settings"]
     by_path = {row["path"]: row for row in rows}
     assert by_path["env.num_envs"]["default"] == 1
     assert all(row["meaning"] for row in rows)
@@ -146,11 +146,11 @@ def test_settings_shows_the_text_of_a_preset(capsys: pytest.CaptureFixture[str])
 
 
 def test_envs_lists_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
-    ids = {row["id"] for row in ask(capsys, "envs")}
+    ids = {row["id"] for row in ask(capsys, "envs")["envs"]}
     assert {"cartpole", "CartPole-v1"} <= ids
-    assert all(row["ok"] for row in ask(capsys, "envs", "check", "cartpole", "--env-steps", "300"))
+    assert all(row["ok"] for row in ask(capsys, "envs", "check", "cartpole", "--env-steps", "300")["checks"])
     wrapped = ["CartPole-v1", "--env.wrappers", "FrameStackObservation(2)", "ClipReward(-1, 1)", "--env-steps", "60"]
-    assert all(row["ok"] for row in ask(capsys, "envs", "check", *wrapped))
+    assert all(row["ok"] for row in ask(capsys, "envs", "check", *wrapped)["checks"])
 
 
 @pytest.mark.parametrize(
@@ -357,9 +357,11 @@ def test_settings_are_grouped_and_searched(capsys: pytest.CaptureFixture[str]) -
     tables = [line for line in text.splitlines() if line.startswith("[")]
     assert tables[:3] == ["[the run]", "[env]", "[network]"]
     assert len(tables) == len(set(tables))
-    found = {row["path"] for row in ask(capsys, "settings", "dqn", "replay", "beta")}
+    found = {row["path"] for row in ask(capsys, "settings", "dqn", "replay", "beta")["settings"]}
     assert found == {"replay.beta_start", "replay.beta_end", "replay.beta_env_steps"}
-    assert "replay.capacity" in {row["path"] for row in ask(capsys, "settings", "dqn", "transitions", "kept")}
+    assert "replay.capacity" in {
+        row["path"] for row in ask(capsys, "settings", "dqn", "transitions", "kept")["settings"]
+    }
     assert "did you mean `replay.capacity`" in fail(capsys, "settings", "dqn", "buffer_size")
     assert "is a preset" in fail(capsys, "settings", "cartpole-dqn", "--toml")
 
@@ -390,7 +392,9 @@ def test_envs_check_says_what_it_did_not_check(capsys: pytest.CaptureFixture[str
     assert "not checked  a finished episode starts anew: no episode ended in 3 env steps" in said
     assert "not checked  action masks always allow something: it has no action masks" in said
     assert "ok           observations and rewards are finite" in said
-    unchecked = [row for row in ask(capsys, "envs", "check", "CartPole-v1", "--env-steps", "300") if not row["checked"]]
+    unchecked = [
+        row for row in ask(capsys, "envs", "check", "CartPole-v1", "--env-steps", "300")["checks"] if not row["checked"]
+    ]
     assert [row["name"] for row in unchecked] == [
         "action masks always allow something",
         "a saved state continues exactly",

@@ -80,7 +80,7 @@ def test_from_python_the_answer_is_that_of_the_verb(
 ) -> None:
     words = ["--substrate", "linear", "--m", "0.1", "--episodes", "2", "--log", str(tmp_path / "nodes.csv")]
     answer = deploy(run, substrate="linear", m=0.1, episodes=2, log=tmp_path / "nodes.csv")
-    assert answer == ask(capsys, run, *words)
+    assert {"schema": 1, **answer} == ask(capsys, run, *words)
     assert answer["substrates"]["linear"] == api.evaluate(
         run, episodes=2, env={"options": {"substrate": "linear", "m": 0.1}}
     )

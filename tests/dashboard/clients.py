@@ -19,7 +19,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
-from tests.dashboard.test_dashboard_browser import Server
+from tests.dashboard.served import Server
 
 
 def env_steps_of(run: Path) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 from tests.dashboard.chromium import BROWSER, chromium
 from tests.dashboard.clients import cookie_of
-from tests.dashboard.test_dashboard_browser import Server
+from tests.dashboard.served import Server
 
 
 def asked(server: Server, cookie: str, path: str) -> bytes:

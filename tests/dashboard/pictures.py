@@ -12,7 +12,8 @@ from pathlib import Path
 
 from PIL import Image
 from tests.dashboard.chromium import Page, chromium
-from tests.dashboard.test_dashboard_browser import ROWS, Server
+from tests.dashboard.served import Server
+from tests.dashboard.test_dashboard_browser import ROWS
 
 WIDTH, HEIGHT = 1300, 845
 SHOWN = (900, 585)

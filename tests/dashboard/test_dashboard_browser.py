@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the extra `dashboard` is not installed")
 
 from tests.dashboard.chromium import BROWSER, Page, chromium
+from tests.dashboard.served import Server
 from tests.dashboard.synthetic import write_run
 
 pytestmark = [
@@ -23,23 +24,6 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page itself was not tested, its routes were"),
 ]
 ROWS = "document.querySelectorAll('#table tbody tr').length"
-
-
-class Server:
-    def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
-        words = ["dashboard", str(folder), "--no-browser", "--port", str(port), *options]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "hotloop", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        assert self.process.stdout is not None
-        self.link = self.process.stdout.readline().strip()
-        self.port = int(self.link.split(":")[2].split("/")[0])
-
-    def end(self) -> None:
-        self.process.terminate()
-        self.process.wait(60)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
 
 @pytest.fixture

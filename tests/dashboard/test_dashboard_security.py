@@ -156,6 +156,41 @@ def test_the_link_lets_a_browser_in_by_a_cookie_that_no_script_reads(dashboards)
     assert Browser(dashboard.app).get(f"/api/table?token={dashboard.keys.token}").status == 403  # the link alone
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '{"a":1}',
+        "a[0]=1",
+        'x="open',
+        "token",
+        "=x",
+        "a=1,2 b",
+        "a b=c",
+        "name=\u00fc",
+        "expires=Wed, 21 Oct",
+        "a=b;;",
+        ";",
+    ],
+)
+def test_an_odd_cookie_of_another_program_locks_nobody_out(dashboards, odd):
+    """All programs on localhost share one jar."""
+    keys = dashboards[False].keys
+    ours = f"{keys.cookie}={keys.session}"
+    old = f"{keys.cookie}=of-another-folder"
+    for cookies in (f"{odd}; {ours}", f"{ours}; {odd}", f"{odd};{ours};{odd}", f"{old}; {odd}; {ours}"):
+        answer = Browser(dashboards[False].app, {"cookie": cookies}).get("/api/table")
+        assert answer.status == 200, cookies
+    for cookies in (
+        odd,
+        f"{odd}; {old}",
+        f"{odd}; x{ours}",
+        f"{odd}; {ours}x",
+        f"{odd}; {keys.cookie}; {keys.session}",
+    ):
+        answer = Browser(dashboards[False].app, {"cookie": cookies}).get("/api/table")
+        assert answer.status == 403, cookies
+
+
 def test_every_answer_forbids_what_the_page_does_not_need(dashboards):
     dashboard = dashboards[False]
     reader = let_in(dashboard)

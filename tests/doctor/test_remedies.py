@@ -16,8 +16,8 @@ from tests.doctor.remedy_trials import TRIALS as FIRST
 from tests.doctor.remedy_trials import Trial
 from tests.doctor.remedy_trials_further import FURTHER
 
-from hotloop.core.verdicts import IDENTICAL
 from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES
+from hotloop.core.verdicts import IDENTICAL
 from hotloop.doctor.finding import Finding, Remedy, Rule
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Subject, Trace

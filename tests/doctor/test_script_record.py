@@ -13,6 +13,7 @@ import pytest
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.script import ScriptPlan, record_script
 
+AT_EXIT = "import atexit, os; atexit.register"
 ENV = """
 class Corridor:
     def reset(self):
@@ -87,7 +88,14 @@ def test_a_bound_on_time_ends_the_script(tmp_path):
     [
         ("raise ValueError('no more')", "crashed", 1, "ValueError: no more"),
         ("raise SystemExit('enough')", "exited", 1, "enough"),
+        ("raise SystemExit(257)", "exited", 1, ""),
+        ("raise SystemExit(-1)", "exited", 255, ""),
+        ("raise SystemExit(2**70)", "exited", 255, ""),
         ("import os; os._exit(4)", "exited", 4, "the script called os._exit"),
+        ("import os; os._exit(259)", "exited", 3, "the script called os._exit"),
+        (f"{AT_EXIT}(lambda: os._exit(3))", "exited", 3, "the code that runs at exit ended the process with 3"),
+        (f"{AT_EXIT}(os.abort)", "crashed", -6, "the code that runs at exit ended the process with -6"),
+        (f"{AT_EXIT}(lambda: os._exit(3)); raise ValueError('no')", "crashed", 3, "ValueError: no"),
         ("raise KeyboardInterrupt", "interrupted", 130, "KeyboardInterrupt"),
         ("import os; os.abort()", "crashed", -6, "the process ended with -6 before anything could be saved"),
     ],
@@ -95,7 +103,27 @@ def test_a_bound_on_time_ends_the_script(tmp_path):
 def test_every_ending_leaves_a_trace(tmp_path, last, ending, code, error):
     trace = record(tmp_path, ENV + f"env.step(0)\n{last}\n")
     assert (trace.subject.ending, trace.subject.exit_code, trace.subject.error) == (ending, code, error)
-    assert trace.counts.env_steps == (0 if "abort" in last else 1)
+    assert trace.counts.env_steps == (0 if "os.abort()" in last else 1)
+
+
+@pytest.mark.parametrize(
+    "refused", [b"# caf\xe9\n", b"x = 1\n\n\n# caf\xe9\n", b"# coding: ascii\n# caf\xc3\xa9\n", b"# coding: nosuch\n"]
+)
+def test_a_file_that_python_refuses_for_its_encoding_is_not_run(tmp_path, refused):
+    script = tmp_path / "train.py"
+    script.write_bytes(refused + b"open('ran', 'w')\n")
+    python = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True)
+    trace = record_script(script, (), ScriptPlan(**QUICK), lambda _: None)
+    assert (trace.subject.ending, trace.subject.exit_code) == ("crashed", python.returncode)
+    assert trace.subject.error.startswith("SyntaxError")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("read", [b"# coding: latin-1\n# caf\xe9\n", b"\xef\xbb\xbf# caf\xc3\xa9\n", b""])
+def test_a_file_in_another_encoding_that_it_declares_is_run(tmp_path, read):
+    script = tmp_path / "train.py"
+    script.write_bytes(read + b"raise SystemExit(7)\n")
+    assert record_script(script, (), ScriptPlan(**QUICK), lambda _: None).subject.exit_code == 7
 
 
 def test_an_interrupt_reaches_the_script_and_the_report_is_still_made(tmp_path):

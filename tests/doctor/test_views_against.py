@@ -171,6 +171,7 @@ def test_what_else_differs_is_said(old):
     ("text", "words"),
     [
         ("{", "is no JSON"),
+        ("[" * 200_000 + "]" * 200_000, "is no JSON"),
         ("[1]", "it has no `schema`"),
         ("{}", "it has no `schema`"),
         ('{"schema": 99}', "has schema 99, expected 1"),

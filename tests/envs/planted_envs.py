@@ -191,6 +191,17 @@ class NaNObs(FaultAtThree):
         return np.array([np.nan, 0.0])
 
 
+class OneValue(Counter):
+    """Its second number can be 0.5 and nothing else."""
+
+    action_space: spaces.Space = spaces.Box(np.float32([-1.0, 0.5]), np.float32([1.0, 0.5]))
+
+
+class OutsideItsBox(FaultAtThree):
+    def fault(self) -> Any:
+        return np.array([11.0, 0.0])
+
+
 class WrongShape(FaultAtThree):
     def fault(self) -> Any:
         return np.zeros(3)

@@ -55,6 +55,11 @@ class ExitsUnderneath(Hostile):
         os._exit(self.code)
 
 
+class ClosesFiles(Hostile):
+    def trouble(self) -> None:
+        os.closerange(3, 500)
+
+
 class Interrupts(Hostile):
     def trouble(self) -> None:
         raise KeyboardInterrupt

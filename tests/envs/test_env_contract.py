@@ -5,12 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 
 from hotloop.core.types import Array, EnvStep, Obs
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.contract import CHECKS, check_env
 from hotloop.envs.registry import NATIVE
 from hotloop.envs.settings import EnvSettings
+from hotloop.envs.spaces import obs_bounds, raw_obs_for
 
 PLANTED = Path(__file__).parent / "planted_envs.py"
 GOOD = "Counter Parts FromOne TwoChoices MaskInInfo MaskMethod SharedBuffer CloseFails make_counter"
@@ -85,6 +87,40 @@ def test_an_env_that_ignores_its_seed_is_found():
     }
 
 
+def test_an_observation_outside_its_box_is_found():
+    assert failures(planted("OutsideItsBox")) == {
+        "observations lie within their space": "`obs` holds 11 where its space has -10 to 10"
+    }
+
+
+@pytest.mark.parametrize("dict_obs", ["flatten", "keep"])
+def test_bounds_of_parts_are_looked_at_where_they_are_numbers(dict_obs):
+    space = spaces.Dict(
+        {
+            "place": spaces.Discrete(3, start=5),
+            "bits": spaces.MultiBinary((2, 2)),
+            "dials": spaces.MultiDiscrete([2, 3]),
+            "inner": spaces.Tuple([spaces.Box(-1.0, 2.0, (2,), np.float64), spaces.Box(0, 255, (1, 2), np.uint8)]),
+        }
+    )
+    raw_obs = raw_obs_for("test", space, dict_obs)
+    low, high = obs_bounds(space, raw_obs)
+    space.seed(0)
+    for _ in range(50):
+        obs, _ = raw_obs.encode(space.sample())
+        for part, least, most in zip(*(_parts(each) for each in (obs, low, high)), strict=True):
+            assert part[0].shape == least.shape == most.shape
+            assert (part >= least).all()
+            assert (part <= most).all()
+    assert sum(part.size for part in _parts(low)) == 3 + 4 + 5 + 2 + 2
+    assert min(part.min() for part in _parts(low)) == -1.0
+    assert max(part.max() for part in _parts(high)) == 255.0
+
+
+def _parts(obs: Obs) -> list[Array]:
+    return list(obs.values()) if isinstance(obs, dict) else [obs]
+
+
 class Spoiled:
     """CartPole with the one promise broken that `fault` names."""
 
@@ -154,4 +190,4 @@ def test_each_promise_has_a_check_that_notices_when_it_is_broken(fault):
 
 
 def test_every_check_has_a_fault_planted_for_it():
-    assert set(SPOILED.values()) == set(CHECKS)
+    assert {*SPOILED.values(), "observations lie within their space"} == set(CHECKS)

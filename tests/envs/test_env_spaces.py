@@ -29,6 +29,29 @@ def encode(space: spaces.Space, raw: object, dict_obs: str = "flatten") -> objec
 
 
 @pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (spaces.Discrete(10_000_000), "one of 10,000,000 states, each an input of the network; at most 1,000,000"),
+        (spaces.MultiDiscrete([2_000_000, 3]), "one of 2,000,003 states"),
+        (spaces.Dict({"deep": spaces.Tuple([spaces.Discrete(2**40)])}), "part `deep.0` of the observations of"),
+        (spaces.Box(-1.0, 1.0, (0,)), "hold no numbers: their shape is (0,)"),
+        (spaces.Dict({"a": spaces.Box(-1.0, 1.0, (3, 0)), "b": spaces.Box(-1.0, 1.0, (0,))}), "hold no numbers"),
+    ],
+)
+def test_observations_that_no_network_takes_are_refused(space, words):
+    with pytest.raises(EnvError, match=re.escape(words)) as refused:
+        raw_obs_for("test", space)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("space", [spaces.Discrete(2_000_000), spaces.MultiDiscrete([60_000, 60_000])])
+def test_more_choices_than_a_network_has_outputs_for_are_refused(space):
+    with pytest.raises(EnvError, match="choices of an action, each an output of the network; at most 100,000") as told:
+        actions_for("test", space)
+    assert "MultiDiscrete" in told.value.hint
+
+
+@pytest.mark.parametrize(
     ("given", "kept"),
     [(np.float64, np.float32), (np.float32, np.float32), (np.int64, np.float32), (np.uint8, np.uint8)],
 )

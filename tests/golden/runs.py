@@ -28,7 +28,7 @@ from hotloop.runs.events import read_events
 FILE = Path(__file__).with_name("runs.json")
 FOLLOWING = ("target", "mean", "square")
 """What a learner keeps beside its parameters, a vector of each for every network."""
-VERSIONS = ("torch", "numpy", "numba", "llvmlite", "scipy", "gymnasium")
+VERSIONS = ("torch", "numpy", "numba", "llvmlite", "gymnasium")
 
 
 class Kind(NamedTuple):

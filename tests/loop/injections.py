@@ -55,7 +55,7 @@ class Injection:
                 session.learner, "compute_advantages", before=lambda rollout, *_: self.spoil_field(rollout, but=1)
             )
         else:
-            self.once(session.learner, "update", before=lambda rollout: self.spoil_field(rollout, but=0))
+            self.once(session.learner, "update", before=lambda rollout, *_: self.spoil_field(rollout, but=0))
 
     def spoil_lane(self, lane: Any) -> None:
         state = lane.state()

@@ -218,3 +218,11 @@ def test_mistakes_with_train_are_told(tmp_path):
         hotloop.load(tmp_path / "run", network=Net)
     with pytest.raises(SettingsError, match="no `eval` rows"):
         hotloop.history(tmp_path / "run", "eval")
+
+
+@pytest.mark.parametrize("settings", [{"a": 1}, None, 7, ["cartpole-dqn"]], ids=repr)
+@pytest.mark.parametrize("train", [hotloop.train, hotloop.iterate])
+def test_settings_that_are_none_are_told_in_a_sentence(settings, train):
+    with pytest.raises(SettingsError, match=f"`settings` is a {type(settings).__name__}; expected is a preset") as told:
+        train(settings)
+    assert "hotloop.preset('cartpole-dqn', batch_size=64)" in told.value.hint

@@ -223,7 +223,7 @@ def test_the_verb_prints_what_became_not_finite_first(tmp_path: Path, capsys: py
     assert "first  reward" in capsys.readouterr().out
     assert main(["debug-nan", str(tmp_path / "run"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer == repeat_failure(tmp_path / "run")
+    assert answer == {"schema": 1, **repeat_failure(tmp_path / "run")}
     assert (answer["first"], answer["lane"], answer["update"]) == ("reward", "native", caught.value.failed.update)
     assert main(["replay", str(tmp_path / "run"), "--json"]) == 0  # the verb's former name
     assert json.loads((said := capsys.readouterr()).out) == answer

@@ -42,8 +42,8 @@ def test_equal_functions_are_compared_on_given_and_made_inputs_and_timed() -> No
     assert proof.evidence == {"given inputs": 1, "inputs made from them": 11, "gradients": 0, "tolerance": 1e-6}
     assert proof.cost is not None
     assert proof.cost.plain_memory is not None
-    assert proof.headline().startswith("the same for 1 given input and 11 inputs made from them")
-    assert proof.as_data()["verdict"] == "equal"
+    assert proof.headline().startswith("identical for 1 given input and 11 inputs made from them")
+    assert proof.as_data()["verdict"] == "identical"
 
 
 def test_a_difference_has_no_speed_and_names_the_smallest_input() -> None:
@@ -97,11 +97,74 @@ def test_what_raises_in_both_counts_apart_and_what_raises_in_one_is_a_difference
     assert proof.passed
     assert proof.evidence["inputs made from them"] == 9  # not: one row, no rows
     assert "2 further inputs raise in both" in proof.notes[0]
-    found = check(first, lambda x: sum(x[:2]), np.ones(4)).difference
+    found = check(first, lambda x: sum(x[:2]), [np.ones(4), np.ones(1)]).difference
     assert found is not None
     assert (found.kind, found.plain[:18], found.fast) == ("raised", "raised IndexError:", "answered")
     with pytest.raises(ArgumentError, match="nothing was compared"):
         check(lambda x: x["a"], lambda x: x["b"], np.ones(4))
+
+
+def test_an_input_of_ours_on_which_plain_raises_is_a_note_and_no_verdict() -> None:
+    plain = lambda x: x.max()  # noqa: E731
+    proof = check(plain, lambda x: x.max(initial=-np.inf), np.arange(4.0))
+    assert proof.verdict == "identical"
+    assert proof.evidence["inputs made from them"] == 10
+    assert proof.notes[0].startswith("on the given input with no rows plain raises ValueError: ")
+    found = check(lambda x: x.max(initial=-np.inf), plain, np.arange(4.0)).difference
+    assert found is not None
+    assert (found.kind, found.plain) == ("raised", "answered")
+
+
+class Foreign:
+    """An array of another library's, such as JAX's: equal to another entry by entry, and read by numpy."""
+
+    def __init__(self, numbers: Any) -> None:
+        self._kept = np.asarray(numbers)
+
+    dtype = property(lambda self: self._kept.dtype)
+    shape = property(lambda self: self._kept.shape)
+    ndim = property(lambda self: self._kept.ndim)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, rows: Any) -> Any:
+        return Foreign(self._kept[rows])
+
+    def __eq__(self, other: object) -> Any:
+        return Foreign(self._kept == np.asarray(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth of an array is ambiguous")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self._kept.astype(dtype or self.dtype)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._kept.__dlpack__()
+
+
+def test_arrays_of_another_library_are_compared_as_arrays() -> None:
+    x = Foreign(ROWS)
+    proof = check(lambda x: Foreign(np.asarray(x) * 2), lambda x: Foreign(np.asarray(x) + np.asarray(x)), x)
+    assert (proof.verdict, proof.notes, proof.evidence["inputs made from them"]) == ("identical", (), 11)
+    proof = check(lambda x: Foreign(np.asarray(x) / 3), lambda x: Foreign(np.asarray(x) * (1 / 3)), x)
+    assert proof.verdict == "to rounding"
+    found = check(lambda x: x, lambda x: Foreign(np.asarray(x) + np.eye(len(x), 2)), x).difference
+    assert found is not None
+    assert (found.what, found.index, found.largest_error) == ("result", (0, 0), pytest.approx(1.0))
+
+
+def test_arrays_of_jax_are_compared_as_arrays() -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    x = jnp.arange(12.0).reshape(6, 2)
+    assert check(lambda x: {"sum": x.sum(0)}, lambda x: {"sum": jnp.sum(x, 0)}, x).verdict == "identical"
+    assert check(lambda x: x.astype(jnp.bfloat16), lambda x: x.astype(jnp.bfloat16), x).verdict == "identical"
+    found = check(lambda x: x.sum(0), lambda x: x.sum(0) + 1, x).difference
+    assert found is not None
+    assert found.what == "result"
 
 
 def test_gradients_are_compared_of_inputs_and_of_modules() -> None:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update, in_order, judge
+from hotloop.proof.program_gaps import gaps
+from hotloop.proof.program_judgement import judge
+from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update, in_order
 
 
 def value(number: float) -> Fingerprint:
@@ -92,6 +94,76 @@ def test_a_near_tie_that_flips_an_action_is_rounding_and_without_rounding_before
     assert (found.ending, found.env_steps) == ("rounding", 10)
     assert judge(plain, changed_call(plain, 10, "action", 7.0), 1e-6).ending == "different"
     assert judge(plain, changed_call(rounded, 10, "reward", 7.0), 1e-6).ending == "different"
+
+
+def walked(moves: list[float], every_env: float = 1.0) -> Recording:
+    """One parameter that moves by these lengths from 1,000 on, an env call before each update."""
+    calls, updates, at = [], [Update(0, {"w": value(1000.0)}, 0)], 1000.0
+    for number, move in enumerate(moves, 1):
+        at += move
+        calls.append(EnvCall(0, number, {"reward": value(every_env * number)}, 2 * number))
+        updates.append(Update(number, {"w": value(at)}, 2 * number + 1))
+    return Recording(calls, updates)
+
+
+def test_rounding_is_measured_by_the_way_that_parameters_have_come() -> None:
+    """However large they are: a tenth of a move of 1 is a ten-thousandth of 1,000, but no rounding."""
+    plain = walked([1.0] * 50)
+    assert judge(plain, walked([1.0] * 50), None).identical
+    found = judge(plain, walked([1.0 + 1e-7] * 50), None)
+    assert (found.ending, found.identical, found.updates) == ("same", False, 50)
+    found = judge(plain, walked([1.0] * 20 + [1.1] + [1.0] * 29), None)
+    assert (found.ending, found.updates) == ("different", 20)
+    assert judge(plain, walked([1.0] * 50, every_env=1.0 + 1e-5), None).ending == "different"
+
+
+def test_rounding_may_grow_but_not_jump_and_not_without_end() -> None:
+    plain = walked([1.0] * 60)
+    grows = [1.0 + min(1e-8 * 1.5**number, 0.5) for number in range(60)]
+    found = judge(plain, walked(grows), None)
+    assert found.ending == "rounding"
+    assert 20 < found.updates < 45
+    assert judge(plain, walked([1.0 + 1e-7] * 30 + [1.5] * 30), None).ending == "different"
+
+
+def only(one: Recording, *kinds: str) -> Recording:
+    return Recording(one.env_calls if "env" in kinds else [], one.updates if "updates" in kinds else [])
+
+
+def test_what_only_one_shows_is_told_and_what_both_show_is_compared_to_its_end() -> None:
+    plain, data = recording(12), ({}, {})
+    names = ("old.py", "new.py")
+    for fast, said in (
+        (only(plain, "updates"), "24 env steps were seen in old.py only"),
+        (only(plain, "env"), "4 updates were seen in old.py only"),
+    ):
+        assert judge(plain, fast).ending == "same"
+        assert gaps((plain, fast), data, names)[0] == said
+        assert gaps((fast, plain), data, names)[0] == said.replace("old.py", "new.py")
+    wrong = only(changed_update(plain, 3, "0.bias", 9.0), "updates")
+    assert judge(plain, wrong).ending == "different"
+    one_env = Recording([call for call in plain.env_calls if call.env == 0], plain.updates)
+    assert judge(plain, one_env).ending == "same"
+    assert gaps((plain, one_env), data, names)[0] == "12 env steps were seen in old.py only"
+    assert gaps((plain, plain), data, names) == []
+    assert gaps((Recording(), Recording()), data, names)[0] == "no env step and no update was seen in either"
+    quiet = only(plain, "env")
+    assert gaps((quiet, quiet), data, names) == []
+    assert (
+        gaps((quiet, quiet), ({"others": ["jax"]}, {}), names)[0] == "no update was seen in either, and jax is loaded"
+    )
+
+
+def test_of_programs_that_we_ended_only_what_both_had_time_for_counts() -> None:
+    plain, ended = (
+        Recording(
+            one.env_calls, [dataclasses.replace(made, env_steps=6 * made.number) for made in one.updates], {}, True
+        )
+        for one in (recording(12), recording(9))
+    )
+    for pair in ((plain, ended), (ended, plain)):
+        assert judge(*pair).ending == "same"
+        assert gaps(pair, ({}, {}), ("old.py", "new.py")) == []
 
 
 def test_digests_alone_have_no_near() -> None:

@@ -77,8 +77,8 @@ def test_every_example_is_expected() -> None:
 def test_a_file_of_pairs_is_proved_and_its_page_written(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "pairs.py").write_text(PAIRS)
     assert run(str(tmp_path / "pairs.py"), "--json", "--html", str(tmp_path / "page.html")) == 1
-    right, wrong = json.loads(capsys.readouterr().out)
-    assert (right["verdict"], wrong["verdict"]) == ("equal", "different")
+    right, wrong = json.loads(capsys.readouterr().out)["pairs"]
+    assert (right["verdict"], wrong["verdict"]) == ("identical", "different")
     assert right["cost"]["speedup"] > 0
     assert wrong["cost"] is None
     assert wrong["difference"]["what"] == "result"
@@ -93,7 +93,7 @@ def test_the_verdict_is_printed_in_words(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "words.py").write_text(PAIRS)
     assert run(str(tmp_path / "words.py")) == 1
     text = capsys.readouterr().out
-    assert "right: the same for 1 given input and 11 inputs made from them" in text
+    assert "right: identical for 1 given input and 11 inputs made from them" in text
     assert "<b>wrong</b>: different: `result` differs on the given input" in text
     assert "1 of 2 pairs the same, 1 NOT" in text
 
@@ -104,14 +104,14 @@ def test_envs_and_networks_from_the_command_line(tmp_path: Path, capsys: Any) ->
     )
     one = f"{tmp_path}/nets.py:A"
     assert run("--module", one, "--against", one, "--input", "8,3", "--json") == 0
-    assert json.loads(capsys.readouterr().out)[0]["evidence"]["mapped"] == "by name"
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["evidence"]["mapped"] == "by name"
     with pytest.raises(HotloopError, match="different parameters"):
         run("--module", one, "--against", f"{tmp_path}/nets.py:B")
     few = ("--env-steps", "60", "--num-envs", "2", "--episodes", "10")
     assert run("--env", "CartPole-v1", "--against", "CartPole-v1", *few, "--html", str(tmp_path / "env.html")) == 0
     assert "env steps per second" in capsys.readouterr().out
     assert run("--env", "CartPole-v1", "--against", "Acrobot-v1", *few, "--json") == 1
-    assert json.loads(capsys.readouterr().out)[0]["difference"]["what"] == "observation_space"
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["difference"]["what"] == "observation_space"
     assert run("--env", "CartPole-v1", "--against", "cartpole", *few, "--html", str(tmp_path / "draws.html")) == 0
     assert "Distributions" in (tmp_path / "draws.html").read_text()
 

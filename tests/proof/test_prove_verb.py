@@ -40,16 +40,29 @@ def planted(monkeypatch):
 
 @pytest.mark.usefixtures("planted")
 def test_equal_cases_exit_with_zero_and_print_rows(capsys):
-    assert verb.run(["--json", "--seconds", "0.01"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    assert verb.run(["--own", "--json", "--seconds", "0.01"]) == 0
+    rows = json.loads(capsys.readouterr().out)["cases"]
     assert [(row["case"], row["equal"]) for row in rows] == [("right/n1", True)]
+
+
+@pytest.mark.usefixtures("planted")
+def test_without_names_it_explains_itself_and_runs_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(registry, "FAMILIES", {"right": (None, "what it is about"), "gone": (None, "has no cases")})
+    monkeypatch.setattr("hotloop.proof.run.prove_case", lambda *_: pytest.fail("nothing was named"))
+    assert verb.run([]) == 2
+    said = capsys.readouterr().out
+    assert "hotloop prove --script old.py --against new.py" in said
+    assert "right: what it is about" in said
+    assert "gone" not in said
+    with pytest.raises(SettingsError, match="nothing was named"):
+        verb.run(["--json"])
 
 
 @pytest.mark.usefixtures("planted")
 def test_a_case_that_is_not_equal_exits_with_one_and_prints_no_speed(capsys):
     assert verb.run(["--json", "--full", "--seconds", "0.01"]) == 1
     output = capsys.readouterr()
-    rows = {row["case"]: row for row in json.loads(output.out)}
+    rows = {row["case"]: row for row in json.loads(output.out)["cases"]}
     assert rows["wrong/n1"]["equal"] is False
     assert rows["wrong/n1"]["speedup"] is None
     assert rows["right/n1"]["speedup"] > 0
@@ -70,7 +83,7 @@ def test_rows_are_kept_in_a_file_as_they_come(capsys, tmp_path):
     verb.run(["right", "--json", "--seconds", "0.01", "--keep", str(path)])
     capsys.readouterr()
     verb.run(["--full", "--json", "--seconds", "0.01", "--keep", str(path)])
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["cases"]
     assert json.loads(path.read_text()) == rows
     assert [row["case"] for row in rows] == ["right/n1", "wrong/n1"]
 
@@ -111,6 +124,6 @@ def test_seconds_must_be_above_zero():
 
 def test_one_real_case_runs_from_the_command_line(capsys):
     assert verb.run(["target-polyak/eager/64x64", "--json", "--seconds", "0.01", "--quiet"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(capsys.readouterr().out)["cases"]
     assert row["equal"] is True
     assert row["growth"]["to"] == "512x512"

@@ -129,7 +129,7 @@ def test_one_absurd_number_does_not_hide_the_other_runs(
         file.write('{"event": "progress", "env_steps": ' + "9" * 4_000 + "}\n")
     shutil.copytree(trained[0], tmp_path / "another")
     assert main(["runs", str(tmp_path), "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["runs"]
     assert len(listed) == 2
     assert listed[0]["env_steps"] == listed[1]["env_steps"]
 

@@ -110,6 +110,18 @@ def test_an_env_that_leaves_past_python_s_own_way_out_is_an_error_of_the_program
     assert "os._exit(self.code)" in errors
 
 
+def test_an_env_that_closes_our_files_is_told_in_one_sentence(tmp_path: Path) -> None:
+    process = program("ClosesFiles", tmp_path / "run", at=40)
+    said, errors = process.communicate(timeout=100)
+    assert process.returncode == 2
+    assert not said
+    assert errors.startswith(
+        "error: a file that the run had open was closed by other code in this process, most likely"
+    )
+    assert "hint: let it close only what it opened itself" in errors
+    assert "Traceback" not in errors
+
+
 def test_control_c_in_an_env_is_still_control_c() -> None:
     """The same exception, raised by a signal: `own_interrupts` is what the program runs under."""
     envs = make_envs(EnvSettings(id=f"{FILE}:Interrupts", options={"at": 3}), 1, np.zeros(1, np.uint64))

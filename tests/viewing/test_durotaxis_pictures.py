@@ -221,7 +221,7 @@ def test_a_run_is_watched_as_pictures_and_as_numbers(tmp_path: Path, capsys: pyt
     api.train(api.preset("durotaxis-ppo", total_env_steps=16, rollout_steps=8, batch_size=8, **tiny, run_dir=run))
     capsys.readouterr()
     assert watch.run([run, "--frames", str(tmp_path / "frames"), "--json"]) == 0
-    (episode,) = json.loads(capsys.readouterr().out)
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
     assert {"success", "final_centroid", "colony_size"} <= episode.keys()
     assert len(list((tmp_path / "frames").iterdir())) == episode["length"] + 1
     assert api.evaluate(run, episodes=1)["mean_return"] == pytest.approx(episode["return"])

@@ -49,7 +49,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def ask(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:
     assert watch.run([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return json.loads(capsys.readouterr().out)["episodes"]
 
 
 def without(monkeypatch: pytest.MonkeyPatch, package: str) -> None:

@@ -28,6 +28,7 @@ from hotloop.lanes.graph_objective import GraphObjective
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.objective import ONLINE, Network
 from hotloop.lanes.policy_objective import KL, Minibatches, PolicyObjective, PolicySpec, forward_and_draw
+from hotloop.lanes.spec import go_on
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.distributions import ActionLayout
 from hotloop.maths.gae_kernels import gae_numpy
@@ -206,12 +207,13 @@ class PPOLearner:
         else:
             advantage[:] = np.tensordot(np.array(parts.advantage_weights, np.float32), by_part, 1)
 
-    def update(self, rollout: Rollout | GraphRollout) -> UpdateStats:
+    def update(self, rollout: Rollout | GraphRollout, check: Callable[[], None] = go_on) -> UpdateStats:
+        """Epochs over minibatches. What `check` raises between two of them leaves the learner half-way."""
         settings, counters = self.settings, self.counters
         shuffle(self._shuffler, self._order)
         data = Minibatches(rollout, self._order, settings.clip * settings.clip_schedule.now(counters))
         rates = self.learning_rates()
-        stats = self.lane.update(data, rates, counters.updates)
+        stats = self.lane.update(data, rates, counters.updates, check)
         self._require_finite(data, rates, stats.num_updates)
         self.step_sizes.adapt(stats)
         counters.updates += stats.num_updates

@@ -11,6 +11,7 @@ from hotloop.algos.derived import settled
 from hotloop.algos.off_policy import LearningRates, Sight, moves_due
 from hotloop.algos.sac_kernels import best_squashed, draw_around, draw_evenly, draw_squashed
 from hotloop.algos.sac_settings import SACSettings
+from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Batch, BoxActions, Obs, ObsSpec, UpdateStats
@@ -78,6 +79,17 @@ class UnitActions:
         return rows if self._same else (rows - self._middle) / self._half
 
 
+def require_ranges(env_id: str, spec: BoxActions) -> None:
+    """Actions are drawn between their bounds: a number that has one value only leaves nothing to draw."""
+    fixed = next((index for index, (low, high) in enumerate(zip(spec.low, spec.high, strict=True)) if low == high), -1)
+    if fixed >= 0:
+        raise EnvError(
+            f"number {fixed} of the actions of `{env_id}` can be {spec.low[fixed]:g} and nothing else: its lowest "
+            "value is its highest; SAC draws from a range",
+            "leave it out of the action space, and let a wrapper add it: gymnasium.wrappers.TransformAction",
+        )
+
+
 class SACLearner:
     """Learns: `update` makes k sequential updates of critics, actor and temperature. Counts as `DQNLearner` does.
 
@@ -93,6 +105,7 @@ class SACLearner:
         self.settings = settings = settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
+        require_ranges(settings.env.id, action_spec)
         self.actions = UnitActions(action_spec)
         count = self.actions.count
         self.network = build_networks(settings, obs_spec, count, derive_seed(settings.seed, "init"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hotloop.core.errors import SettingsError
+from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.core.program import take_options
-from hotloop.core.terminal import print_line
+from hotloop.core.terminal import AnswerLostError, answer_stream, print_line
 
 if TYPE_CHECKING:
     from hotloop.algos.registry import RunSettings
@@ -63,6 +64,17 @@ def env_overrides(verb: str, words: Sequence[str]) -> dict[str, Any]:
     return parse_overrides(words, DQNSettings).get("env", {})
 
 
-def print_json(data: Any) -> None:
-    """Control characters in it are escaped, as JSON asks for."""
-    print_line(json.dumps(data, indent=2))
+ANSWER_SCHEMA = 1
+"""Of the answers that have no schema of their own; it grows where a key goes or means something else."""
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """A verb's answer: one object with a `schema`. Control characters in it are escaped, as JSON asks for."""
+    print_line(json.dumps({"schema": ANSWER_SCHEMA, **data}, indent=2))
+
+
+def print_error(error: HotloopError) -> None:
+    """What was told on stderr, for whoever reads stdout. It is told already: that nobody reads here is no error."""
+    with contextlib.suppress(AnswerLostError):
+        print_json({"error": error.message, "hint": error.hint})
+        answer_stream().flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
@@ -43,7 +44,8 @@ def run(words: list[str]) -> int:
             say(
                 "others on the network can reach this address; the token alone keeps them out, and nothing is encrypted"
             )
-        say("Ctrl-C ends it; on another machine `ssh -L 8127:localhost:8127` brings it here")
+        port = urlsplit(link).port
+        say(f"Ctrl-C ends it; on another machine `ssh -L {port}:localhost:{port} HOST` brings it here")
 
     if not 0 <= arguments.port <= 65535:
         raise SettingsError(f"`--port` is {arguments.port}, expected 1 to 65535")

@@ -40,7 +40,7 @@ def _list(as_json: bool) -> int:
 
     rows = list_envs()
     if as_json:
-        print_json([{"id": name, "kind": kind} for name, kind in rows])
+        print_json({"envs": [{"id": name, "kind": kind} for name, kind in rows]})
     else:
         for name, kind in rows:
             print_line(f"{name:32} {kind}")
@@ -59,7 +59,7 @@ def _check(arguments: Namespace, env: dict[str, Any]) -> int:
     make_envs(settings, 1, np.zeros(1, np.uint64)).close()  # one that cannot be made is one sentence, not a table
     results = check_env(settings, env_steps=arguments.env_steps)
     if arguments.json:
-        print_json([dataclasses.asdict(result) for result in results])
+        print_json({"checks": [dataclasses.asdict(result) for result in results]})
     else:
         for result in results:
             verdict = "FAIL" if not result.ok else "ok" if result.checked else "not checked"

@@ -66,7 +66,7 @@ def _list(jobs: Any, out: Path, as_json: bool) -> int:
 
     rows = states_of(jobs, out)
     if as_json:
-        print_json(rows)
+        print_json({"jobs": rows})
     else:
         heading = ["job", "name", "state", "env steps", "run"]
         print_table(

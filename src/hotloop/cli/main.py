@@ -9,9 +9,10 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from hotloop.cli.arguments import print_error
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
 from hotloop.core.interrupts import own_interrupts
-from hotloop.core.program import hotloop_version, is_debugging, program, take_options
+from hotloop.core.program import hotloop_version, is_debugging, program, take_options, wants_json
 from hotloop.core.terminal import (
     AnswerLostError,
     answer_stream,
@@ -20,6 +21,7 @@ from hotloop.core.terminal import (
     show_tracebacks_and_warnings_printable,
 )
 from hotloop.core.values import nearest
+from hotloop.core.verdicts import ExitCode
 
 VERBS = {
     "train": "train an agent from a preset or a TOML file",
@@ -58,10 +60,11 @@ EXAMPLES = """examples:
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; user mistakes end with a sentence, a hint and exit code 2."""
     show_tracebacks_and_warnings_printable()
+    given = list(sys.argv[1:] if words is None else words)
     with program(whole=words is None), own_interrupts():
         try:
             try:
-                return _run(list(sys.argv[1:] if words is None else words))
+                return _run(given)
             finally:
                 answer_stream().flush()  # found out here, not when the interpreter ends
         except HotloopError as error:
@@ -71,7 +74,9 @@ def main(words: Sequence[str] | None = None) -> int:
                 isinstance(error, EnvError) and error.hint and "\n" in error.message
             )  # frames of the env's own code
             say(f"error: {error}{'; `--debug` shows the whole traceback' if is_shortened else ''}")
-            return 2
+            if wants_json(given):
+                print_error(error)
+            return ExitCode.MISTAKE
         except KeyboardInterrupt as stop:
             say(str(stop) or "stopped at once; a run resumes from its last checkpoint")
             return 130

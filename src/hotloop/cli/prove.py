@@ -10,15 +10,13 @@ from hotloop.cli import prove_own
 from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
 from hotloop.core.program import use_one_thread
 from hotloop.core.terminal import print_line
+from hotloop.core.verdicts import ExitCode
 
 
 def run(words: list[str]) -> int:
-    parser = VerbParser(
-        "prove",
-        prove_own.ABOUT,
-        prove_own.EXAMPLES,
-    )
-    parser.add_argument("--full", action="store_true", help="every case (long)")
+    parser = VerbParser("prove", prove_own.ABOUT, prove_own.EXAMPLES)
+    parser.add_argument("--own", action="store_true", help="a small set of our own cases, for a few minutes")
+    parser.add_argument("--full", "--all", action="store_true", help="every case of ours (long)")
     parser.add_argument("--list", action="store_true", help="name the cases and stop")
     parser.add_argument(
         "--seconds", type=float, help="of timing for each case (default 1); of --script: ends both then"
@@ -40,11 +38,14 @@ def run(words: list[str]) -> int:
     if arguments.keep is not None:
         figures.require_keepable(arguments.keep)
     known = registry.build_registry()
+    if not (arguments.cases or arguments.own or arguments.full or arguments.list):
+        return prove_own.explain(known, arguments.json)
     cases = known.select(arguments.cases, full=arguments.full or arguments.list)
     if not arguments.list:
         return _prove(cases, known, arguments)
     if arguments.json:
-        print_json([{"case": case.name, "kind": case.kind, "default": case.is_default} for case in cases])
+        found = [{"case": case.name, "kind": case.kind, "default": case.is_default} for case in cases]
+        print_json({"cases": found})
     else:
         print_line("\n".join(known.listed(cases)))
     return 0
@@ -72,8 +73,8 @@ def _prove(cases: Any, known: Any, arguments: Any) -> int:
             bar.advance(case.name)
     unequal, promised = (sum(row.equal in kinds for row in rows) for kinds in ([False], [True, False]))
     if arguments.json:
-        print_json([row.as_data() for row in rows])
+        print_json({"cases": [row.as_data() for row in rows]})
     else:
         print_table(draw(rows))
         print_line(f"\n{promised - unequal} of {promised} cases equal" + (f", {unequal} NOT" if unequal else ""))
-    return 1 if unequal else 0
+    return ExitCode.NO if unequal else ExitCode.YES

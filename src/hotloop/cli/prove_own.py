@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line
+from hotloop.core.verdicts import ExitCode
 
 ABOUT = """Hold a fast program equal to a plain one, then time both by turns on one thread: your own (two functions in
 a file of pairs, two envs, two networks; or two whole programs, unmodified, in processes of their own), or ours. A case
-of ours is named family/variant/lane/size; parts may be left out. Without names a small set runs, for a few minutes.
+of ours is named family/variant/lane/size; parts may be left out. `--own` runs a small set, for a few minutes.
 error: |fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size over that at a
-smaller one. Exit code 0: the same; 1: something is not equal; 2: a mistake, or a program that cannot be judged."""
+smaller one. Exit code 0: identical, the same to rounding, or but for draws; 1: something differs; 2: a mistake; 3: not
+everything could be compared, or a program does not repeat itself."""
 EXAMPLES = """hotloop prove my_pairs.py --html proof.html
   hotloop prove --env slow.py:Env --against fast.py:Env
   hotloop prove --module slow.py:Net --against fast.py:Net --input 32,4
@@ -32,7 +34,7 @@ def add_arguments(parser: VerbParser) -> None:
     own.add_argument("--module", metavar="NET", help="the plain network: file.py:Name, made without arguments")
     own.add_argument("--script", type=Path, metavar="OLD.py", help="the plain program, run unmodified")
     own.add_argument("--against", metavar="FAST", help="the fast one, named in the same way")
-    allowed = "share by which a number may differ (default 1e-6; of --script 0: not a bit)"
+    allowed = "share by which a number may differ (default 1e-6; of --script what rounding explains); 0: not a bit"
     own.add_argument("--tolerance", type=float, help=allowed)
     steps = "of --env: played, episodes to their end (default 2000); of --script: after which both are ended"
     own.add_argument("--env-steps", type=int, help=steps)
@@ -73,6 +75,21 @@ def is_asked_for(arguments: argparse.Namespace) -> bool:
     return own or any(files)
 
 
+def explain(known: Any, as_json: bool) -> int:
+    """Where nothing is named, nothing is run."""
+    if as_json:
+        raise SettingsError(
+            "nothing was named to prove", "`hotloop prove --help` says what can be; `--own` proves ours"
+        )
+    print_line(f"Nothing was named, so nothing was proved. Two versions of your own code:\n\n  {EXAMPLES}")
+    print_line(
+        "\nOr fast paths of hotloop, by family or by case (`--list` names all of them); `--own` runs a small set,"
+    )
+    print_line("for a few minutes, `--full` every case:\n")
+    print_line("\n".join(f"  {line}" for line in known.families()))
+    return ExitCode.MISTAKE
+
+
 def run(arguments: argparse.Namespace) -> int:
     require_above_zero(arguments, "env_steps", "num_envs", "episodes", "optimiser_steps")
     for name in ("tolerance", "rounds"):
@@ -89,11 +106,16 @@ def run(arguments: argparse.Namespace) -> int:
 
         write_page(arguments.html, proofs)
     if arguments.json:
-        print_json([proof.as_data() for proof in proofs])
+        print_json({"pairs": [proof.as_data() for proof in proofs]})
     else:
         print_line("\n\n".join("\n".join(lines(proof)) for proof in proofs))
         print_line(f"\n{summary(proofs)}" if len(proofs) > 1 else "")
-    return 0 if all(proof.passed for proof in proofs) else 1
+    return worst_of(proof.exit_code for proof in proofs)
+
+
+def worst_of(codes: Iterable[ExitCode]) -> int:
+    """Different, if anything is; else not decided, if anything is not."""
+    return max(codes, key=[ExitCode.YES, ExitCode.UNDECIDED, ExitCode.NO].index, default=ExitCode.YES)
 
 
 def _proved(tasks: list[tuple[str, Any]], bar: Any) -> Iterator[tuple[str, Any]]:
@@ -137,7 +159,7 @@ def _programs(arguments: argparse.Namespace) -> Any:
         arguments.script,
         arguments.against,
         arguments.args,
-        tolerance=arguments.tolerance or 0.0,
+        tolerance=arguments.tolerance,
         env_steps=arguments.env_steps,
         seconds=arguments.seconds,
         rounds=arguments.rounds,

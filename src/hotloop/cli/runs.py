@@ -20,7 +20,7 @@ def run(words: list[str]) -> int:
         raise RunError(f"there is no folder `{folder}`", "`hotloop runs` lists those in `runs`; give a folder of runs")
     summaries = list_runs(folder)
     if arguments.json:
-        print_json([{**dataclasses.asdict(summary), "path": str(summary.path)} for summary in summaries])
+        print_json({"runs": [{**dataclasses.asdict(summary), "path": str(summary.path)} for summary in summaries]})
     elif not summaries:
         print_line(f"no runs in {folder}; `hotloop train cartpole-dqn` makes one")
     else:

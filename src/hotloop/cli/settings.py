@@ -54,7 +54,7 @@ def _print_algorithm(arguments: Any) -> None:
         hint = unknown_key(cls, searched.replace("-", "_"), arguments.name).hint
         raise SettingsError(f"no setting of {arguments.name} has `{searched}` in its name or meaning", hint)
     if arguments.json:
-        print_json([dataclasses.asdict(row) for row in rows])
+        print_json({"settings": [dataclasses.asdict(row) for row in rows]})
     elif arguments.toml:
         print_line(as_toml(arguments.name, rows), end="")
     else:

@@ -42,7 +42,7 @@ def _watch(arguments: Namespace) -> int:
     if seen.cut:
         say(f"cut after {arguments.max_frames:,} frames; `--max-frames` allows more")
     if arguments.json:
-        print_json(seen.episodes)
+        print_json({"episodes": seen.episodes})
     return 0
 
 

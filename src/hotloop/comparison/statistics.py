@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hotloop.core.intervals import normal_below, student_quantile
 from hotloop.core.types import Array
 from hotloop.maths.two_sample import holm as holm
 
@@ -35,33 +36,6 @@ class Estimate(NamedTuple):
 
     value: float | None
     interval: Interval | None = None
-
-
-def normal_below(z: float) -> float:
-    """P(Z <= z) of a standard normal, exact in its lower tail."""
-    return math.erfc(-z / math.sqrt(2)) / 2
-
-
-@functools.lru_cache
-def student_quantile(freedom: int, p: float) -> float:
-    """The t with P(T <= t) = p >= 1/2, for whole degrees of freedom.
-
-    P(|T| <= sqrt(freedom) tan a) is a finite sum of cosines (Abramowitz and Stegun 26.7.3 and 26.7.4), here inverted by
-    bisection: the dashboard starts without SciPy, whose import takes longer than all else that it does.
-    """
-    low, high = 0.0, math.pi / 2
-    for _ in range(64):
-        angle = (low + high) / 2
-        odd = freedom % 2
-        term, total = math.cos(angle) ** odd, 0.0
-        for k in range(odd, freedom - 1, 2):  # the power of the cosine
-            total += term
-            term *= math.cos(angle) ** 2 * (k + 1) / (k + 2)
-        inside = math.sin(angle) * total
-        if odd:
-            inside = 2 / math.pi * (angle + inside)
-        low, high = (angle, high) if inside < 2 * p - 1 else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
 
 
 def interquartile_mean(values: Array, axis: int = -1) -> Any:

@@ -13,10 +13,11 @@ Files:
                       offsets
     interrupts.py     Ctrl-C and polite requests to end: told from what an env raises by itself, and how long they
                       may wait
+    intervals.py      How far a number can be trusted: a median's interval, with no assumption about the noise, and
+                      Student's quantile
     keeper.py         Ends the children of a process that was killed: `kill -9` leaves it no moment to do so itself
     kernel_cache.py   Where compiled kernels are kept between processes, by content
     kernels.py        Machine code: how our numba kernels are compiled, cached and drawn random numbers for
-    medians.py        How far a median can be trusted, with no assumption about the noise
     overrides.py      Command-line overrides: `--env.num-envs 8 --network.hidden 64 64 --double` as a settings tree
     own_folders.py    Folders for code that we will run later: only we, or the machine's administrator, may be able
                       to change them

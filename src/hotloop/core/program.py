@@ -9,7 +9,7 @@ import platform
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any, NoReturn, TextIO
 from urllib.parse import urlsplit
@@ -21,6 +21,8 @@ STDOUT, STDERR = 1, 2
 _undo = contextlib.ExitStack()
 _answers: TextIO | None = None
 _debugging = _running = False
+_asked_for_json: bool | None = None
+"""None until a verb has read its words."""
 
 
 def answers() -> TextIO:
@@ -32,12 +34,17 @@ def is_debugging() -> bool:
     return _debugging
 
 
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether `--json` was asked for: as the verb read its words, or as they stand where it could not read them."""
+    return "--json" in words if _asked_for_json is None else _asked_for_json
+
+
 def take_options(json: bool, debug: bool) -> None:
     """`--json` and `--debug`, which every verb has; nothing is changed for a verb that is called outside `program`."""
-    global _debugging
+    global _debugging, _asked_for_json
     if not _running:
         return
-    _debugging = _debugging or debug
+    _debugging, _asked_for_json = _debugging or debug, bool(_asked_for_json) or json
     if json and _answers is None and sys.stdout is not None:
         _keep_stdout_for_the_answer()
 
@@ -65,7 +72,7 @@ def _keep_stdout_for_the_answer() -> None:
 @contextlib.contextmanager
 def program(whole: bool) -> Iterator[None]:
     """What holds while a verb runs; `whole` if the process ends with it, else all is given back."""
-    global _answers, _debugging, _running
+    global _answers, _debugging, _running, _asked_for_json
     _running = True
     show, leave = warnings.showwarning, os._exit
     _show_warnings_once()
@@ -81,6 +88,7 @@ def program(whole: bool) -> Iterator[None]:
             _undo.close()
             _answers, warnings.showwarning, os._exit = None, show, leave
             _debugging = _running = False
+            _asked_for_json = None
 
 
 def use_one_thread() -> None:
@@ -152,7 +160,7 @@ def install_command(extra: str) -> str:
     return f"pip install {editable}'{url2pathname(urlsplit(url).path)}[{extra}]'"
 
 
-RECKONING = ("numpy", "numba", "llvmlite", "torch", "scipy")
+RECKONING = ("numpy", "numba", "llvmlite", "torch")
 """Packages that decide how a run rounds."""
 
 

@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
     NO = 1
     """Different, worse (where asked for), failed."""
     MISTAKE = 2
-    """The user's: one sentence and a hint on stderr; under `--json` also `{"error", "hint"}` on stdout."""
+    """The user's: one sentence and a hint on stderr; under `--json` also `{"schema", "error", "hint"}` on stdout."""
     UNDECIDED = 3
     """Not decided, not comparable, or not everything was seen; what would decide it is said."""
     OVER_BUDGET = 4

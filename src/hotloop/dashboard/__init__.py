@@ -24,6 +24,7 @@ Files:
     stream.py   What changed, told to every open page: Server-Sent Events
     table.py    The table of runs as data
     verdict.py  Two chosen arms, judged as `hotloop compare` judges them
+    waiting.py  Connections that have not shown the token yet: few places, and not for long
 
 `page/` has the page itself: HTML, CSS and JavaScript without a build step, and uPlot with its licence.
 """

@@ -11,7 +11,6 @@ import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -36,6 +35,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+ADMIT = "admit"
+"""In a request's state: the function that keeps its connection open. Only a request that is let in calls it."""
 _AWAY = (
     b'<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
     b'<link rel="icon" href="/static/icon.svg"><title>hotloop</title><a href="/">hotloop dashboard</a>'
@@ -68,12 +69,14 @@ class Guard:
         if refused:
             return await _answer(send, 403, f"{refused}\n".encode(), "text/plain; charset=utf-8")
         if self._brings_token(scope):
+            _admit(scope)
             # not a redirect: a click in another site's page would then not bring the cookie with it
             cookie = f"{self._keys.cookie}={self._keys.session}; HttpOnly; SameSite=Strict; Path=/"
             return await _answer(send, 200, _AWAY, "text/html; charset=utf-8", cookie)
         if not self._has_session(headers):
             words = b"hotloop dashboard: open the link that `hotloop dashboard` printed when it started.\n"
             return await _answer(send, 403, words, "text/plain; charset=utf-8")
+        _admit(scope)
         await self._app(scope, receive, _with_headers(send))
 
     def _refusal(self, scope: Scope, headers: dict[str, list[str]]) -> str:
@@ -100,14 +103,19 @@ class Guard:
         return right and scope["method"] == "GET" and scope["path"] == "/"
 
     def _has_session(self, headers: dict[str, list[str]]) -> bool:
-        found = []
-        for text in headers.get("cookie", []):
-            try:
-                morsel = SimpleCookie(text).get(self._keys.cookie)
-            except CookieError:
-                continue
-            found += [morsel.value] if morsel is not None else []
+        found = [value for text in headers.get("cookie", []) for value in _cookies(text, self._keys.cookie)]
         return any(hmac.compare_digest(value.encode(), self._keys.session.encode()) for value in found)
+
+
+def _cookies(text: str, wanted: str) -> list[str]:
+    """The values of one name in a `Cookie` header. All programs on localhost share one jar, and a parser of whole
+    headers gives up at the first form that it does not know, so nothing that stands beside ours is looked at."""
+    pairs = [part.strip().partition("=") for part in text.split(";")]
+    return [value for name, _, value in pairs if name == wanted]
+
+
+def _admit(scope: Scope) -> None:
+    scope.get("state", {}).get(ADMIT, lambda: None)()
 
 
 def _headers(scope: Scope) -> dict[str, list[str]]:

@@ -32,6 +32,10 @@ from hotloop.dashboard.machine import trainer_of
 MOST_PLAYING, MOST_KEPT, MOST_FRAMES = 2, 12, 600
 LONGEST_PLAY_SECONDS = 300.0
 _MOST_OUTPUT = 20_000
+STOPPING = (
+    "It was asked to stop. Where its env can save its state, it saves a checkpoint first; otherwise resuming continues "
+    "from the newest checkpoint that is listed here."
+)
 
 
 @dataclass
@@ -99,7 +103,7 @@ class Jobs:
         return job
 
     def stop(self, run: str, path: Path) -> Job:
-        """As Ctrl-C would: the run finishes its update, saves a checkpoint and ends."""
+        """As Ctrl-C would: the run ends, and saves a checkpoint first where its env can save its state."""
         process = trainer_of(path)
         if process is None:
             raise RunError("no process of this machine trains this run", "it may have ended in the meantime")
@@ -108,7 +112,7 @@ class Jobs:
         except psutil.Error as error:
             raise RunError(f"the run cannot be stopped: {error}", "stop it where it was started") from None
         job = self._add(Job(secrets.token_hex(8), "stop", run, ["stop", str(path)], state="done"))
-        job.said = "It finishes its update, saves a checkpoint and ends."
+        job.said = STOPPING
         return job
 
     def resume(self, run: str, path: Path, total_env_steps: int | None = None) -> Job:

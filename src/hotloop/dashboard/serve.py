@@ -19,6 +19,8 @@ from hotloop.dashboard.guard import LOOPBACK, Keys
 
 SESSION_SECONDS = 24 * 3600.0
 """How long a browser that was let in once is let in again after the server was started anew."""
+MOST_HEADER_BYTES = 2**17
+"""Every program on localhost adds its cookies to the browser's one jar; h11's own limit is 16 KiB."""
 
 
 def require_extra() -> None:
@@ -48,7 +50,8 @@ def serve(
     require_extra()
     import uvicorn
 
-    from hotloop.dashboard.server import Dashboard, listening
+    from hotloop.dashboard.server import BACKLOG, Dashboard, listening
+    from hotloop.dashboard.waiting import MOST_CONNECTIONS, Connection
 
     path = require_folder(Path(folder))
     opened = listening(host, port)
@@ -66,10 +69,13 @@ def serve(
         access_log=False,  # it would hold the token
         server_header=False,
         proxy_headers=False,
+        http=Connection,
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=2,
-        limit_concurrency=600,
+        limit_concurrency=MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+        backlog=BACKLOG,
     )
     uvicorn.Server(config).run(sockets=[opened])
 

@@ -23,6 +23,8 @@ from hotloop.dashboard.routes import CHANGING, READING, Missing, as_json
 from hotloop.dashboard.stream import Broadcast
 
 _CACHED = 64
+BACKLOG = 512
+"""Connections that are accepted in one go, so that a flood does not take all file descriptors at once."""
 
 
 class Dashboard:
@@ -101,6 +103,6 @@ def listening(host: str, port: int) -> socket.socket:
                     f"cannot listen on {host} port {attempt}: {error.strerror}", "choose another with `--port`"
                 ) from None
             continue
-        opened.listen(128)
+        opened.listen(BACKLOG)
         return opened
     raise AssertionError

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hotloop.core.medians import median_interval
+from hotloop.core.intervals import median_interval
 from hotloop.doctor.trace import PROCESSOR, Experiment, Trace, Untried
 
 if TYPE_CHECKING:

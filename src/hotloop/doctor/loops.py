@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hotloop.core.medians import median_interval
+from hotloop.core.intervals import median_interval
 from hotloop.doctor.trace import Slice
 
 STRETCH_SECONDS = 0.04

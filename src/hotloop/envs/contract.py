@@ -93,6 +93,27 @@ def check_finite(factory: Factory, env_steps: int) -> str:
     return ""
 
 
+def check_bounds(factory: Factory, env_steps: int) -> str:
+    """Wrappers and libraries that scale by the bounds of a Box take them at their word."""
+    envs = factory(NUM_ENVS, seeds_for(NUM_ENVS))
+    space, raw_obs = getattr(envs, "observation_space", None), getattr(envs, "raw_obs", None)
+    envs.close()
+    if space is None or raw_obs is None:
+        raise NotChecked("it declares shapes and no bounds")
+    from hotloop.envs.spaces import obs_bounds
+
+    bounds = obs_bounds(space, raw_obs)
+    for field, obs in _observations(play(factory, NUM_ENVS, env_steps)):
+        for (name, part, low), (_, _, high) in zip(*(_pairs(obs, bound) for bound in bounds), strict=True):
+            outside = (part < low) | (part > high)
+            if outside.any():
+                place = tuple(int(index) for index in np.argwhere(outside)[0])
+                within = f"{low[place[1:]]:g} to {high[place[1:]]:g}"
+                what = f"`{field}` {name}".strip()
+                raise BreachError(f"{what} holds {part[place]:g} where its space has {within}")
+    return ""
+
+
 def check_final_obs(factory: Factory, env_steps: int) -> str:
     for step in play(factory, NUM_ENVS, env_steps).steps:
         running = ~(step.terminated | step.truncated)
@@ -218,6 +239,7 @@ def check_limit(settings: EnvSettings, factory: Factory, env_steps: int) -> str:
 CHECKS: dict[str, Callable[[Factory, int], str]] = {
     "shapes and dtypes are as declared": check_shapes,
     "observations and rewards are finite": check_finite,
+    "observations lie within their space": check_bounds,
     "final_obs equals obs while an episode runs": check_final_obs,
     "a finished episode starts anew": check_restart,
     "action masks always allow something": check_masks,

@@ -31,6 +31,7 @@ class GymnasiumVector:
         self._witness = Witness(env_id)
         self._own_process = self._witness.process.own
         self._mode = autoreset_mode(env_id, envs)
+        self.observation_space = envs.single_observation_space
         self.raw_obs = raw_obs_for(env_id, envs.single_observation_space, dict_obs)
         self._encoder = self.raw_obs.encoder
         self.obs_spec = self._encoder.spec

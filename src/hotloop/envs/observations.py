@@ -229,7 +229,7 @@ class RawObs:
     """Tells an env's own observations from encoded ones, and encodes them: one, or a batch as vector envs give it."""
 
     def __init__(self, parts: Sequence[ObsPart], joined: bool) -> None:
-        self._parts = tuple(parts)
+        self.parts = tuple(parts)
         self._joined = joined
         self.encoder = make_encoder(parts, joined)
 
@@ -239,7 +239,7 @@ class RawObs:
             "parts": [
                 {"path": list(part.path), "shape": list(part.shape), "dtype": part.dtype.name}
                 | ({"counts": list(part.counts), "first": list(part.first)} if part.counts else {})
-                for part in self._parts
+                for part in self.parts
             ],
         }
 
@@ -249,14 +249,14 @@ class RawObs:
         if isinstance(spec, dict):
             if not isinstance(obs, dict) or obs.keys() != spec.keys():
                 return True
-            return any(_is_raw_part(obs[part.name], part) for part in self._parts)
-        if self._parts[0].path:
+            return any(_is_raw_part(obs[part.name], part) for part in self.parts)
+        if self.parts[0].path:
             return isinstance(obs, dict | tuple)
-        return _is_raw_part(obs, self._parts[0])
+        return _is_raw_part(obs, self.parts[0])
 
     def encode(self, raw: Any) -> tuple[Obs, bool]:
         """The encoded batch, and whether it was a single observation. Raises BadValueError."""
-        first = self._parts[0]
+        first = self.parts[0]
         given = np.shape(first.pick(raw))
         single = len(given) == len(first.shape)
         obs = self.encoder.empty(1 if single else given[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gymnasium
@@ -21,7 +22,11 @@ from hotloop.core.types import (
     Obs,
 )
 from hotloop.envs.foreign import OWN_CLASS_HINT
-from hotloop.envs.observations import ObsPart, RawObs
+from hotloop.envs.observations import ObsPart, RawObs, part_encoder
+
+MOST_STATES, MOST_CHOICES = 1_000_000, 100_000
+"""One-hot inputs and outputs of a network. With 64 neurons beside them they have 64 and 6.4 million weights, which are
+made, stepped and saved as a whole."""
 
 
 def raw_obs_for(env_id: str, space: gymnasium.Space, dict_obs: str = "flatten") -> RawObs:
@@ -31,6 +36,7 @@ def raw_obs_for(env_id: str, space: gymnasium.Space, dict_obs: str = "flatten") 
     """
     parts = _parts_of(env_id, space, ())
     _require_names(env_id, parts)
+    _require_size(env_id, parts)
     images = [part for part in parts if part.path and ArraySpec(part.shape, part.dtype).is_image]
     if dict_obs == "auto":
         _refuse_films(env_id, parts)
@@ -72,6 +78,23 @@ def _require_names(env_id: str, parts: list[ObsPart]) -> None:
         raise EnvError(f"a part of the observation space of `{env_id}` is called {odd!r}", "parts are named by text")
 
 
+def _require_size(env_id: str, parts: list[ObsPart]) -> None:
+    """Something to look at, and no more states than a network can have inputs."""
+    if not sum(sum(part.counts) or math.prod(part.shape) for part in parts):
+        raise EnvError(
+            f"the observations of `{env_id}` hold no numbers: their shape is {parts[0].shape}",
+            "an agent needs something to look at, if only a constant",
+        )
+    many = next((part for part in parts if sum(part.counts) > MOST_STATES), None)
+    if many is not None:
+        where = f"part `{many.name}` of the observations" if many.path else "the observation"
+        raise EnvError(
+            f"{where} of `{env_id}` is one of {sum(many.counts):,} states, each an input of the network; at most "
+            f"{MOST_STATES:,} are taken",
+            "give it as coordinates: a MultiDiscrete of several small choices, or a Box of numbers",
+        )
+
+
 def _refuse_films(env_id: str, parts: list[ObsPart]) -> None:
     for part in parts:
         if part.path and len(part.shape) > 3:
@@ -84,6 +107,14 @@ def _refuse_films(env_id: str, parts: list[ObsPart]) -> None:
 
 def actions_for(env_id: str, space: gymnasium.Space) -> tuple[ActionSpec, Any]:
     """Our actions, counted from 0, and what to add for the env's own numbering."""
+    width = int(space.n) if isinstance(space, spaces.Discrete) else 0
+    width = int(space.nvec.sum()) if isinstance(space, spaces.MultiDiscrete) else width
+    if width > MOST_CHOICES:
+        raise EnvError(
+            f"`{env_id}` has {width:,} choices of an action, each an output of the network; at most "
+            f"{MOST_CHOICES:,} are taken",
+            "make the choice in parts: a MultiDiscrete of several small ones, or a Box of numbers",
+        )
     if isinstance(space, spaces.Discrete):
         return DiscreteActions(int(space.n), int(space.start)), int(space.start)
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
@@ -111,6 +142,29 @@ def split_hybrid(space: Any, row: Array) -> tuple[Any, Array]:
     count = 1 if isinstance(choices, spaces.Discrete) else len(choices.nvec)
     chosen = row[:count].astype(np.int64)
     return (chosen[0] if isinstance(choices, spaces.Discrete) else chosen), row[count:].reshape(numbers.shape)
+
+
+def obs_bounds(space: gymnasium.Space, raw_obs: RawObs) -> tuple[Obs, Obs]:
+    """The lowest and the highest that each number of an encoded observation may be, as float32."""
+    leaves = dict(_leaves(space, ()))
+    low, high = {}, {}
+    for part in raw_obs.parts:
+        box, spec = leaves[part.path], part_encoder(part).spec
+        is_box = isinstance(box, spaces.Box)
+        low[part.name] = np.asarray(box.low if is_box else np.zeros(spec.shape), np.float32).reshape(spec.shape)
+        high[part.name] = np.asarray(box.high if is_box else np.ones(spec.shape), np.float32).reshape(spec.shape)
+    if isinstance(raw_obs.encoder.spec, dict):
+        return low, high
+    shape = raw_obs.encoder.spec.shape
+    lowest, highest = (np.concatenate([part.reshape(-1) for part in bound.values()]) for bound in (low, high))
+    return lowest.reshape(shape), highest.reshape(shape)
+
+
+def _leaves(space: Any, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], Any]]:
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return [(path, space)]
+    pairs = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+    return [leaf for key, inner in pairs for leaf in _leaves(inner, (*path, key))]
 
 
 def first_not_finite(obs: Obs) -> int:

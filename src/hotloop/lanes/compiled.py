@@ -31,7 +31,7 @@ from hotloop.lanes.objective import (
     flatten_obs,
     flatten_tensors,
 )
-from hotloop.lanes.spec import AdamSpec, Precision
+from hotloop.lanes.spec import AdamSpec, Precision, go_on
 from hotloop.lanes.traced import TracedNetwork, TracedUpdates, make_infer
 from hotloop.nets.actor_critic import LogStd
 from hotloop.nets.modules import NoisyLinear
@@ -88,7 +88,7 @@ class CompiledLane:
             rows = [np.repeat(part[0, :1], self._num_envs, axis=0) for part in (*flatten_obs(example.obs), *mask)]
             self._choice(self._tensors(rows), example.obs)
 
-    def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
+    def update(self, data: Any, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
         batches = self.objective.on_device(data, self._device)
         shared = self.objective.shared(data, self.eager.networks)
         held = self._held(shared)
@@ -97,6 +97,7 @@ class CompiledLane:
         measured: list[Tensor] = []
         epoch = 0  # where its first call's measures are
         for start, count in self._calls(len(lr), batches.per_epoch, first_update):
+            check()
             noise, batch = self._noise(count), batches.several(start, count)
             fields, end = _contiguous(batch), start + count
             step = self._step(first_update + start, fields, (batch, held))

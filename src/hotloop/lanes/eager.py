@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ from hotloop.lanes.objective import (
     target_of,
 )
 from hotloop.lanes.optimiser import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
-from hotloop.lanes.spec import AdamSpec, Precision
+from hotloop.lanes.spec import AdamSpec, Precision, go_on
 from hotloop.maths.adam import adam_step, clip_scale
 from hotloop.nets.modules import resample_noise, silence_noise
 
@@ -81,11 +82,12 @@ class EagerLane:
     def prepare(self, example: Any, most_updates: int) -> None:
         pass
 
-    def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
+    def update(self, data: Any, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
         batches, shared = self.objective.on_device(data, self.device), self.objective.shared(data, self.networks)
         measured: list[Tensor] = []
         row_errors: list[Tensor] = []
         for j in range(len(lr)):
+            check()
             step = AdamStep(float(lr[j]), first_update + j + 1)
             outcome = self._one_update(batches.one(j), shared, step)
             if outcome is None:

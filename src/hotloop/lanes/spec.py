@@ -3,12 +3,17 @@ ordinary `nn.Module`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from hotloop.core.types import Array, UpdateStats
 
 Precision = Literal["float32", "bfloat16"]
 LANES = ("eager", "compiled", "native")
+
+
+def go_on() -> None:
+    """What `update` asks between calls where nobody may want it to end."""
 
 
 class AdamSpec(Protocol):
@@ -38,9 +43,10 @@ class Lane(Protocol):
         """Compile for data shaped like `example`, up to `most_updates` at once; changes no state."""
         ...
 
-    def update(self, data: Any, lr: Array, first_update: int) -> UpdateStats:
+    def update(self, data: Any, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
         """Sequential updates, one per batch of `data`, with learning rates lr [k]; `first_update` were made before.
-        Fewer than k where the objective stops early."""
+        Fewer than k where the objective stops early. `check` is asked between two calls of whatever computes them, and
+        may raise: the lane is then in the middle of them."""
         ...
 
     def infer(self, obs: Any, action_mask: Array | None = None, noisy: bool = False) -> tuple[Any, ...]:

@@ -125,12 +125,14 @@ def compile_phase(timer: PhaseTimer, say: Callable[[str], None]) -> Iterator[Non
 
 GRACE_SECONDS = 10.0
 """How long an evaluation under way may still take after a signal."""
+ITERATION_SECONDS = 20.0
+"""How long an iteration may that is saved once it is over."""
 WORKER_SECONDS = 15.0
 """How long a worker process may still take; where this process itself hangs, the watchdog ends it."""
 
 
 class Overdue(Exception):
-    """An evaluation was given up because the run was asked to stop."""
+    """Something long was given up because the run was asked to stop."""
 
 
 class StopSignals:
@@ -138,7 +140,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.requested = 0
-        self._deadline = float("inf")
+        self._asked_at = 0.0
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> StopSignals:
@@ -159,12 +161,12 @@ class StopSignals:
         if self.requested and number == signal.SIGINT:
             raise Interrupt
         self.requested = number
-        self._deadline = time.monotonic() + GRACE_SECONDS
+        self._asked_at = time.monotonic()
         stop_within(WORKER_SECONDS)
 
-    def check(self) -> None:
-        """Called at every step of long work: raises once its grace is over."""
-        if self.requested and time.monotonic() > self._deadline:
+    def check(self, seconds: float | None = None) -> None:
+        """Called at every step of long work: raises once so much time (`GRACE_SECONDS`) is over since the signal."""
+        if self.requested and time.monotonic() - self._asked_at >= (GRACE_SECONDS if seconds is None else seconds):
             raise Overdue
 
 
@@ -178,5 +180,5 @@ class StopAfter:
     def requested(self) -> bool:
         return self._counters.env_steps >= self._env_steps
 
-    def check(self) -> None:
+    def check(self, seconds: float | None = None) -> None:
         """Never raises: an evaluation under way is finished."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.timer import PhaseTimer
@@ -11,7 +12,7 @@ from hotloop.loop.contract import Progress, Row
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
-from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, rows_with
+from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, longest_after_stop, rows_with
 
 
 def rows(settings: PPOSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
@@ -24,7 +25,7 @@ def run_loop(
 ) -> Iterator[Row]:
     settings, counters = session.settings, session.counters
     collector, policy, rollout, learner = session.collector, session.policy, session.rollout, session.learner
-    store = timer.phase("store")
+    store, check = timer.phase("store"), partial(stop.check, longest_after_stop(session))
     while not session.finished and not stop.requested:
         before = counters.copy()
         rollout.clear()
@@ -32,11 +33,12 @@ def run_loop(
             _, _, step = collector.advance(policy)  # phases act, env, log; the policy writes into the rollout
             with store:
                 rollout.add(step)
+            check()
 
         with timer.phase("advantage"):
             learner.compute_advantages(rollout.data, collector.obs, rollout.timeouts())  # one pass over [T, N]
         with timer.phase("update"):
-            stats = learner.update(rollout.data)  # epochs x minibatches
+            stats = learner.update(rollout.data, check)  # epochs x minibatches
         session.metrics.note_updates(stats)
         counters.iterations += 1
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 from hotloop.algos.derived import derived_words
-from hotloop.core.errors import HotloopError, NonFiniteError
+from hotloop.core.errors import EnvError, HotloopError, NonFiniteError
 from hotloop.core.interrupts import Interrupt
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
@@ -17,7 +18,7 @@ from hotloop.loop.contract import Progress, Row, TrainingSession
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
-from hotloop.loop.machine import Overdue, StopSignals, compile_phase, machine_for
+from hotloop.loop.machine import ITERATION_SECONDS, Overdue, StopSignals, compile_phase, machine_for
 from hotloop.loop.rehearsal import rehearsing
 from hotloop.loop.watchdog import Watchdog
 from hotloop.nets.build import observation_words
@@ -59,7 +60,7 @@ def rows_with(
     `claim_run` is asked only once everything is built, so that a mistake in the settings leaves nothing behind. Whoever
     stops asking for rows ends the run as a signal would: saved, to be resumed.
     """
-    with ExitStack() as cleanup, compile_phase(timer, progress.say):
+    with own_files_open(settings.env.id), ExitStack() as cleanup, compile_phase(timer, progress.say):
         session, run, journal, stop = _begin(cleanup, build, settings, claim_run, progress, timer)
         while True:
             try:
@@ -75,7 +76,7 @@ def rows_with(
                 )
                 raise
             except Overdue:
-                progress.say("the evaluation under way was given up")
+                progress.say(f"what was under way at {session.counters.env_steps:,} env steps was given up")
                 break
             except Interrupt:
                 words = f"stopped at once at {session.counters.env_steps:,} env steps"
@@ -83,6 +84,20 @@ def rows_with(
             except NonFiniteError as error:
                 go_back_or_raise(error, run, session, journal, progress.say)
         raise RunStopped(run, stop.requested, session.counters.env_steps, journal.saved_env_steps)
+
+
+@contextmanager
+def own_files_open(env_id: str) -> Iterator[None]:
+    """Envs share our process: one that closes files by their numbers closes the run's lock, rows and pipes too."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        raise EnvError(
+            f"a file that the run had open was closed by other code in this process, most likely by `{env_id}`",
+            "let it close only what it opened itself: no `os.closerange`, and no number twice",
+        ) from error
 
 
 def _begin(
@@ -151,6 +166,11 @@ def _longest_episode(session: TrainingSession) -> int:
         return min(limit, most)
     trained = session.metrics.longest_episode or session.counters.env_steps // session.settings.env.num_envs
     return min(max(trained, session.best.longest, 1), most)
+
+
+def longest_after_stop(session: TrainingSession) -> float:
+    """Seconds that a rollout and its update may still take: until there is something to save, if there will be."""
+    return ITERATION_SECONDS if session.collector.envs.saves_state else 0.0
 
 
 def checkpoint(session: TrainingSession, journal: Journal) -> None:

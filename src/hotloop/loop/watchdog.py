@@ -1,4 +1,4 @@
-"""Ends a run that was asked to stop and does not, because its env hangs; says where.
+"""Ends a run that was asked to stop and does not, because its env hangs; says where. A learner at work is waited for.
 
 This file is also the program that watches. It is a process of its own: C code that keeps the interpreter's lock stops
 every thread of the training process, and its Python signal handlers with them. The kernel still runs CPython's C
@@ -19,6 +19,10 @@ import time
 STOP_SECONDS = 25.0
 """From the first SIGINT or SIGTERM to the end. The promise is 30."""
 LOOK_SECONDS, IDLE_SECONDS, STACK_SECONDS = 0.25, 5.0, 1.0
+ENV, LEARNER, LEARNS = "envs", "learner", {"algos", "lanes"}
+"""Where a run can be: below a frame of the package that calls envs, or of those that go through networks."""
+LONGEST_LEARNING = 12
+"""Times `STOP_SECONDS` that an update may take between two of its minibatches."""
 STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 1)) - 1  # that nobody else uses
 LONGEST_STACK = 100_000
 
@@ -77,22 +81,25 @@ def watch(run: int, seconds: float, stack: int, env_id: str, package: str) -> No
     number = 0
     while not number:
         number = _next_signal(run, IDLE_SECONDS)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        _next_signal(run, LOOK_SECONDS)
-    os.kill(run, STACK_SIGNAL)
-    end = time.monotonic() + STACK_SECONDS
-    while not os.fstat(stack).st_size and time.monotonic() < end:
-        time.sleep(0.01)
-    time.sleep(0.05)  # the stack is written line by line
-    name = signal.Signals(number).name
-    text = f"error: the run did not end within {seconds:g} s of {name}: `{env_id}` hangs, and was killed here"
-    lines = _lines(os.pread(stack, LONGEST_STACK, 0).decode(errors="replace"), package)
+    where, waited = LEARNER, 0.0
+    while where == LEARNER and waited < LONGEST_LEARNING * seconds:
+        _wait(run, seconds)
+        waited += seconds
+        where, frames = read_stack(_stack_of(run, stack), package)
+    name, who = signal.Signals(number).name, f"`{env_id}` hangs" if where == ENV else "it hangs outside of its env"
+    text = f"error: the run did not end within {waited:g} s of {name}: {who}, and was killed here"
     hint = "`hotloop resume RUN` continues from its last checkpoint, or begins anew where there is none yet"
-    told = "\n".join("".join(filter(str.isprintable, line)) for line in [text, *lines, "", f"hint: {hint}"])
+    lines = [text, *(f"    {frame}" for frame in frames), "", f"hint: {hint}"]
+    told = "\n".join("".join(filter(str.isprintable, line)) for line in lines)
     with contextlib.suppress(OSError):
         os.write(2, f"{told}\n".encode(errors="replace"))
     os.kill(run, signal.SIGKILL)
+
+
+def _wait(run: int, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        _next_signal(run, LOOK_SECONDS)
 
 
 def _next_signal(run: int, seconds: float) -> int:
@@ -104,11 +111,25 @@ def _next_signal(run: int, seconds: float) -> int:
     return next((number for number in numbers if number in (signal.SIGINT, signal.SIGTERM)), 0)
 
 
-def _lines(stack: str, package: str) -> list[str]:
-    """The main thread's frames (it is listed last), innermost first: those of the env, which we called."""
-    frames = [line.strip() for line in stack.rpartition("hread 0x")[2].splitlines() if line.startswith("  File ")]
-    foreign = itertools.takewhile(lambda line: not line.startswith(f'File "{package}{os.sep}'), frames)
-    return [f"    {line}" for line in list(foreign) or frames]
+def _stack_of(run: int, stack: int) -> str:
+    """What faulthandler writes of the run now; empty where it cannot."""
+    begin = os.fstat(stack).st_size
+    os.kill(run, STACK_SIGNAL)
+    end = time.monotonic() + STACK_SECONDS
+    while os.fstat(stack).st_size == begin and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.05)  # the stack is written line by line
+    return os.pread(stack, LONGEST_STACK, begin).decode(errors="replace")
+
+
+def read_stack(text: str, package: str) -> tuple[str, list[str]]:
+    """Where the main thread is (it is listed last), and the frames of what we called there, innermost first."""
+    frames = [line.strip() for line in text.rpartition("hread 0x")[2].splitlines() if line.startswith("  File ")]
+    ours = f'File "{package}{os.sep}'
+    foreign = list(itertools.takewhile(lambda frame: not frame.startswith(ours), frames))
+    packages = {frame.removeprefix(ours).partition(os.sep)[0] for frame in frames if frame.startswith(ours)}
+    where = ENV if ENV in packages else LEARNER if packages & LEARNS else ""
+    return where, foreign or frames
 
 
 def main(words: list[str]) -> None:

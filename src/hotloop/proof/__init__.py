@@ -32,15 +32,19 @@ Files:
     pair_cost.py      What two functions that are equal cost: paired speed, memory, several sizes of input
     pairs_page.py     The evidence about somebody's own code as one HTML page
     peers/            The same work in other libraries
+    program_gaps.py   What of two programs was not compared, and what would decide it
+    program_judgement.py  Whether two recordings are of programs that compute the same, and where they first part
     program_pairs.py  Two programs held equal: every env call and every update; then their time by turns
+    program_rounding.py  How far apart two programs may be and still compute the same but for rounding
     program_runs.py   Runs somebody's program under the recorder, in a copy of its folder
     program_words.py  Where two programs part, in words
-    programs.py       Two programs as sequences of fingerprints: aligned, and where they first part
+    programs.py       Two programs as sequences of fingerprints, to be aligned
     randomness.py     Every generator that a program may draw from, in the same state before each call
     reference/        Plain programs, the way a competent person writes them first
     registry.py       All cases by name: family/variant/lane/size, where parts may be left out (`dqn-update/native`:
                       all native ones)
     run.py            `hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it
+    scales.py         What an entry's errors are measured by, without marks (-1e9) among what it stands with
     speed.py          How much faster: both programs interleaved in one process, since a machine's speed drifts
                       while it is measured
     values.py         What functions, envs and networks take and give: nested values, copied whole, shown short

@@ -27,8 +27,8 @@ from typing import Any
 from rich.table import Table
 
 from hotloop.core import program
+from hotloop.core.intervals import median_interval
 from hotloop.core.keeper import Keeper
-from hotloop.core.medians import median_interval
 from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import peers, speed
 from hotloop.proof.peers.libraries import ALGORITHMS, Library

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
+from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Keeps
 from hotloop.proof.equivalence import Equality, worst
 
-Kind = Literal["exact", "changes-learning"]
 Call = Callable[[], Any]
 
 
@@ -68,11 +68,19 @@ class Case:
     build: Callable[[], Built]
     variant: str = ""
     lane: str = ""
-    kind: Kind = "exact"
+    changes_learning: bool = False
+    """It is no other form of the plain program, but another program: equality is not promised."""
     tolerance: float = 0.0
     """Largest allowed |fast - reference| / |reference|, per step made; 0: not a bit may differ."""
     is_default: bool = False
-    """In the small set that runs when nothing is named."""
+    """In the small set (`hotloop prove --own`)."""
+
+    @property
+    def kind(self) -> Keeps:
+        """What is promised."""
+        if self.changes_learning:
+            return CHANGES_LEARNING
+        return TO_ROUNDING if self.tolerance else IDENTICAL
 
     @property
     def parts(self) -> tuple[str, ...]:

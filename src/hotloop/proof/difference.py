@@ -7,17 +7,18 @@ dtypes, shapes, values.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from hotloop.proof.values import as_array, dtype_of, is_number, parts_of, shown_value
+from hotloop.proof.scales import Scales, are_marks, scales_in, typical_size
+from hotloop.proof.values import as_array, dtype_of, is_array, is_number, parts_of, shown_value
 
 Kind = Literal["value", "dtype", "shape", "type", "keys", "length", "raised", "count"]
-ROUNDINGS = 8
+ROUNDINGS = 16
 """Of the values an entry stands with: so far sums may differ that are added up in another order."""
 MOST_ROOM = 0.01
 """Of the same, however coarse the dtype."""
@@ -62,37 +63,49 @@ class Difference:
         return dataclasses.replace(self, when=when, reproduction=reproduction or self.reproduction)
 
 
+@dataclass
+class LetPass:
+    """The largest error that a tolerance let pass, over all that was compared with it."""
+
+    error: float = 0.0
+    any: bool = False
+    """Whether a bit differed somewhere."""
+
+    def note(self, error: float | None) -> None:
+        self.any, self.error = True, max(self.error, error or 0.0)
+
+    def as_data(self) -> dict[str, Any]:
+        """For the evidence of a proof: empty where there is nothing to tell."""
+        return {"largest error": f"{self.error:.2g}"} if self.any else {}
+
+
 @dataclass(frozen=True)
 class Tolerance:
-    """An entry may differ by `value` times its own size or the root mean square of the entries it stands with,
-    whichever is larger, and by a few roundings of the latter; where `value` is 0, not at all.
+    """An entry may differ by `value` times its own size or that of the row or column it stands in, and by a few
+    roundings of what it may have been computed from (`scales.py`); where `value` is 0, not at all.
 
     Whole numbers, flags and text may not differ.
     """
 
     value: float = 1e-6
     scales: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """By path, what to take for the root mean square: that of an observation's entry over a whole play, say."""
+    """By path, how large each entry is over a whole play, say, where one array does not tell."""
     floor: float = 0.0
-    """The root mean square of all that is compared: rounding of large parts reaches small ones (gradients)."""
+    """The size of all that is compared: rounding of large parts reaches small ones (gradients)."""
+    let_pass: LetPass = dataclasses.field(default_factory=LetPass)
 
     def allowed(self, path: str, plain: np.ndarray, eps: float) -> Any:
         if self.value == 0 or plain.dtype.kind not in "fc":
             return 0.0
-        size = np.abs(plain)
-        scale = self.scales.get(path)
-        scale = root_mean_square(size) if scale is None else scale
-        return self.value * np.maximum(size, scale) + min(ROUNDINGS * eps, MOST_ROOM) * np.maximum(scale, self.floor)
+        if path in self.scales:
+            found = Scales(np.maximum(np.abs(plain), self.scales[path]), self.scales[path])
+        else:
+            found = scales_in(plain, eps, self.floor)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.value * found.local + min(ROUNDINGS * eps, MOST_ROOM) * found.rounded
 
 
 EXACT = Tolerance(0.0)
-
-
-def root_mean_square(values: np.ndarray) -> float:
-    """Of those that are finite; measured by the largest, whose square may be too large for a number."""
-    sizes = np.abs(values[np.isfinite(values)]).astype(np.float64)
-    largest = sizes.max(initial=0.0)
-    return float(largest * np.sqrt(np.mean((sizes / largest) ** 2))) if largest > 0 else 0.0
 
 
 def first_difference(
@@ -105,7 +118,7 @@ def first_difference(
         return _of_arrays(what, plain, fast, tolerance)
     if type(plain).__name__ != type(fast).__name__:
         return Difference(what, "type", type(plain).__name__, type(fast).__name__)
-    if isinstance(plain, np.ndarray | torch.Tensor):
+    if is_array(plain) and is_array(fast):
         return _of_arrays(what, plain, fast, tolerance)
     mine, theirs = parts_of(plain), parts_of(fast)
     if mine is None or theirs is None:
@@ -136,8 +149,11 @@ def _of_arrays(what: str, plain: Any, fast: Any, tolerance: Tolerance) -> Differ
     mine, theirs = as_array(plain), as_array(fast)
     if mine.shape != theirs.shape:
         return Difference(what, "shape", str(list(mine.shape)), str(list(theirs.shape)))
-    wrong = _differing(mine, theirs, tolerance.allowed(what, mine, _eps(plain, mine)))
+    if not _differing(mine, theirs, 0.0).any():
+        return None
+    wrong = _differing(mine, theirs, tolerance.allowed(what, mine, eps_of(plain, mine)))
     if not wrong.any():
+        tolerance.let_pass.note(_largest_error(mine, theirs))
         return None
     place = tuple(int(number) for number in np.argwhere(wrong)[0]) if wrong.ndim else ()
     count = int(wrong.sum())
@@ -169,10 +185,22 @@ def _largest_error(plain: np.ndarray, fast: np.ndarray) -> float | None:
     return float(np.max(np.where(np.isnan(errors), np.inf, errors)[_differing(plain, fast, 0.0)]))
 
 
-def _eps(value: Any, array: np.ndarray) -> float:
+def eps_of(value: Any, array: np.ndarray) -> float:
     if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
         return torch.finfo(value.dtype).eps
+    if dtype_of(value) == "bfloat16":
+        return torch.finfo(torch.bfloat16).eps
     return float(np.finfo(array.dtype).eps) if array.dtype.kind in "fc" else 0.0
+
+
+def size_of_all(values: Iterable[Any]) -> float:
+    """Of the floats in some arrays and tensors, without marks, and without those that are far larger than most."""
+    sizes = [np.zeros(0)]
+    for value in values:
+        array = as_array(value)
+        if array.dtype.kind in "fc":
+            sizes.append(np.abs(array[~are_marks(array, eps_of(value, array))]).reshape(-1).astype(np.float64))
+    return typical_size(np.concatenate(sizes))
 
 
 def _are_same(plain: Any, fast: Any) -> bool:

@@ -18,7 +18,7 @@ from hotloop.core.errors import EnvError
 from hotloop.loop.machine import arithmetic_on
 from hotloop.maths.two_sample import distribution_distance, holm
 from hotloop.proof import speed
-from hotloop.proof.difference import Difference, Tolerance, first_difference
+from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.draws import draw_differently
 from hotloop.proof.env_play import Lane, RandomActions, play_fast, play_plain, play_until, scales_of
 from hotloop.proof.env_players import Event, Side, Target, side_of
@@ -72,6 +72,7 @@ class _EnvCheck:
         self._targets, self._num_envs, self._seed, self._tolerance = targets, num_envs, seed, tolerance
         self._seeds = [seed + index for index in range(num_envs)]
         self._notes: list[str] = []
+        self._let_pass = LetPass()
 
     def run(self, env_steps: int, episodes: int, seconds: float) -> Proof:
         plain, fast = self._sides()
@@ -94,7 +95,8 @@ class _EnvCheck:
             raise EnvError(f"`{plain.name}` raises in `reset`: {lanes[0].events[0].fields['error']}", "mend it first")
         others = play_fast(fast, self._seeds, lanes)
         place = self._first_difference(plain, fast, lanes, others)
-        proof = replace(proof, evidence=self._evidence(lanes, place), notes=tuple(self._notes))
+        evidence = self._evidence(lanes, place) | self._let_pass.as_data()
+        proof = replace(proof, evidence=evidence, notes=tuple(self._notes), rounding=self._let_pass.any)
         if place is None:
             return replace(proof, cost=self._cost(plain, fast, lanes, seconds) if seconds else None)
         difference, index, position = place
@@ -122,7 +124,7 @@ class _EnvCheck:
         self, plain: Side, fast: Side, lanes: Sequence[Lane], others: Sequence[Lane]
     ) -> tuple[Difference, int, int] | None:
         """The earliest of all envs, with its env and its place among that env's events."""
-        tolerance = Tolerance(self._tolerance, scales_of(lanes))
+        tolerance = Tolerance(self._tolerance, scales_of(lanes), let_pass=self._let_pass)
         is_mixed = type(plain) is not type(fast)
         for position in range(max(len(lane.events) for lane in lanes)):
             for index, (lane, other) in enumerate(zip(lanes, others, strict=True)):

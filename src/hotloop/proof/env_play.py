@@ -15,6 +15,7 @@ import numpy as np
 from hotloop.envs.foreign import MASK_KEY
 from hotloop.proof.env_players import Event, Side, raised
 from hotloop.proof.randomness import SEED, seed_library
+from hotloop.proof.scales import FAR, MARKS_FROM, look_chosen
 from hotloop.proof.values import leaves_of
 
 Choose = Callable[[int, int, Any], Any]
@@ -152,19 +153,47 @@ def _advance(
 
 
 def scales_of(lanes: Sequence[Lane]) -> dict[str, Any]:
-    """By path, the root mean square of each number over all events: what its errors are measured by."""
-    sums: dict[str, Any] = {}
-    counts: dict[str, int] = {}
+    """By path, the size of each number over all events: what its errors are measured by. Where it is a mark at times
+    (-1e9 in the place of what is not there), its size is that of the other times."""
+    plain: dict[str, _Sum] = {}
+    chosen: dict[str, _Sum] = {}
     for lane in lanes:
         for event in lane.events:
             for path, leaf in leaves_of(event.fields):
                 array = np.asarray(leaf)
-                if array.dtype.kind != "f" or np.shape(sums.get(path, array)) != array.shape:
+                if array.dtype.kind != "f" or plain.setdefault(path, _Sum(array.shape)).shape != array.shape:
                     continue
-                finite = np.where(np.isfinite(array), array, 0.0).astype(np.float64)
-                sums[path] = sums.get(path, 0.0) + finite**2
-                counts[path] = counts.get(path, 0) + 1
-    return {_bare(path): np.sqrt(sums[path] / counts[path]) for path in sums}
+                sizes = np.abs(array).astype(np.float64)
+                may_be = np.isfinite(sizes) & (sizes >= MARKS_FROM)
+                if may_be.any():
+                    may_be[may_be] = look_chosen(sizes[may_be])
+                    chosen.setdefault(path, _Sum(array.shape)).add(sizes, may_be)
+                plain[path].add(sizes, np.isfinite(sizes) & ~may_be)
+    return {_bare(path): _sizes(found, chosen.get(path)) for path, found in plain.items()}
+
+
+class _Sum:
+    """Squares of one array's numbers over many events."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.squares, self.counts = shape, np.zeros(shape), np.zeros(shape)
+
+    def add(self, sizes: np.ndarray, counted: np.ndarray) -> None:
+        with np.errstate(over="ignore"):
+            self.squares += np.where(counted, sizes, 0.0) ** 2
+        self.counts += counted
+
+    def size(self) -> np.ndarray:
+        return np.sqrt(self.squares / np.maximum(self.counts, 1))
+
+
+def _sizes(plain: _Sum, chosen: _Sum | None) -> np.ndarray:
+    """Numbers that look chosen count with the others where they are not far larger."""
+    if chosen is None:
+        return plain.size()
+    is_far = (plain.counts > 0) & (chosen.size() >= FAR * plain.size())
+    both = (plain.squares + chosen.squares) / np.maximum(plain.counts + chosen.counts, 1)
+    return np.where(is_far, plain.size(), np.sqrt(both))
 
 
 def _bare(path: str) -> str:

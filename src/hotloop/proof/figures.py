@@ -32,7 +32,7 @@ BOUGHT = re.compile(r"bought:?[^|;.]*(?:\.\d[^|;.]*)*")
 TABLE = re.compile(r"(<!-- prove ?([^>]*?) ?-->\n).*?(<!-- end of prove -->)", re.DOTALL)
 NAME = re.compile(r"`([^`]+)`|<!-- (?!prove|end of|compare)([^>]+?) -->")
 FORMS = ("reference", "fast")
-HEADINGS = ("case", "equal", "error", "plain", "fast", "speed-up (95 %)", "growth", "allocations, plain -> fast")
+HEADINGS = ("case", "verdict", "error", "plain", "fast", "speed-up (95 %)", "growth", "allocations, plain -> fast")
 
 Figures = Mapping[str, Mapping[str, Any]]
 """Case -> its row of `hotloop prove --json`."""
@@ -104,8 +104,7 @@ def draw_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    equal = {True: "yes", False: "NO", None: "changes learning"}[row["equal"]]
-    cells = [f"`{row['case']}`", equal, "-" if row["max_error"] is None else f"{row['max_error']:.1e}"]
+    cells = [f"`{row['case']}`", row["verdict"], "-" if row["max_error"] is None else f"{row['max_error']:.1e}"]
     if row["speedup"] is None:
         return [*cells, *["-"] * (len(HEADINGS) - len(cells))]
     growth = row["growth"]

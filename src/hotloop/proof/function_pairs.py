@@ -18,7 +18,7 @@ from hotloop.core.errors import ArgumentError, HotloopError
 from hotloop.core.user_files import run_file
 from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import pair_cost
-from hotloop.proof.difference import Difference, Tolerance, first_difference
+from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.made_inputs import Arguments, made_from, smallest
 from hotloop.proof.pair_calls import Answer, Calls, name_of
 from hotloop.proof.randomness import generators_kept
@@ -153,7 +153,8 @@ class _Check:
 
     def __init__(self, pair: Pair) -> None:
         self._pair, self._calls = pair, Calls(pair.plain, pair.fast)
-        self._tolerance = Tolerance(pair.tolerance)
+        self._let_pass = LetPass()
+        self._tolerance = Tolerance(pair.tolerance, let_pass=self._let_pass)
         self._given = self._made = self._gradients = self._both_raised = 0
         self._notes: list[str] = []
 
@@ -169,8 +170,9 @@ class _Check:
         if self._both_raised:
             self._note(f"{self._both_raised} further inputs raise in both and count as no evidence")
         plain, fast = name_of(pair.plain), name_of(pair.fast)
-        facts = {**evidence, "tolerance": pair.tolerance}
-        return Proof("functions", pair.title, plain, fast, difference, facts, tuple(self._notes))
+        facts = {**evidence, "tolerance": pair.tolerance} | self._let_pass.as_data()
+        notes = tuple(self._notes)
+        return Proof("functions", pair.title, plain, fast, difference, facts, notes, rounding=self._let_pass.any)
 
     def _differences(self) -> Iterator[Difference | None]:
         given = self._pair.given()
@@ -188,6 +190,9 @@ class _Check:
         plain, fast = self._calls.both(arguments)
         if plain.error is not None and fast.error is not None:
             self._both_raised += 1
+            return None
+        if plain.error is not None and is_made:
+            self._note(f"{when} plain raises {plain.error}, and fast answers: that input is ours, and no evidence")
             return None
         self._given += not is_made
         self._made += is_made
@@ -216,7 +221,7 @@ class _Check:
         self._gradients += count
         if fast.error is not None:
             return Difference("gradients", "raised", "has them", f"raised {fast.error}")
-        tolerance = self._calls.tolerance_of(plain.result, self._pair.tolerance)
+        tolerance = self._calls.tolerance_of(plain.result, self._pair.tolerance, self._let_pass)
         return _first_named("gradient of {}", plain.result, fast.result, tolerance)
 
     def _described(self, difference: Difference, arguments: Arguments, when: str) -> Difference:

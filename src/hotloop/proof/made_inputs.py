@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.proof.values import shown_value
+from hotloop.proof.values import is_array, shown_value
 
 LEVELS = 3
 """Different values that are left where ties are made."""
@@ -76,7 +76,7 @@ def _map_rows(value: Any, change: Callable[[Any], Any]) -> Any:
     """
     if isinstance(value, dict | tuple) and len(_lengths(value)) > 1:
         return value
-    if isinstance(value, np.ndarray | torch.Tensor):
+    if is_array(value):
         return change(value) if value.ndim else value
     if isinstance(value, list):
         return change(value) if value else value
@@ -89,7 +89,7 @@ def _map_rows(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _lengths(value: Any) -> set[int]:
-    if isinstance(value, np.ndarray | torch.Tensor | list):
+    if isinstance(value, list) or is_array(value):
         return {len(value)} if isinstance(value, list) or value.ndim else set()
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
     return set().union(*map(_lengths, parts))

@@ -21,6 +21,7 @@ from hotloop.core.errors import ArgumentError, HotloopError
 from hotloop.core.user_files import is_file, run_file, split_file
 from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import pair_cost
+from hotloop.proof.difference import LetPass
 from hotloop.proof.function_pairs import Pair, check_pair
 from hotloop.proof.module_inputs import inputs_for
 from hotloop.proof.module_training import training_difference
@@ -82,26 +83,28 @@ def _proved(
 ) -> Proof:
     proof = Proof("modules", names[1], names[0], names[1], None, {})
     notes: list[str] = []
+    let_pass = LetPass()
     counts = {"forwards": 0, "gradients": 0, "optimiser steps": 0}
     for mode in ("eval", "train"):
         pair = [module.train(mode == "train") for module in modules]
         checked, note = _forward(pair[0], pair[1], arguments, tolerance)
         notes += [note] if note else []
+        let_pass.any |= checked.rounding
         counts["forwards"] += checked.evidence["given inputs"] + checked.evidence["inputs made from them"]
         difference = checked.difference
         if difference is None:
-            difference = training_difference((pair[0], pair[1]), arguments, steps, mapped.apply, tolerance)
+            difference = training_difference((pair[0], pair[1]), arguments, steps, mapped.apply, tolerance, let_pass)
             counts["gradients"] += 1
             counts["optimiser steps"] += steps
         if difference is not None:
             when = f"{difference.when}, in {mode} mode".removeprefix(", ")
             return replace(proof, difference=difference.at(when), evidence=_facts(counts, mapped, modules, tolerance))
-    facts = _facts(counts, mapped, modules, tolerance)
+    proof = replace(proof, evidence=_facts(counts, mapped, modules, tolerance), rounding=let_pass.any)
     if not seconds:
-        return replace(proof, evidence=facts, notes=tuple(notes))
+        return replace(proof, notes=tuple(notes))
     calls = Calls(modules[0].eval(), modules[1].eval())
     cost, said = pair_cost.of_functions(calls, Pair(modules[0], modules[1], arguments).given(), arguments, (), seconds)
-    return replace(proof, evidence=facts, cost=cost, notes=(*notes, *said))
+    return replace(proof, cost=cost, notes=(*notes, *said))
 
 
 def _facts(

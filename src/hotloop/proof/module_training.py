@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.proof.difference import Difference, Tolerance, first_difference, root_mean_square
+from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference, size_of_all
 from hotloop.proof.pair_calls import mixture, text_of
 from hotloop.proof.randomness import SEED, seed_library
-from hotloop.proof.values import as_array, copied, leaves_of
+from hotloop.proof.values import copied, leaves_of
 
 State = dict[str, Tensor]
 Mapping = Callable[[State], State]
@@ -61,7 +61,12 @@ class _Training:
 
 
 def training_difference(
-    modules: tuple[nn.Module, nn.Module], arguments: tuple[Any, ...], steps: int, mapping: Mapping, tolerance: float
+    modules: tuple[nn.Module, nn.Module],
+    arguments: tuple[Any, ...],
+    steps: int,
+    mapping: Mapping,
+    tolerance: float,
+    let_pass: LetPass,
 ) -> Difference | None:
     """The first of `steps` optimiser steps at which gradients, parameters or buffers differ, by the fast's names."""
     plain, fast = (_Training(module, arguments) for module in modules)
@@ -72,25 +77,29 @@ def training_difference(
             said = plain.error or "has gradients", fast.error or "has gradients"
             both = plain.error is not None and fast.error is not None
             return None if both else Difference("gradients", "raised", *said, when=f"at optimiser step {number}")
-        found = _of_states("gradient of {}", plain.gradients(), fast.gradients(), mapping, tolerance * number)
-        found = found or first_difference(
-            "gradient of inputs", plain.of_inputs, fast.of_inputs, Tolerance(tolerance * number)
-        )
+        allowed = Tolerance(tolerance * number, let_pass=let_pass)
+        found = _of_states("gradient of {}", plain.gradients(), (fast, fast.gradients()), mapping, allowed)
+        found = found or first_difference("gradient of inputs", plain.of_inputs, fast.of_inputs, allowed)
         if found is not None:
             return found.at(f"at optimiser step {number}")
         rate = plain.rate()
         for training in (plain, fast):
             training.step(rate)
-        states = plain.module.state_dict(), fast.module.state_dict()
-        found = _of_states("{}", states[0], states[1], mapping, tolerance * number)
+        found = _of_states("{}", plain.module.state_dict(), (fast, fast.module.state_dict()), mapping, allowed)
         if found is not None:
             return found.at(f"after optimiser step {number}")
     return None
 
 
-def _of_states(what: str, plain: State, fast: State, mapping: Mapping, value: float) -> Difference | None:
+def _of_states(
+    what: str, plain: State, fast: tuple[_Training, State], mapping: Mapping, tolerance: Tolerance
+) -> Difference | None:
+    """What is trained is measured together; a buffer by itself, since it may hold a mask."""
     mapped = mapping({name: tensor.clone() for name, tensor in plain.items()})
-    sizes = np.concatenate([as_array(one).reshape(-1).astype(np.float64) for one in mapped.values()] or [np.zeros(1)])
-    tolerance = Tolerance(value, floor=root_mean_square(sizes))
-    found = (first_difference(what.format(name), mapped.get(name), tensor, tolerance) for name, tensor in fast.items())
-    return next((one for one in found if one is not None), None)
+    trained = {name for name, _ in fast[0].module.named_parameters(remove_duplicate=False)}
+    together = replace(tolerance, floor=size_of_all(one for name, one in mapped.items() if name in trained))
+    for name, tensor in fast[1].items():
+        allowed = together if name in trained else tolerance
+        if found := first_difference(what.format(name), mapped.get(name), tensor, allowed):
+            return found
+    return None

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
-from hotloop.proof.difference import Tolerance, first_difference, root_mean_square
+from hotloop.proof.difference import LetPass, Tolerance, first_difference, size_of_all
 from hotloop.proof.made_inputs import Arguments
 from hotloop.proof.randomness import Generators
-from hotloop.proof.values import as_array, copied, leaves_of, parts_of
+from hotloop.proof.values import copied, leaves_of, parts_of
 
 Function = Callable[..., Any]
 
@@ -99,10 +98,10 @@ class Calls:
         return Answer({name: leaf.grad for name, leaf in leaves.items()})
 
     @staticmethod
-    def tolerance_of(gradients: dict[str, Any], value: float) -> Tolerance:
+    def tolerance_of(gradients: dict[str, Any], value: float, let_pass: LetPass) -> Tolerance:
         """A gradient that vanishes but for rounding is as exact as the largest ones."""
-        sizes = [as_array(one).reshape(-1) for one in gradients.values() if one is not None]
-        return Tolerance(value, floor=root_mean_square(np.concatenate(sizes)) if sizes else 0.0)
+        floor = size_of_all(one for one in gradients.values() if one is not None)
+        return Tolerance(value, floor=floor, let_pass=let_pass)
 
 
 def _asked_for(inputs: Any, has_module: bool) -> Iterator[tuple[str, torch.Tensor]]:

@@ -19,9 +19,9 @@ HOW = {
     "programs": "Both programs run with the same arguments; env calls and updates are compared in order.",
 }
 RULE = (
-    "A number may differ by the tolerance times its own size, or times the root mean square of what it stands with, "
-    "and by a few roundings; whole numbers, flags, dtypes, shapes and containers may not differ. Speed is the median "
-    "of paired ratios in processor time, with a 95 % interval; only what is equal is timed."
+    "A number may differ by the tolerance times its own size, or that of the row or column it stands in, and by a few "
+    "roundings; marks such as -1e9 are set apart; whole numbers, flags, dtypes, shapes and containers may not differ. "
+    "Speed is the median of paired ratios in processor time, with a 95 % interval; only what is equal is timed."
 )
 
 
@@ -50,24 +50,18 @@ def as_html(proofs: Sequence[Proof]) -> str:
 
 
 def _contents(proofs: Sequence[Proof]) -> Html | None:
-    """Of several, each with its verdict in a word."""
+    """Of several, each with its verdict."""
     if len(proofs) < 2:
         return None
     items = [
-        element("li", element("a", proof.name, href=f"#pair-{number}"), f": {_word(proof)}")
+        element("li", element("a", proof.name, href=f"#pair-{number}"), f": {proof.verdict}")
         for number, proof in enumerate(proofs)
     ]
     return element("ul", *items)
 
 
-def _word(proof: Proof) -> str:
-    if not proof.passed:
-        return "different"
-    return "draws in another order" if proof.draws_differently else "rounding" if proof.rounding else "the same"
-
-
 def _of_proof(proof: Proof, number: int) -> Html:
-    kind = "bad" if not proof.passed else "open" if proof.draws_differently or proof.rounding else "good"
+    kind = {"identical": "good", "to rounding": "good", "different": "bad"}.get(proof.verdict, "open")
     said, difference = proof.headline(), proof.difference
     if difference is not None and not proof.words:
         said = f"different: {_place(difference)} is {difference.plain} in plain, {difference.fast} in fast"

@@ -13,18 +13,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.errors import SettingsError
 from hotloop.doctor.script.interpreter import choose_interpreter
-from hotloop.proof.difference import Difference
-from hotloop.proof.program_runs import FOREVER, Followed, Program, follow, pace
+from hotloop.proof.program_gaps import gaps
+from hotloop.proof.program_judgement import Judgement, judge
+from hotloop.proof.program_rounding import LARGEST, OF_WAY, RULE
+from hotloop.proof.program_runs import FOREVER, Followed, Pace, Program, follow, pace
 from hotloop.proof.program_words import Before, closer, sentence
-from hotloop.proof.programs import EnvCall, Judgement, Recording, judge, renamed
+from hotloop.proof.programs import EnvCall, Recording, renamed
 from hotloop.proof.speed import Speed
 from hotloop.proof.verdict import PairCost, Proof
 
 Say = Callable[[str], None]
 TIMING_SECONDS, MOST_ROUNDS = 60.0, 5
 """All rounds together take about so long, where their number was not given."""
+CLOCKS = {"processor": "processor time, children included", "wall": "on the wall"}
 
 
 def prove_programs(
@@ -32,7 +35,7 @@ def prove_programs(
     fast: str | Path,
     arguments: str | Sequence[str] = (),
     *,
-    tolerance: float = 0.0,
+    tolerance: float | None = None,
     env_steps: int | None = None,
     seconds: float | None = None,
     rounds: int | None = None,
@@ -43,16 +46,16 @@ def prove_programs(
     """Hold a whole program equal to another: every env call and every update; then time both by turns.
 
         proof = hotloop.prove_programs("old.py", "new.py", "--seed 1")
-        print(proof.headline())  # the same for all 20,000 env steps and 4,820 updates, or where they part
+        print(proof.headline())  # identical for all 20,000 env steps and 4,820 updates, or where they part
 
     Both scripts run unmodified with the same `arguments`, each time in a fresh copy of their folder and with the same
     hash seed, by the interpreter `python` (by default that of the active environment). Compared are observation,
-    action, reward and flags of every env step and the parameters after every optimiser step. They must be equal to the
-    last bit, or within `tolerance` as a share of each tensor's norm. `env_steps` and `seconds` (from the first env step
-    on) end both programs early. Programs that are the same are timed in `rounds` (by default as many as a minute
-    allows, at least one; 0: none).
+    action, reward and flags of every env step and the parameters after every optimiser step. They must be equal but for
+    rounding, or within `tolerance` as a share of each tensor's norm; with 0 to the last bit. `env_steps` and `seconds`
+    (from the first env step on) end both programs early. Programs that are the same are timed in `rounds` (by default
+    as many as a minute allows, at least one; 0: none).
     """
-    if tolerance < 0:
+    if tolerance is not None and tolerance < 0:
         raise SettingsError(f"tolerance is {tolerance}, expected 0 or more")
     words = tuple(shlex.split(arguments)) if isinstance(arguments, str) else tuple(arguments)
     programs = []
@@ -76,7 +79,7 @@ def prove_programs(
 
 
 class _Check:
-    def __init__(self, programs: tuple[Program, Program], tolerance: float, say: Say) -> None:
+    def __init__(self, programs: tuple[Program, Program], tolerance: float | None, say: Say) -> None:
         self.programs, self.tolerance, self.say = programs, tolerance, say
         names = programs[0].name, programs[1].name
         self.names = names if names[0] != names[1] else ("plain", "fast")
@@ -87,22 +90,27 @@ class _Check:
         recordings = self._aligned(plain, fast)
         judgement = judge(*recordings, self.tolerance)
         self._note_unseen(plain, fast)
-        evidence = self._evidence(judgement, recordings, (plain, fast))
+        proof = replace(self._proof(judgement, recordings), rounding=not judgement.identical)
+        if judgement.ending == "same" and not judgement.identical and self.tolerance is None:
+            found = self._looked_at_again(judgement, recordings, proof, (plain, fast))
+            if found.verdict != "to rounding":
+                return found
         if judgement.ending == "same":
-            cost = self._timed(rounds, (plain, fast))
-            return self._proof("", None, evidence, cost)
+            left_out = tuple(gaps(recordings, (plain.data, fast.data), self.names))
+            if left_out:
+                return replace(proof, not_compared=left_out, notes=tuple(self.notes))
+            return replace(proof, cost=self._timed(rounds, (plain, fast)), notes=tuple(self.notes))
         if judgement.event is None or judgement.other is None:
             assert judgement.difference is not None
-            return self._proof(
-                sentence(judgement, judgement.difference, self.names, ()), judgement.difference, evidence
-            )
-        return self._looked_at_again(judgement, recordings, evidence, (plain, fast))
+            words = sentence(judgement, judgement.difference, self.names, ())
+            return replace(proof, words=words, difference=judgement.difference)
+        return self._looked_at_again(judgement, recordings, proof, (plain, fast))
 
     def _follow(self, place: int, **more: Any) -> Followed:
         program = self.programs[place]
         purpose = "what led there" if more else "what it computes"
         self.say(f"{program.name}: {purpose}")
-        return follow(program, near=self.tolerance > 0, **more)
+        return follow(program, near=self.tolerance != 0, **more)
 
     def _aligned(self, plain: Followed, fast: Followed) -> tuple[Recording, Recording]:
         recording, by_order = renamed(plain.recording, fast.recording)
@@ -110,17 +118,18 @@ class _Check:
             self.notes.append("parameters have other names in the two programs and are matched by order and shape")
         return plain.recording, recording
 
-    def _evidence(
-        self, judgement: Judgement, recordings: tuple[Recording, Recording], followed: tuple[Followed, Followed]
-    ) -> dict[str, Any]:
+    def _proof(self, judgement: Judgement, recordings: tuple[Recording, Recording]) -> Proof:
+        """Of what was compared and the same; the verdict is yet to come."""
         found: dict[str, Any] = {"env steps": judgement.env_steps, "updates": judgement.updates}
-        if self.tolerance:
-            found |= {"tolerance": self.tolerance, "largest error": f"{judgement.largest_error:.2g}"}
+        if self.tolerance != 0:
+            found["tolerance"] = RULE if self.tolerance is None else self.tolerance
+            found["largest error"] = f"{judgement.largest_error:.2g}"
         found["made in all"] = {
             name: {"env_steps": one.env_steps, "updates": one.num_updates()}
             for name, one in zip(("plain", "fast"), recordings, strict=True)
         }
-        return found
+        plain, fast = (shlex.join([str(one.path), *one.arguments]) for one in self.programs)
+        return Proof("programs", fast, plain, fast, None, found, tuple(self.notes))
 
     def _note_unseen(self, plain: Followed, fast: Followed) -> None:
         for name, one in zip(self.names, (plain, fast), strict=True):
@@ -130,7 +139,7 @@ class _Check:
                     f"{name} started {workers} worker process{'es' * (workers > 1)}: what they did was not seen,"
                     " only env calls and updates of the program's own process"
                 )
-            if not one.recording.updates:
+            if not one.recording.updates and one.recording.env_calls:
                 why = "no optimiser step of PyTorch's was seen" if one.data.get("torch") else "it uses no PyTorch"
                 self.notes.append(f"{name}: {why}; only its env calls were compared")
             if any(update.count > 1 for update in one.recording.updates):
@@ -140,9 +149,16 @@ class _Check:
         self,
         judgement: Judgement,
         recordings: tuple[Recording, Recording],
-        evidence: dict[str, Any],
+        proof: Proof,
         first: tuple[Followed, Followed],
     ) -> Proof:
+        """Where they part; where no tolerance was given, where the first bit differs, unless rounding ends them.
+
+        Of two that are the same to rounding the gradient there must be too: Adam forgets by what it was multiplied.
+        """
+        beyond = judgement
+        if self.tolerance is None and judgement.ending != "rounding":
+            judgement = judge(*recordings)
         assert judgement.event is not None
         assert judgement.difference is not None
         name = judgement.difference.what
@@ -151,18 +167,25 @@ class _Check:
             look = self._follow(
                 place, look_at=judgement.event.key, look_for=self._own_name(name, recordings, first, place)
             )
-            self._require_repeatable(place, first[place], look)
+            if changes := self._changes(place, first[place], look):
+                return replace(proof, not_compared=changes, words=f"not comparable: {'; '.join(changes)}")
             looks.append(look)
-        before = Before(looks[0].closeup, looks[1].closeup, self.tolerance, self.names)
-        if judgement.ending == "rounding" and before.is_near_tie(*_actions(judgement)):
-            call = judgement.event
-            assert isinstance(call, EnvCall)
-            self.notes.append(f"from there on the two act differently: {judgement.difference.sentence()}")
-            words = f"equal until env step {call.step:,}{f' of env {call.env}' * (call.env > 0)}, then rounding"
-            return self._proof(words, None, evidence, rounding=True)
+        rounding = OF_WAY if self.tolerance is None else self.tolerance
+        before = Before(looks[0].closeup, looks[1].closeup, rounding, self.names)
+        if judgement.ending == "rounding":
+            is_choice = (
+                isinstance(judgement.event, EnvCall) and name == "action" and judgement.difference.plain[:1] != "#"
+            )
+            if not is_choice or before.is_near_tie(*_actions(judgement)):
+                return replace(proof, not_compared=_from_there_on(judgement), notes=tuple(self.notes))
+        if beyond.ending == "same" and not before.gradients_differ():
+            return proof
         difference = closer(judgement, looks[0].closeup, looks[1].closeup)
-        clues = before.clues(judgement, recordings)
-        return self._proof(sentence(judgement, difference, self.names, clues), difference, evidence)
+        exact = Before(looks[0].closeup, looks[1].closeup, self.tolerance or 0.0, self.names)
+        clues = exact.clues(judgement, recordings)
+        if beyond.event is not None and beyond.event.key != judgement.event.key and beyond.difference is not None:
+            clues.append(f"by more than rounding does: `{beyond.difference.what}` {beyond.difference.when}")
+        return replace(proof, difference=difference, words=sentence(judgement, difference, self.names, clues))
 
     def _own_name(
         self, name: str, recordings: tuple[Recording, Recording], first: tuple[Followed, Followed], place: int
@@ -176,14 +199,14 @@ class _Check:
                 return theirs[[one.name for one in mine].index(name)]
         return name
 
-    def _require_repeatable(self, place: int, first: Followed, again: Followed) -> None:
-        """A program that does not repeat itself cannot be held against another. One that draws without a seed may have
-        drawn alike by chance as far as this look went."""
+    def _changes(self, place: int, first: Followed, again: Followed) -> tuple[str, ...]:
+        """How a program that does not repeat itself does so: it cannot be held against another. One that draws without
+        a seed may have drawn alike by chance as far as this look went."""
         found = judge(again.recording, first.recording)
         if found.event is None and again.data.get("unseeded"):
             found = judge(self._follow(place).recording, first.recording)
         if found.event is None:
-            return
+            return ()
         drawn = {one["what"]: one for one in reversed(again.data.get("unseeded", ()))}
         where = "; ".join(
             f"{one['what']} draws without a seed at {one['where']}: set `{one['remedy']}`"
@@ -191,45 +214,37 @@ class _Check:
         )
         unknown = "a seed from the clock, threads, or the order of a set may be why; no unseeded generator was seen"
         assert found.difference is not None
-        raise RunError(
+        return (
             f"{self.programs[place].name} does not repeat itself with the same arguments: in a second run"
             f" `{found.difference.what}` differs {found.difference.when}",
             where or unknown,
         )
 
     def _timed(self, rounds: int | None, followed: tuple[Followed, Followed]) -> PairCost | None:
-        """Processor time and time on the wall from the first env step to the end, by turns."""
+        """From the first env step to the end, by turns: processor time, children included, and time on the wall."""
         if rounds is None:
             once = sum(float(one.data.get("seconds", 0.0)) for one in followed)
             rounds = max(1, min(MOST_ROUNDS, int(TIMING_SECONDS / max(once, 1e-9))))
+        if rounds and not all(one.recording.env_steps for one in followed):
+            self.notes.append("not timed: no env step was seen from which to take the time")
+            return None
         if not rounds:
             return None
         steps = min(one.recording.env_steps for one in followed)
         limited = any(one.recording.limited for one in followed)
         programs = [replace(one, env_steps=steps if limited else None, seconds=FOREVER) for one in self.programs]
-        times: list[dict[int, tuple[float, float]]] = []
+        times: list[dict[int, Pace]] = []
         for number in range(rounds):
             self.say(f"timing, round {number + 1} of {rounds}")
             turn = (0, 1) if number % 2 == 0 else (1, 0)
             times.append({place: pace(programs[place]) for place in turn})
-        ratios = sorted(one[0][0] / one[1][0] for one in times)
-        seconds = [median(one[place][0] for one in times) / steps for place in (0, 1)]
+        by_processor = all(one.children_counted for both in times for one in both.values())
+        clock = "processor" if by_processor else "wall"
+        ratios = sorted(one[0].seconds(clock) / one[1].seconds(clock) for one in times)
+        seconds = [median(one[place].seconds(clock) for one in times) / steps for place in (0, 1)]
         speed = Speed(median(ratios), ratios[0], ratios[-1], seconds[0], seconds[1])
-        wall = median(one[0][1] / one[1][1] for one in times)
-        return PairCost(speed, "env step", rounds=rounds, wall_ratio=wall)
-
-    def _proof(
-        self,
-        words: str,
-        difference: Difference | None,
-        evidence: dict[str, Any],
-        cost: PairCost | None = None,
-        rounding: bool = False,
-    ) -> Proof:
-        plain, fast = (shlex.join([str(one.path), *one.arguments]) for one in self.programs)
-        return Proof(
-            "programs", fast, plain, fast, difference, evidence, tuple(self.notes), cost, words=words, rounding=rounding
-        )
+        wall = median(one[0].wall / one[1].wall for one in times)
+        return PairCost(speed, "env step", rounds=rounds, wall_ratio=wall, clock=CLOCKS[clock])
 
 
 def _actions(judgement: Judgement) -> tuple[int | None, int | None]:
@@ -237,3 +252,19 @@ def _actions(judgement: Judgement) -> tuple[int | None, int | None]:
     assert said is not None
     plain, fast = (int(text) if text.lstrip("-").isdigit() else None for text in (said.plain, said.fast))
     return plain, fast
+
+
+def _from_there_on(judgement: Judgement) -> tuple[str, str]:
+    """What may be rounding led two programs apart; what would decide more."""
+    event, said = judgement.event, judgement.difference
+    assert event is not None
+    assert said is not None
+    if isinstance(event, EnvCall) and said.what == "action":
+        why = f"{said.when} near-equal values led to another action ({said.plain} and {said.fast})"
+    else:
+        why = f"{said.when} what began as rounding has grown to more than {LARGEST:g} (`{said.what}`)"
+    ends = f"`--env-steps {event.step - 1}`" if isinstance(event, EnvCall) and event.step > 1 else "fewer `--env-steps`"
+    return (
+        f"{why}, and what follows was not compared",
+        f"{ends} proves up to there, `hotloop compare` judges what they learn",
+    )

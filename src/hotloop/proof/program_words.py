@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 
 from hotloop.proof.difference import Difference
-from hotloop.proof.programs import EnvCall, Fingerprint, Judgement, Recording, Update
+from hotloop.proof.program_judgement import Judgement, same_for
+from hotloop.proof.program_rounding import EPS
+from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update
+from hotloop.proof.scales import are_marks
 from hotloop.proof.values import shown_value
 
 SLACK = 10.0
 """An answer may be so many tolerances away and still be called the same: it was computed from parameters that may."""
+VANISHING = 1e-2
+"""Share of the largest gradient."""
 
 
 def closer(judgement: Judgement, plain: Mapping[str, Any], fast: Mapping[str, Any]) -> Difference:
@@ -47,7 +52,7 @@ def sentence(judgement: Judgement, difference: Difference, names: tuple[str, str
     """`the same until update 412: then ...`"""
     event, other = judgement.event, judgement.other
     if event is None or other is None:
-        until = f"the same for {judgement.env_steps:,} env steps and {judgement.updates:,} updates"
+        until = same_for(judgement.env_steps, judgement.updates)
         counted = difference.what.removeprefix("number of ")
         return f"{until}, but {difference.plain} {counted} in {names[0]}, {difference.fast} in {names[1]}"
     parts = [f"{_until(event)}: {_differs(difference, names)}"]
@@ -120,6 +125,19 @@ class Before:
             found.append(f"the gradient was {'the same' if same else 'not the same'}")
         return [clue for clue in found if clue]
 
+    def gradients_differ(self) -> bool:
+        """By more than rounding, which may be all that there is of one that vanishes beside the others."""
+        mine, theirs = (
+            [Fingerprint.read(one) for one in side.get("gradients", ())] for side in (self.plain, self.fast)
+        )
+        if len(mine) != len(theirs):
+            return False
+        largest = max((abs(one.norm) for one in (*mine, *theirs)), default=0.0)
+        pairs = zip(mine, theirs, strict=True)
+        return any(
+            one.distance(two) > SLACK * self.tolerance * max(abs(one.norm), VANISHING * largest) for one, two in pairs
+        )
+
     def _of_batch(self) -> str:
         """Of what went into networks since the event before."""
         given = [[one for one in side.get("forwards", ()) if one["parameters"]] for side in (self.plain, self.fast)]
@@ -183,8 +201,11 @@ class Before:
         if not one or not two or len(one) != len(two) or plain_action is None or fast_action is None:
             return self._same(mine[-1]["answer"], theirs[-1]["answer"])
         answers = np.array(one), np.array(two)
-        apart = float(np.abs(answers[0] - answers[1]).max())
-        size = float(np.abs(answers[0]).max()) or 1.0
+        legal = ~are_marks(answers[0], EPS)
+        if not (legal == ~are_marks(answers[1], EPS)).all() or not legal.any():
+            return False
+        apart = float(np.abs(answers[0] - answers[1])[legal].max())
+        size = float(np.abs(answers[0])[legal].max()) or 1.0
         if not apart <= SLACK * self.tolerance * size:
             return False
         if not 0 <= max(plain_action, fast_action) < len(one):

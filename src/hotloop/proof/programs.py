@@ -1,4 +1,4 @@
-"""Two programs as sequences of fingerprints: aligned, and where they first part.
+"""Two programs as sequences of fingerprints, to be aligned.
 
 What a program did is noted as env calls (by env and env step, so that single and batched envs compare) and as
 parameters after each optimiser step, every value as a fingerprint. Nothing here runs a program.
@@ -7,14 +7,15 @@ parameters after each optimiser step, every value as a fingerprint. Nothing here
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from hotloop.proof.difference import Difference
+from hotloop.doctor.recorder.fingerprints import PROJECTIONS
 
 FIELDS = ("action", "observation", "terminated", "truncated", "reward", "action_mask")
 """Of an env call, in the order in which they are compared: the cause first."""
+NUMBERS = 1 + PROJECTIONS
+"""That measure a value: its norm and projections."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,25 @@ class Fingerprint:
     projections: tuple[float, ...] = ()
     shown: str = ""
     """The value itself, where it is short enough to have been kept."""
+    large: tuple[float, ...] = ()
+    """Norm and projections of its large numbers (a mask's -1e9), which the others are without."""
 
     def error(self, other: Fingerprint) -> float:
         """Largest difference of norm or projection, as a share of the norm; infinite where there are digests alone."""
+        error = self.distance(other) / (abs(self.norm) or 1.0)
+        return error if error == error else float("inf")  # not for NaN
+
+    def distance(self, other: Fingerprint) -> float:
+        """The same, in the unit of the value; of large numbers the share that they differ by, times the norm."""
         if self.digest == other.digest:
             return 0.0
         mine, theirs = (self.norm, *self.projections), (other.norm, *other.projections)
-        if not self.projections or len(mine) != len(theirs):
+        if not self.projections or len(mine) != len(theirs) or len(self.large) != len(other.large):
             return float("inf")
-        largest = max(abs(one - two) for one, two in zip(mine, theirs, strict=True))
-        return largest / (abs(self.norm) or 1.0) if largest == largest else float("inf")  # not for NaN
+        found = _farthest(mine, theirs)
+        if self.large:
+            found = max(found, _farthest(self.large, other.large) / abs(self.large[0]) * (abs(self.norm) or 1.0))
+        return found if found == found else float("inf")  # not for NaN
 
     def text(self) -> str:
         return self.shown or (f"norm {self.norm:.6g}" if self.projections else f"#{self.digest[:8]}")
@@ -44,8 +54,9 @@ class Fingerprint:
     def read(cls, word: str) -> Fingerprint:
         """As the recorder writes it: a number, or `#` with a hash and perhaps `~` with its norm and projections."""
         if word.startswith("#"):
-            digest, *numbers = word[1:].split("~")
-            return cls(digest, float(numbers[0]), tuple(map(float, numbers[1:]))) if numbers else cls(digest)
+            digest, *words = word[1:].split("~")
+            numbers = tuple(map(float, words))
+            return cls(digest, numbers[0], numbers[1:NUMBERS], "", numbers[NUMBERS:]) if numbers else cls(digest)
         try:
             number = float(word)
         except ValueError:
@@ -53,6 +64,10 @@ class Fingerprint:
         if word.lstrip("-").isdigit():
             return cls(word, shown=word)
         return cls(word, abs(number), (number,), word)
+
+
+def _farthest(mine: Sequence[float], theirs: Sequence[float]) -> float:
+    return max(abs(one - two) for one, two in zip(mine, theirs, strict=True))
 
 
 Values = Mapping[str, Fingerprint]
@@ -77,6 +92,10 @@ class Noted(Mapping[str, Fingerprint]):
 
     def __len__(self) -> int:
         return len(self._table())
+
+    def whole(self) -> dict[str, Fingerprint]:
+        """All of them, read at once."""
+        return {name: Fingerprint.read(word) for name, word in self._table().items()}
 
     def same_text(self, other: Values) -> bool:
         return isinstance(other, Noted) and self.text == other.text and self.names == other.names
@@ -143,64 +162,24 @@ class Recording:
     def env_steps(self) -> int:
         return sum(not call.is_reset for call in self.env_calls)
 
-    def num_updates(self, before: int | None = None) -> int:
-        """Made; of those, before that many env steps."""
-        return sum(one.count for one in self.updates if one.number and (before is None or one.env_steps < before))
+    def num_updates(self, before: int | None = None, optimisers: Collection[int] | None = None) -> int:
+        """Made; of those, before that many env steps, and by these optimisers."""
+        return sum(
+            one.count
+            for one in self.updates
+            if one.number
+            and (before is None or one.env_steps < before)
+            and (optimisers is None or one.optimiser in optimisers)
+        )
+
+    def steps_of_envs(self) -> Counter[int]:
+        return Counter(call.env for call in self.env_calls if not call.is_reset)
 
 
-Ending = Literal["same", "rounding", "different"]
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """`rounding`: near-equal values led to another action, from which on nothing can be compared; not a fault."""
-
-    ending: Ending
-    env_steps: int
-    """Compared and the same, over all envs."""
-    updates: int
-    """Compared and the same."""
-    difference: Difference | None = None
-    largest_error: float = 0.0
-    """Of all that was let pass."""
-    event: Event | None = None
-    """Where they part; None where only the counts differ."""
-    other: Event | None = None
-    """The same in the fast program."""
-
-
-def judge(plain: Recording, fast: Recording, tolerance: float = 0.0) -> Judgement:
-    """The first place, in the order of the plain program, at which the two are not the same within `tolerance`."""
-    others = {event.key: event for event in in_order(fast)}
-    unseen = set(_not_seen(fast.updates))
-    env_steps = made = 0
-    largest = 0.0
-    for event in in_order(plain):
-        other = others.get(event.key)
-        if other is None and event.key not in unseen:
-            break  # told by the counts
-        if other is not None:
-            error, name = worst_value(event.values, other.values, tolerance)
-            if name is not None:
-                found = _difference(event, name, event.values.get(name), other.values.get(name))
-                tie = largest > 0 and isinstance(event, EnvCall) and name == "action" and _is_choice(event, other)
-                ending: Ending = "rounding" if tie else "different"
-                return Judgement(ending, env_steps, made, found, largest, event, other)
-            largest = max(largest, error)
-        env_steps += isinstance(event, EnvCall) and not event.is_reset
-        made += event.count if isinstance(event, Update) and event.number else 0
-    return _by_counts(plain, fast, env_steps, made, largest)
-
-
-def _not_seen(updates: Iterable[Update]) -> Iterator[str]:
-    """Keys of those that were made together with a later one."""
+def made_at_once(updates: Iterable[Update]) -> Iterator[str]:
+    """Keys of those that were made together with a later one, and not seen."""
     for one in updates:
         yield from (f"U {one.optimiser} {one.number - earlier}" for earlier in range(1, one.count))
-
-
-def _is_choice(event: EnvCall, other: EnvCall | Update) -> bool:
-    """Whether the action is one of a few: a number that drifts does not flip."""
-    return not any(one.values["action"].projections for one in (event, other) if "action" in one.values)
 
 
 def in_order(recording: Recording) -> Iterator[Event]:
@@ -208,50 +187,20 @@ def in_order(recording: Recording) -> Iterator[Event]:
     return iter(sorted(events, key=lambda event: event.moment))
 
 
-def worst_value(plain: Values, fast: Values, tolerance: float) -> tuple[float, str | None]:
-    """The largest error of all values, and the name of the first whose error is not allowed."""
+def whole(values: Values) -> Values:
+    return values.whole() if isinstance(values, Noted) else values
+
+
+def same_bits(plain: Values, fast: Values) -> bool:
     if isinstance(plain, Noted) and plain.same_text(fast):
-        return 0.0, None
+        return True
+    mine, theirs = whole(plain), whole(fast)
+    return mine.keys() == theirs.keys() and all(mine[name].digest == theirs[name].digest for name in mine)
+
+
+def names_in_order(plain: Values, fast: Values) -> list[str]:
     names = [*[name for name in FIELDS if name in plain], *[name for name in plain if name not in FIELDS]]
-    names += [name for name in fast if name not in plain]
-    largest = 0.0
-    for name in names:
-        mine, theirs = plain.get(name), fast.get(name)
-        error = float("inf") if mine is None or theirs is None else mine.error(theirs)
-        if error > tolerance:
-            return largest, name
-        largest = max(largest, error)
-    return largest, None
-
-
-def _difference(event: Event, name: str, plain: Fingerprint | None, fast: Fingerprint | None) -> Difference:
-    if isinstance(event, EnvCall):
-        when = f"at {'the reset after ' * event.is_reset}env step {event.step} of env {event.env}"
-    elif not event.number:
-        when = "before the first update"
-    else:
-        when = f"after update {event.number}" + (f", made by {event.line}" if event.line else "")
-    said = ["none" if one is None else one.text() for one in (plain, fast)]
-    return Difference(name, "keys" if plain is None or fast is None else "value", said[0], said[1], when=when)
-
-
-def _by_counts(plain: Recording, fast: Recording, env_steps: int, updates: int, largest: float) -> Judgement:
-    """The same as far as both go; one that goes on further, or makes more updates, is another program.
-
-    Of programs that we ended, what each did before the env steps that both made.
-    """
-    made = plain.env_steps, fast.env_steps
-    both = min(made) if plain.limited or fast.limited else None
-    counted = {"updates": (plain.num_updates(both), fast.num_updates(both)), "env steps": made}
-    shorter = plain if made[0] < made[1] else fast
-    if shorter.limited:
-        counted["env steps"] = (min(made), min(made))
-    for name, (mine, theirs) in counted.items():
-        if mine != theirs:
-            until = f"the same for {env_steps:,} env steps and {updates:,} updates"
-            found = Difference(f"number of {name}", "count", f"{mine:,}", f"{theirs:,}", when=f"({until})")
-            return Judgement("different", env_steps, updates, found, largest)
-    return Judgement("same", env_steps, updates, None, largest)
+    return names + [name for name in fast if name not in plain]
 
 
 def renamed(plain: Recording, fast: Recording) -> tuple[Recording, bool]:

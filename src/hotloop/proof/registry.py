@@ -103,6 +103,11 @@ class Registry:
         chosen = [set(self._named(name)) for name in names]
         return [case for case in self.cases if any(case.name in found for found in chosen)]
 
+    def families(self) -> list[str]:
+        """Those that have cases, with what they are about: lines for a terminal."""
+        present = {case.family for case in self.cases}
+        return [f"{family}: {about}" for family, (_, about) in FAMILIES.items() if family in present]
+
     def listed(self, cases: Sequence[Case]) -> list[str]:
         """`cases` by family, those of the default set marked, and the lanes that are missing: lines for a terminal."""
         lines = []
@@ -110,7 +115,7 @@ class Registry:
             members = [case for case in cases if case.family == family]
             lines += [f"{family}: {about}"] if members else []
             lines += [f"  {'*' if case.is_default else ' '} {case.name}" for case in members]
-        return [*lines, "* in the set that runs when nothing is named", *self.not_available()]
+        return [*lines, "* in the small set (`--own`)", *self.not_available()]
 
     def not_available(self) -> list[str]:
         return [f"{lane} lane not available: {reason}" for lane, reason in self.missing.items()]

@@ -14,6 +14,7 @@ from typing import Any, overload
 from rich.table import Table
 
 from hotloop.core.errors import ArgumentError
+from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Keeps
 from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import memory, registry, speed
 from hotloop.proof.case import Built, Case
@@ -21,7 +22,7 @@ from hotloop.proof.equivalence import Equality
 from hotloop.proof.function_pairs import SIZES, Pair, prove_pair
 from hotloop.proof.memory import Memory
 from hotloop.proof.speed import Speed
-from hotloop.proof.verdict import Proof
+from hotloop.proof.verdict import Proof, Verdict
 from hotloop.render.tables import as_rich
 
 
@@ -44,7 +45,15 @@ class Row:
     @property
     def equal(self) -> bool | None:
         """None where equality is not promised."""
-        return self.equality.within(self.case.tolerance) if self.case.kind == "exact" else None
+        return None if self.case.changes_learning else self.equality.within(self.case.tolerance)
+
+    @property
+    def verdict(self) -> Keeps | Verdict:
+        if self.equal is None:
+            return CHANGES_LEARNING
+        if not self.equal:
+            return "different"
+        return TO_ROUNDING if self.equality.max_error else IDENTICAL
 
     def as_data(self) -> dict[str, Any]:
         """One row of `hotloop prove --json`; what was not measured is null."""
@@ -53,6 +62,7 @@ class Row:
             "case": self.case.name,
             "kind": self.case.kind,
             "equal": self.equal,
+            "verdict": self.verdict,
             "max_error": self.equality.max_error if isfinite(self.equality.max_error) else None,
             "tolerance": self.case.tolerance,
             "speedup": cost and cost.speed.ratio,
@@ -69,19 +79,18 @@ def _both(cost: Cost, name: str) -> dict[str, int]:
     return {"fast": getattr(cost.fast_memory, name), "reference": getattr(cost.reference_memory, name)}
 
 
-HEADINGS = ["case", "equal", "error", "allowed", "plain µs", "fast µs", "speed-up", "95 %"]
+HEADINGS = ["case", "verdict", "error", "allowed", "plain µs", "fast µs", "speed-up", "95 %"]
 HEADINGS += ["peak kB plain | fast", "allocations", "growth"]
 
 
 def draw(rows: Sequence[Row]) -> Table:
     """For a terminal, cases that are not equal in red."""
     unequal = [number for number, row in enumerate(rows) if row.equal is False]
-    return as_rich([HEADINGS, *map(_cells, rows)], left=("equal", "growth"), red=unequal)
+    return as_rich([HEADINGS, *map(_cells, rows)], left=("verdict", "growth"), red=unequal)
 
 
 def _cells(row: Row) -> list[str]:
-    equal = {True: "yes", False: "NO", None: "differs"}[row.equal]
-    cells = [row.case.name, equal, f"{row.equality.max_error:.1e}", f"{row.case.tolerance:.0e}"]
+    cells = [row.case.name, row.verdict, f"{row.equality.max_error:.1e}", f"{row.case.tolerance:.0e}"]
     if row.cost is None:
         return [*cells, *["-"] * (len(HEADINGS) - len(cells))]
     speed, growth = row.cost.speed, row.cost.growth
@@ -130,7 +139,7 @@ def prove(
     """Hold a fast program equal to a plain one, then time both by turns on one thread: two functions of yours, or ours.
 
         proof = hotloop.prove(plain_returns, fast_returns, [(rewards, 0.99)])
-        print(proof.headline())  # the same for ..., or the first difference and the smallest input that shows it
+        print(proof.headline())  # identical for ..., or the first difference and the smallest input that shows it
 
         for row in hotloop.prove("replay-add", "dqn-update/native"):
             print(row.case.name, row.equal, row.cost.speed.ratio if row.cost else "not timed")
@@ -139,7 +148,7 @@ def prove(
     list holds several inputs; a function makes one of each of `sizes`. Compared are values, gradients (unless
     `gradients` is false), dtypes, shapes, containers, what raises and what becomes of the inputs, on these inputs and
     (unless `made` is false) on ones made from them: rows permuted, repeated, removed, ties. A number may differ by
-    `tolerance` times its size, or times the root mean square of its array; with 0 not at all. Where nothing differs,
+    `tolerance` times its size, or that of its row or column; with 0 not at all. Where nothing differs,
     both are timed for `seconds`.
 
     **Names** are those of our own cases, family/variant/lane/size, where parts may be left out; without names a small
@@ -163,7 +172,7 @@ def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_tim
     """Equality first; what is not equal is not timed."""
     built = case.build()
     equality = built.check()
-    if case.kind == "exact" and not equality.within(case.tolerance):
+    if not case.changes_learning and not equality.within(case.tolerance):
         return Row(case, equality, None)
     return Row(case, equality, _cost(built, seconds, clock))
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from hotloop.core.medians import median_interval
+from hotloop.core.intervals import median_interval
 
 Call = Callable[[], Any]
 Clock = Callable[[], float]

@@ -21,12 +21,27 @@ Part = tuple[str, Any]
 """Its path below the value that it is part of, and the part itself."""
 SHOWN_DIGITS = 9
 LONGEST_TEXT = 120
+READ_AS_ARRAYS = ("__array__", "__dlpack__", "dtype", "shape", "ndim")
 LEAVES = (np.ndarray, torch.Tensor, np.generic, bool, int, float, complex, str, bytes, type(None))
+
+
+def is_array(value: Any) -> bool:
+    """Of numpy, PyTorch, or a library whose arrays can be read as theirs (JAX)."""
+    if isinstance(value, np.ndarray | torch.Tensor):
+        return True
+    if isinstance(value, np.generic | type) or not all(hasattr(value, name) for name in READ_AS_ARRAYS):
+        return False
+    try:
+        return np.dtype(value.dtype).kind != "O"
+    except TypeError:  # a key of JAX's is no number
+        return False
 
 
 def parts_of(value: Any) -> list[Part] | None:
     """The parts of a container, in order; None for a value that has none."""
     if isinstance(value, (*LEAVES, type)) or (callable(value) and not isinstance(value, nn.Module)):
+        return None
+    if is_array(value):
         return None
     if isinstance(value, nn.Module):
         return _of_module(value)
@@ -106,12 +121,13 @@ def copied(value: Any) -> Any:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """An array, tensor or number as an array; half precision that numpy lacks as float32."""
+    """An array (anybody's), tensor or number as numpy's; half precision that numpy lacks as float32."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
         value = value.to_dense() if value.layout is not torch.strided else value
         return np.asarray(value.float() if value.dtype is torch.bfloat16 else value.numpy())
-    return np.asarray(value)
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype.kind == "V" and "float" in dtype_of(value) else array
 
 
 def dtype_of(value: Any) -> str:
@@ -129,7 +145,7 @@ def shown_value(value: Any) -> str:
         return f"{float(value):.{SHOWN_DIGITS}g}"
     if is_number(value):
         return str(value)
-    if isinstance(value, torch.Tensor | np.ndarray):
+    if is_array(value):
         text = np.array2string(as_array(value), threshold=12, precision=5, separator=", ")
         text = f"{dtype_of(value)}{list(value.shape)} {text}"
     elif isinstance(value, nn.Module):

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from hotloop.core.verdicts import BUT_FOR_DRAWS, IDENTICAL, TO_ROUNDING, ExitCode
 from hotloop.proof.difference import Difference
 from hotloop.proof.memory import Memory
 from hotloop.proof.speed import Speed
 from hotloop.render.numbers import duration, times
 
 Subject = Literal["functions", "envs", "modules", "programs"]
+Verdict = Literal["identical", "to rounding", "the same but for draws", "different", "not comparable"]
+"""`identical`: the same bits in everything that was compared, and everything was."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class PairCost:
     rounds: int = 0
     """Of whole programs, where the interval is that from the lowest ratio to the highest."""
     wall_ratio: float | None = None
+    clock: str = ""
+    """What time it is that was measured, where that is not the processor time of our own process."""
 
     def growth(self) -> dict[str, float] | None:
         """Time per unit of size at the largest size over that at the smallest: 1 is flat."""
@@ -65,6 +70,7 @@ class PairCost:
             "allocations": {name: one.allocations for name, one in both.items() if one} or None,
             "rounds": self.rounds or None,
             "wall_speedup": self.wall_ratio,
+            "clock": self.clock or "processor time",
             "sizes": [{"size": one.size, "speedup": one.speed.ratio} for one in self.sizes],
             "growth": self.growth(),
         }
@@ -99,41 +105,52 @@ class Proof:
     cost: PairCost | None = None
     tests: tuple[DistributionTest, ...] = ()
     """Made instead of equality, where the two draw their random numbers in another order."""
-    draws_differently: bool = field(default=False)
+    draws_differently: bool = False
     rounding: bool = False
-    """Of programs: equal within the tolerance, until rounding led to another action."""
+    """Whether some of what was compared is equal within the tolerance alone, not bit by bit."""
+    not_compared: tuple[str, ...] = ()
+    """What could not be, in words, and what would decide it."""
     words: str = ""
     """The verdict, where it takes more to say than what differs."""
 
     @property
+    def verdict(self) -> Verdict:
+        if self.difference is not None:
+            return "different"
+        if self.not_compared:
+            return "not comparable"
+        return BUT_FOR_DRAWS if self.draws_differently else TO_ROUNDING if self.rounding else IDENTICAL
+
+    @property
     def equal(self) -> bool:
         """False for envs that draw in another order too, though nothing tells them apart."""
-        return self.difference is None and not self.draws_differently
+        return self.verdict in ("identical", "to rounding")
 
     @property
     def passed(self) -> bool:
-        """Whether the exit code is 0: nothing that differs was found."""
-        return self.difference is None
+        """Whether everything was compared, and nothing that differs was found."""
+        return self.exit_code == ExitCode.YES
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return {"different": ExitCode.NO, "not comparable": ExitCode.UNDECIDED}.get(self.verdict, ExitCode.YES)
 
     def headline(self) -> str:
         if self.difference is not None:
             return f"different: {self.words or self.difference.sentence()}"
         if self.words:
             return self.words
-        if self.draws_differently:
-            return "the same in distribution, as far as told: they draw random numbers in another order"
-        speed = f", {_of_speed(self.cost)}" if self.cost else ""
         counted = _listed([_counted(what, count) for what, count in self.counts()])
-        if self.subject != "programs":
-            return f"the same for {counted}{speed}"
-        within = f" within {self.evidence['tolerance']:g}" if "tolerance" in self.evidence else ""
-        return f"the same{within} for all {counted}{speed}"
-
-    @property
-    def verdict(self) -> str:
-        if not self.passed:
-            return "different"
-        return "draws differently" if self.draws_differently else "rounding" if self.rounding else "equal"
+        tolerance = self.evidence.get("tolerance") if self.subject == "programs" else None
+        within = f" (within {tolerance:g})" if isinstance(tolerance, float) else ""
+        same = f"the same to rounding{within}" if self.rounding else "identical"
+        if self.not_compared:
+            so_far = f"not everything was compared: {same} for {counted}" if counted else "not comparable"
+            return "; ".join([so_far, *self.not_compared])
+        if self.draws_differently:
+            return f"{BUT_FOR_DRAWS}, as far as told: they draw random numbers in another order"
+        every = "all " * (self.subject == "programs")
+        return f"{same} for {every}{counted}" + (f", {_of_speed(self.cost)}" if self.cost else "")
 
     def counts(self) -> list[tuple[str, int]]:
         """Of the evidence, what was compared how often."""
@@ -152,6 +169,7 @@ class Proof:
             "headline": self.headline(),
             "difference": self.difference and self.difference.as_data(),
             "evidence": self.evidence,
+            "not_compared": list(self.not_compared),
             "tests": [vars(test) for test in self.tests],
             "notes": list(self.notes),
             "cost": self.cost and self.cost.as_data(),
@@ -159,10 +177,12 @@ class Proof:
 
 
 def _of_speed(cost: PairCost) -> str:
-    speed, once = cost.speed, " (one round)" if cost.rounds == 1 else ""
+    speed = cost.speed
+    said = [cost.clock, "one round" if cost.rounds == 1 else ""]
+    how = f" ({'; '.join(filter(None, said))})" if any(said) else ""
     if speed.low <= 1.0 <= speed.high:
-        return f"about as fast{once}"
-    return f"{times(speed.ratio)} {'faster' if speed.ratio > 1 else 'as fast'}{once}"
+        return f"about as fast{how}"
+    return f"{times(speed.ratio)} {'faster' if speed.ratio > 1 else 'as fast'}{how}"
 
 
 def _counted(what: str, count: int) -> str:
@@ -178,6 +198,8 @@ def lines(proof: Proof) -> list[str]:
     found = [f"{proof.name}: {proof.headline()}"]
     if proof.difference is not None and proof.difference.reproduction:
         found.append(f"  shown by: {proof.difference.reproduction}")
+    if proof.rounding and "largest error" in proof.evidence:
+        found.append(f"  largest error: {proof.evidence['largest error']} (tolerance: {proof.evidence['tolerance']})")
     for test in proof.tests:
         means = f"mean {test.plain:.4g} and {test.fast:.4g}"
         found.append(f"  {test.measure}: {means}, distance {test.distance:.2f}, chance {test.chance:.2g}")
@@ -194,7 +216,7 @@ def cost_rows(cost: PairCost | None) -> list[tuple[str, str]]:
     interval = f"95 %: {times(speed.low)} to {times(speed.high)}"
     if cost.rounds:
         ends = f"{times(speed.low)} to {times(speed.high)} in {cost.rounds} rounds" if cost.rounds > 1 else "one round"
-        interval = f"{ends}; {times(cost.wall_ratio)} on the wall"
+        interval = f"{cost.clock}; {ends}; {times(cost.wall_ratio)} on the wall"
     rows = [("speed-up", f"{times(speed.ratio)} ({interval})")]
     if cost.unit == "env step":
         rows.append(("env steps per second", f"plain {1 / seconds[0]:,.0f}, fast {1 / seconds[1]:,.0f}"))
@@ -217,5 +239,7 @@ def _short(seconds: float) -> str:
 
 
 def summary(proofs: Sequence[Proof]) -> str:
-    wrong = sum(not proof.passed for proof in proofs)
-    return f"{len(proofs) - wrong} of {len(proofs)} pairs the same" + (f", {wrong} NOT" if wrong else "")
+    wrong = sum(proof.verdict == "different" for proof in proofs)
+    unknown = sum(proof.verdict == "not comparable" for proof in proofs)
+    said = f"{len(proofs) - wrong - unknown} of {len(proofs)} pairs the same" + (f", {wrong} NOT" if wrong else "")
+    return said + (f", {unknown} not comparable" if unknown else "")

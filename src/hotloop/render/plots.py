@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from hotloop.render.html import Child, Html, element, join, phase_class
 from hotloop.render.numbers import axis_range, nice_ticks, tick_label
 
+LAST_CENTRED = 85.0
+"""Per cent of a plot's width up to which a label below it is centred under its tick."""
+
 
 def legend(names: Sequence[str]) -> Html:
     shown = (element("span", element("i", class_=f"swatch {phase_class(name)}"), name) for name in names)
@@ -59,13 +62,19 @@ def plot(axes: Axes, shapes: Child, spoken: str, over: Child = None) -> Html:
     )
     marks = (element("span", _mark(axes, tick), style=f"top:{axes.y(tick):.4g}%") for tick in heights)
     below = (
-        element("span", tick_label(tick), style=f"left:{axes.x(tick):.4g}%")
+        element("span", tick_label(tick), style=below_axis(axes.x(tick)))
         for tick in nice_ticks(axes.x_low, axes.x_high, at_most=5)
     )
     frame = element("div", element("div", *marks, class_="y", aria_hidden="true"), drawing, over, class_="frame")
     above = element("p", axes.y_label, class_="label") if axes.y_label else None
     under = element("p", axes.x_label, class_="label x-label")
     return element("div", above, frame, element("div", *below, class_="x", aria_hidden="true"), under, class_="plot")
+
+
+def below_axis(percent: float) -> str:
+    """Of a label below the axis: centred, but at the right end within the plot, or a phone's page scrolls sideways."""
+    aside = f";transform:translateX(-{percent:.4g}%)" if percent > LAST_CENTRED else ""
+    return f"left:{percent:.4g}%{aside}"
 
 
 def _mark(axes: Axes, tick: float) -> str:

@@ -264,7 +264,7 @@ export class RunView {
       button.textContent = "pause";
       this.frames = setInterval(() => { if (at < job.frames - 1) show(at + 1); else this.pause(); }, 40);
     };
-    const episode = Array.isArray(job.result) ? job.result[0] : null;
+    const episode = job.result?.episodes?.[0] ?? null;
     const facts = episode ? Object.entries(episode).filter(([name]) => name !== "episode").map(([name, value]) => `${words(name)} ${typeof value === "number" ? number(value) : value}`).join(", ") : "";
     this.stage.replaceChildren(shown, el("div", { class: "controls" }, button, range), el("p", { class: "note small" }, facts), el("details", {}, el("summary", {}, "the command that plays it"), command(job.command)));
     show(0);

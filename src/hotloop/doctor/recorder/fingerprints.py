@@ -2,6 +2,8 @@
 
 A number is its own fingerprint; an array's is a hash of its shape and its values as 64-bit numbers. With `near`, arrays
 of floats have their norm and four projections on fixed directions too, by which two that differ can be held apart.
+Numbers of `LARGE` and more, infinite ones and NaN have a norm and projections of their own: a mask of -1e9 would drown
+everything that stands beside it.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ PROJECTIONS = 4
 WIDTH = 4096
 """Numbers that one row of signs covers; longer arrays are folded to it, each row with a sign of its own."""
 DEEPEST = 8
+LARGE = 1e5
+INFINITE, NOT_A_NUMBER = 800.0, 1600.0
+"""What stands for them among the logarithms of large numbers, all of which are smaller."""
 
 _signs: dict[tuple[int, int], Any] = {}
 
@@ -111,13 +116,46 @@ def _from_torch(torch: Any, value: Any) -> Any:
 
 
 def measures(arrays: list[Any]) -> list[float]:
-    """Norm and projections of all numbers together."""
+    """Norm and projections of all numbers below `LARGE` together, and where there are larger ones of those."""
+    parts = [_split(numbers) for numbers in arrays]
+    found = _together([small for small, _ in parts])
+    if any(large is not None for _, large in parts):
+        found += _together([[] if large is None else large for _, large in parts])
+    return found
+
+
+def _together(arrays: list[Any]) -> list[float]:
     square, projected = 0.0, [0.0] * PROJECTIONS
     for place, numbers in enumerate(arrays):
         part = _measures(numbers, place)
         square += part[0]
         projected = [one + two for one, two in zip(projected, part[1])]
-    return [math.sqrt(square) if square == square else square, *projected]
+    return [math.sqrt(square), *projected]
+
+
+def _split(numbers: Any) -> tuple[Any, Any]:
+    """The same numbers without the large ones, and these alone, as logarithms; zeros in the place of the others."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        if all(abs(number) < LARGE for number in numbers):
+            return numbers, None
+        return [one if abs(one) < LARGE else 0.0 for one in numbers], [_large(one) for one in numbers]
+    flat = numpy.asarray(numbers, dtype=numpy.float64).reshape(-1)
+    is_large = ~(numpy.abs(flat) < LARGE)  # NaN too
+    if not is_large.any():
+        return flat, None
+    with numpy.errstate(all="ignore"):
+        size = numpy.minimum(1.0 + numpy.log(numpy.abs(flat) / LARGE), INFINITE)
+        large = numpy.where(numpy.isnan(flat), NOT_A_NUMBER, numpy.sign(flat) * size)
+    return numpy.where(is_large, 0.0, flat), numpy.where(is_large, large, 0.0)
+
+
+def _large(number: float) -> float:
+    if number != number:
+        return NOT_A_NUMBER
+    if abs(number) < LARGE:
+        return 0.0
+    return math.copysign(INFINITE if math.isinf(number) else 1.0 + math.log(abs(number) / LARGE), number)
 
 
 def _measures(numbers: Any, place: int) -> tuple[float, list[float]]:
@@ -127,16 +165,15 @@ def _measures(numbers: Any, place: int) -> tuple[float, list[float]]:
         signs = [_python_signs(len(numbers), place * PROJECTIONS + one) for one in range(PROJECTIONS)]
         return square, [sum(sign * number for sign, number in zip(row, numbers)) for row in signs]
     flat = numpy.asarray(numbers, dtype=numpy.float64).reshape(-1)
-    with numpy.errstate(all="ignore"):
-        square = float(flat @ flat)
-        rows = -(-flat.size // WIDTH)
-        if rows > 1:
-            flat = numpy.concatenate([flat, numpy.zeros(rows * WIDTH - flat.size)]).reshape(rows, WIDTH)
-        found = []
-        for one in range(PROJECTIONS):
-            seed = place * PROJECTIONS + one
-            folded = flat if rows <= 1 else _numpy_signs(numpy, rows, -1 - seed) @ flat
-            found.append(float(folded @ _numpy_signs(numpy, folded.size, seed)))
+    square = float(flat @ flat)
+    rows = -(-flat.size // WIDTH)
+    if rows > 1:
+        flat = numpy.concatenate([flat, numpy.zeros(rows * WIDTH - flat.size)]).reshape(rows, WIDTH)
+    found = []
+    for one in range(PROJECTIONS):
+        seed = place * PROJECTIONS + one
+        folded = flat if rows <= 1 else _numpy_signs(numpy, rows, -1 - seed) @ flat
+        found.append(float(folded @ _numpy_signs(numpy, folded.size, seed)))
     return square, found
 
 

@@ -146,7 +146,8 @@ def children_seconds() -> list[float]:
 
 
 def _processes() -> Iterator[tuple[int, int, float]]:
-    """(pid, its parent's, processor seconds) of all that can be seen."""
+    """(pid, its parent's, processor seconds with those of the children that it has waited for) of all that can be
+    seen."""
     if not os.path.isdir("/proc/self"):
         return
     ticks = os.sysconf("SC_CLK_TCK")
@@ -157,7 +158,7 @@ def _processes() -> Iterator[tuple[int, int, float]]:
                     fields = text.read().rpartition(b")")[2].split()
             except OSError:  # it has just ended
                 continue
-            yield int(name), int(fields[1]), (int(fields[11]) + int(fields[12])) / ticks
+            yield int(name), int(fields[1]), sum(map(int, fields[11:15])) / ticks
 
 
 def _seconds_of_the_ended() -> float:

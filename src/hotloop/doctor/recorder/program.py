@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,7 +33,9 @@ class Program(SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         """Without the bytecode cache: a script leaves none either."""
-        return self.source_to_code(self.get_data(self.path), self.path)
+        data = self.get_data(self.path)
+        require_decodable(data, self.path)
+        return self.source_to_code(data, self.path)
 
     def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> Any:  # type: ignore[override]
         tree = ast.parse(data, str(path))
@@ -42,6 +45,24 @@ class Program(SourceFileLoader):
                 mark.end_lineno = mark.lineno
                 node.decorator_list.append(mark)
         return compile(tree, str(path), "exec", dont_inherit=True, optimize=_optimize)
+
+
+def require_decodable(data: bytes, path: str) -> None:
+    """Python reads the whole file in its encoding; the parser of bytes never looks at comments."""
+    try:
+        decode_source(data)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        refused = f"Non-UTF-8 code starting with '\\x{data[error.start]:02x}' on line {line}"
+        declared = error.encoding.lower().replace("_", "-") not in ("utf-8", "utf8")
+        words = (
+            f"cannot be read as {error.encoding}, which is declared: {error}"
+            if declared
+            else (f"{refused}, but no encoding declared; see https://peps.python.org/pep-0263/ for details")
+        )
+        raise SyntaxError(words, (path, line, None, None)) from None
+    except SyntaxError as error:
+        raise SyntaxError(error.msg, (path, 1, None, None)) from None
 
 
 def prepare(script: str, arguments: Sequence[str], before: Collection[str], module: str = "") -> None:
@@ -112,8 +133,14 @@ def run_program(script: str, named: Sequence[str], watched_env: Callable[..., An
 
 def _exit(leave: SystemExit) -> Ending:
     if leave.code is None or isinstance(leave.code, int):
-        return Ending("exited", leave.code or 0, "", leave)
+        return Ending("exited", _seen_outside(leave.code or 0), "", leave)
     return Ending("exited", 1, str(leave.code), leave)
+
+
+def _seen_outside(code: int) -> int:
+    """What the system keeps of an exit code: its lowest byte, of one that is no C long that of -1."""
+    fits = -sys.maxsize - 1 <= code <= sys.maxsize
+    return (code if fits else -1) & 0xFF if os.name == "posix" else code
 
 
 def _words(error: BaseException) -> str:

@@ -40,6 +40,7 @@ from .order import (
     Order,
     read_order,
 )
+from .pace import Pace
 from .passes import Pass
 from .places import Places
 from .program import Ending, prepare, run_program
@@ -51,7 +52,7 @@ from .storing import Storing
 from .switches import Callers, Evaluation, Logging, Rendering, SwitchedClasses, SwitchedLibraries
 from .toggling import Toggler
 from .torch_hooks import TorchHooks
-from .tracing import Pace, Tracer, Tracing
+from .tracing import Tracer, Tracing
 from .trial import Control, Experiments, Switch, Trial
 from .unseeded import Unseeded
 from .updates import FewerUpdates, OnePerEnvCall, Updates

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable
 from threading import get_ident
 from types import ModuleType
@@ -22,13 +21,15 @@ from .follow import Follower, FollowPass
 from .order import Order
 from .parameters import names_in, names_of
 from .places import LIBRARY, USER, Places, line_of
-from .results import read_step
 
 AT_ONCE = 2_000
 """Lines that are written together."""
 DEEPEST = 80
 LEARNERS = {"q_learner": "QLearner", "policy_learner": "PolicyLearner", "sac_learner": "SACLearner"}
 """Of hotloop's parts: they update a network's parameters without an optimiser of PyTorch's."""
+
+OTHER_LEARNERS = ("jax", "tensorflow")
+"""Libraries whose updates are not seen."""
 
 
 class Tracer(Follower):
@@ -126,7 +127,8 @@ class Tracing(FollowPass):
 
     def on_wrapped(self, args: tuple[Any, ...], calls: int, result: Any) -> None:
         """What was written down of the calls inside is forgotten."""
-        first, self.num_envs, self.env_steps, envs = self.marks[-1]
+        first, self.num_envs, self.env_steps, envs, resets = self.marks[-1]
+        self._first_resets = dict(resets)
         self._lines[first:] = [line for line in self._lines[first:] if line[0] not in "ER"]
         self.envs = {one: seen.copy() for one, seen in envs.items()}
         self._due = False
@@ -135,7 +137,8 @@ class Tracing(FollowPass):
     def mark(self) -> Any:
         """What a first call may have to be taken back to; it is never among lines that were written already."""
         self._flush()
-        return len(self._lines), self.num_envs, self.env_steps, {one: seen.copy() for one, seen in self.envs.items()}
+        envs = {one: seen.copy() for one, seen in self.envs.items()}
+        return len(self._lines), self.num_envs, self.env_steps, envs, dict(self._first_resets)
 
     def on_reset(self, args: tuple[Any, ...], result: Any) -> None:
         env, observation = args[0] if args else None, observation_of_reset(result)
@@ -294,27 +297,4 @@ class Tracing(FollowPass):
         trace["optimisers"] = len(self.optimisers)
         trace["workers"] = self.workers
         trace["torch"] = "torch" in sys.modules
-
-
-class Pace(FollowPass):
-    """How long a program takes from its first env step on; it ends where the other run ended."""
-
-    watch: Follower
-
-    def __init__(self, order: Order) -> None:
-        self.order, self.env_steps = order, 0
-        self._began = (0.0, 0.0)
-
-    def begin(self) -> None:
-        open(self.order.result + ".begun", "w").close()
-        self._began = time.perf_counter(), time.process_time()
-
-    def on_step(self, args: tuple[Any, ...], result: Any, start: float) -> None:
-        self.env_steps += read_step(result)[0]
-        if self.order.env_steps is not None and self.env_steps >= self.order.env_steps:
-            self.watch.end_here()
-
-    def add_to(self, trace: dict[str, Any]) -> None:
-        now = time.perf_counter(), time.process_time()
-        trace["wall_seconds"], trace["processor_seconds"] = (end - start for start, end in zip(self._began, now))
-        trace["env_steps"] = self.env_steps
+        trace["others"] = [name for name in OTHER_LEARNERS if name in sys.modules]

@@ -285,12 +285,23 @@ def _trace(ended: Ended, subject: Subject) -> Trace:
         return Trace(subject=lost, machine={}, seconds=0.0, phases={}, notes=(error,))
     trace = trace_of(ended.data, subject, hardware_facts())
     if ended.whole:
-        return trace
+        return _as_the_process_ended(trace, ended)
     how = "it did not end within its limit and was killed" if ended.killed else f"the process ended with {ended.code}"
     error = trace.subject.error or how
     ending = trace.subject.ending or _ending(ended)
     trace = replace(trace, subject=replace(trace.subject, ending=ending, exit_code=ended.code, error=error))
     return _noted(trace, f"{error}: the figures are of the {trace.seconds:.1f} s that were written down before")
+
+
+def _as_the_process_ended(trace: Trace, ended: Ended) -> Trace:
+    """Its trace was written before what runs at exit, and that may end the process with another code."""
+    subject = trace.subject
+    own_way = subject.ending in ("finished", "exited", "crashed") and not (ended.killed or ended.interrupted)
+    if not own_way or ended.code == subject.exit_code:
+        return trace
+    error = f"the code that runs at exit ended the process with {ended.code}"
+    ending = "crashed" if ended.code < 0 or subject.ending == "crashed" else "exited"
+    return replace(trace, subject=replace(subject, ending=ending, exit_code=ended.code, error=subject.error or error))
 
 
 def _ending(ended: Ended) -> str:

@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from statistics import median
 from typing import Any
 
-from hotloop.core.medians import median_interval
+from hotloop.core.intervals import median_interval
 from hotloop.doctor.experiments import LEAST_PAIRS, judge_trials
 from hotloop.doctor.trace import (
     CallCount,

@@ -98,8 +98,8 @@ def require_report(text: str, name: str) -> dict[str, Any]:
     """An earlier report, checked; `name` is what an error calls it."""
     try:
         return _checked(json.loads(text), name)
-    except ValueError:
-        raise ReportError(f"{name} is no JSON", _HINT) from None
+    except (ValueError, RecursionError):  # the second: nested thousands of levels deep
+        raise ReportError(f"{name} is no JSON that a report could be", _HINT) from None
 
 
 def _checked(report: Any, name: str) -> dict[str, Any]:

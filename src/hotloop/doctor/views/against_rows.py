@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import Any, TypedDict
 
 import numpy as np
-from scipy.special import stdtrit
 
+from hotloop.core.intervals import student_quantile
 from hotloop.core.types import Array
 from hotloop.doctor.trace import OUTSIDE
 
@@ -70,7 +70,7 @@ def ratio_interval(ratio: float, variance: float, windows: int) -> tuple[float, 
     """Between which new / old lies with 95 %; None where the recordings are too short to say."""
     if not (math.isfinite(variance) and ratio > 0):
         return None
-    reach = math.exp(float(stdtrit(windows - 1, (1 + _CONFIDENCE) / 2)) * math.sqrt(variance))
+    reach = math.exp(student_quantile(windows - 1, (1 + _CONFIDENCE) / 2) * math.sqrt(variance))
     return ratio / reach, ratio * reach
 
 

@@ -12,6 +12,7 @@ TypeError, never a conversion or a second compilation.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from hotloop.lanes.native.update_kernels import greedy, run_updates
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.q_objective import QObjective, QSpec
+from hotloop.lanes.spec import go_on
 from hotloop.nets.branches import BranchLayout
 from hotloop.nets.settings import MLPLayout
 
@@ -141,7 +143,8 @@ class NativeLane:
     def prepare(self, example: Batch, most_updates: int) -> None:
         pass  # the kernels do not depend on shapes and are in place since the constructor
 
-    def update(self, data: Batch, lr: Array, first_update: int) -> UpdateStats:
+    def update(self, data: Batch, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
+        check()
         batches, k = data, len(data.reward)
         fields = (
             self._as_vectors(batches.obs, 2),

@@ -6,6 +6,7 @@ multilayer networks only. The parameters are the same memory as the module's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from hotloop.lanes.native.unit_kernels import (
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.policy_objective import Minibatches, PolicyObjective, PolicyShared, PolicySpec
+from hotloop.lanes.spec import go_on
 from hotloop.maths.distributions import NO_MASK
 from hotloop.nets.actor_critic import ActorCriticLayout
 
@@ -110,7 +112,8 @@ class NativePolicyLane:
             memory = self._acting[count] = (self._what, *plans)
         return memory
 
-    def update(self, data: Minibatches, lr: Array, first_update: int) -> UpdateStats:
+    def update(self, data: Minibatches, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
+        check()
         rollout, order, clip = data
         assert isinstance(rollout, Rollout)
         spec, obs = self.spec, rollout.obs

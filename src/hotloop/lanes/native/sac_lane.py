@@ -6,6 +6,7 @@ only. The parameters are the same memory as the module's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.objective import ONLINE, target_of
 from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
+from hotloop.lanes.spec import go_on
 from hotloop.nets.sac_network import CRITICS, TEMPERATURE
 from hotloop.nets.sac_settings import SACLayout
 
@@ -161,7 +163,8 @@ class NativeSACLane:
     def prepare(self, example: Any, most_updates: int) -> None:
         pass  # the kernels do not depend on shapes and are in place since the constructor
 
-    def update(self, data: SACBatch, lr: Array, first_update: int) -> UpdateStats:
+    def update(self, data: SACBatch, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
+        check()
         made, td_error, stats = self._updater.update(data, lr, first_update)
         if made < len(lr):  # the kernel stops before an optimiser step that would spoil the parameters
             batch = self.objective.kept(data, made)

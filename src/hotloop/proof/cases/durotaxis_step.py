@@ -24,7 +24,7 @@ from hotloop.envs.durotaxis.draw import snapshot
 from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.durotaxis.reward_kernels import ENTRIES
 from hotloop.maths.action_kernels import next_normal, shuffle
-from hotloop.proof.case import Built, Call, Case, Growth, Kind
+from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.proof.reference.durotaxis_env import MILESTONES, Colony
 from hotloop.proof.reference.durotaxis_ppo import Draws as PlainDraws
@@ -177,26 +177,26 @@ SORTS: dict[str, tuple[Callable[[Array], Any], Callable[[Any, int], Any]]] = {
 def leftmost_cases(small: bool) -> list[Case]:
     """`leftmost`, which is what a program calls. An env marks them inside its own step: up to 128 nodes it counts for
     each how many lie left of it, which is quicker still (`mark_leftmost`)."""
-    return _leftmost_cases("leftmost", leftmost, "exact", small)
+    return _leftmost_cases("leftmost", leftmost, False, small)
 
 
 def leftmost_argpartition_cases(small: bool) -> list[Case]:
     """numpy's partial selection: as quick, but of nodes that lie equally far left it takes any."""
-    return _leftmost_cases("leftmost-argpartition", _by_argpartition, "changes-learning", small)
+    return _leftmost_cases("leftmost-argpartition", _by_argpartition, True, small)
 
 
 def _by_argpartition(x: Array, k: int) -> Array:
     return np.argpartition(x, k - 1)[:k]
 
 
-def _leftmost_cases(family: str, select: Callable[[Array, int], Array], kind: Kind, small: bool) -> list[Case]:
+def _leftmost_cases(family: str, select: Callable[[Array, int], Array], changes: bool, small: bool) -> list[Case]:
     return [
         Case(
             family,
             f"n{size}",
             partial(_build_leftmost, select, sort, size),
             variant=sort,
-            kind=kind,
+            changes_learning=changes,
             is_default=size >= 100,
         )
         for sort in SORTS

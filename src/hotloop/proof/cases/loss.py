@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import ArraySpec, UpdateStats
 from hotloop.lanes.spec import LANES
-from hotloop.proof.case import Built, Case, Growth, Kind
+from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.learners import GAMMA, NUM_ACTIONS, OBS_SIZE, SMALL, Size, flat, make_batches, make_settings
 from hotloop.proof.equivalence import Equality, compare
 from hotloop.proof.reference.dqn_parts import double_q_loss, gradient, q_loss
@@ -136,10 +136,10 @@ def combined_forward_cases(small: bool) -> list[Case]:
     `double`: the online network's two forwards. `shared`: no target network at all, in both programs. `as-proposed`:
     the target network is dropped to make the idea fit, which changes what is learned.
     """
-    plans: dict[str, tuple[PlainLoss, PlainLoss, Kind]] = {
-        "double": (double_q_loss, combined_double_loss, "exact"),
-        "shared": (_shared_loss, combined_loss, "exact"),
-        "as-proposed": (q_loss, combined_loss, "changes-learning"),
+    plans: dict[str, tuple[PlainLoss, PlainLoss, bool]] = {
+        "double": (double_q_loss, combined_double_loss, False),
+        "shared": (_shared_loss, combined_loss, False),
+        "as-proposed": (q_loss, combined_loss, True),
     }
     return [
         _idea("combined-forward", variant, size, *plan, is_default=size == SIZES[0])
@@ -150,13 +150,13 @@ def combined_forward_cases(small: bool) -> list[Case]:
 
 def buffers_cases(small: bool) -> list[Case]:
     return [
-        _idea("buffers", "", size, q_loss, BufferedLoss(size.batch), "exact", is_default=size == SIZES[0])
+        _idea("buffers", "", size, q_loss, BufferedLoss(size.batch), False, is_default=size == SIZES[0])
         for size in ((SMALL,) if small else SIZES)
     ]
 
 
 def _idea(
-    family: str, variant: str, size: Size, plain: PlainLoss, fast: PlainLoss, kind: Kind, is_default: bool
+    family: str, variant: str, size: Size, plain: PlainLoss, fast: PlainLoss, changes: bool, is_default: bool
 ) -> Case:
     """Loss and gradient, since a forward that saves time may cost it in the backward."""
 
@@ -171,7 +171,7 @@ def _idea(
             further=partial(_check_idea, plain, fast, size),
         )
 
-    return Case(family, size.name, build, variant, kind=kind, tolerance=TOLERANCE, is_default=is_default)
+    return Case(family, size.name, build, variant, changes_learning=changes, tolerance=TOLERANCE, is_default=is_default)
 
 
 def _check_idea(plain: PlainLoss, fast: PlainLoss, size: Size) -> Equality:

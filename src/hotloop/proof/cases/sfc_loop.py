@@ -93,7 +93,7 @@ def sfc_loop_16_envs_cases(small: bool) -> list[Case]:
             lane="native",
             size=str(centres),
             build=partial(_build_many, centres, small),
-            kind="changes-learning",
+            changes_learning=True,
             is_default=True,
         )
         for centres in ((2,) if small else (4, 8))
