@@ -6,18 +6,18 @@ docs/verdicts.md is this file for readers.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Literal
+from typing import Final, Literal
 
 Keeps = Literal["identical", "to rounding", "the same but for draws", "changes learning"]
 """What a change keeps of a computation."""
 
-IDENTICAL: Keeps = "identical"
+IDENTICAL: Final = "identical"
 """The same bits."""
-TO_ROUNDING: Keeps = "to rounding"
+TO_ROUNDING: Final = "to rounding"
 """The same sums in another order: equal within the tolerance that is printed."""
-BUT_FOR_DRAWS: Keeps = "the same but for draws"
+BUT_FOR_DRAWS: Final = "the same but for draws"
 """Random numbers are drawn in another order, each outcome as likely as before; all else is kept."""
-CHANGES_LEARNING: Keeps = "changes learning"
+CHANGES_LEARNING: Final = "changes learning"
 """Another computation: fewer updates, a staler target, other numbers. Only a learning curve can judge it."""
 
 TRIED, NOT_TRIED = "tried here", "not tried"
