@@ -15,6 +15,7 @@ from hotloop.algos.registry import class_of, label_of
 from hotloop.comparison.arms import Arm
 from hotloop.comparison.finished import RunCache
 from hotloop.comparison.scripts import prepare_script, script_command, script_finished
+from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import SettingsError
 from hotloop.core.places import Began, Done, Place, Task
 from hotloop.core.program import ONE_THREAD
@@ -119,16 +120,15 @@ def _plan(arm: Arm, seed: int, path: Path, elsewhere: RunCache) -> Job:
 
 def job_at(path: Path, arm: Arm, seed: int) -> Job:
     """Train at `path`, or continue or take the run that is there: RunError where it is not one of this arm and seed."""
-    hotloop = (sys.executable, "-m", "hotloop")
     if not is_run(path):
         words = (arm.source, *arm.words, "--seed", str(seed), "--run-dir", str(path))
-        return Job(arm, seed, path, (*hotloop, "train", *words, "--json", "--quiet"))
+        return Job(arm, seed, path, own_child(HOTLOOP, "train", *words, "--json", "--quiet"))
     run = Run.open(path)
     require_same(run, arm.settings, seed)
     if run.finished:
         return Job(arm, seed, path, (), status="finished", reused=True)
     # its env is the arm's, which was named or trusted in this very command, else the arm would not have been resolved
-    return Job(arm, seed, path, (*hotloop, "resume", str(path), "--trust", "--json", "--quiet"))
+    return Job(arm, seed, path, own_child(HOTLOOP, "resume", str(path), "--trust", "--json", "--quiet"))
 
 
 Watch = Callable[[], None]

@@ -3,6 +3,7 @@
 Files:
     arithmetic.py     What decides how a machine rounds: two machines that agree here give a run the same digest
     arithmetic_kernels.py  A kernel whose last bits tell how this machine's compiler and vector unit round
+    children.py       Starts processes of our own interpreter: what lies in the current folder is not on their path
     describe.py       What every setting means, from the string under each field: as text, and as a TOML file to start
                       from
     errors.py         What a user can get wrong, as one small tree

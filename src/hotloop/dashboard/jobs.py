@@ -13,7 +13,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,6 +24,7 @@ from typing import Any
 
 import psutil
 
+from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError
 from hotloop.core.program import ONE_THREAD
 from hotloop.dashboard.machine import trainer_of
@@ -148,7 +148,7 @@ class Jobs:
         try:
             with open(log, "wb") as errors, open(answer, "wb") as answers:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "hotloop", *job.words],
+                    own_child(HOTLOOP, *job.words),
                     stdin=subprocess.DEVNULL,
                     stdout=answers,
                     stderr=errors,

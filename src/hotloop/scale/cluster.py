@@ -109,10 +109,20 @@ def _require_token() -> None:
         raise RunError(f"others can read the cluster's token {path}", f"chmod 600 {path}")
 
 
+class _NoFolders(list[str]):
+    """Ray would put the current folder first on the path of its workers: a file there could hide Python's own."""
+
+    def extend(self, _: object) -> None:
+        pass
+
+
 @contextlib.contextmanager
 def _connected(**options: Any) -> Iterator[Any]:
     import ray
+    from ray.job_config import JobConfig
 
+    options["job_config"] = JobConfig()
+    options["job_config"]._py_driver_sys_path = _NoFolders()
     _read_environment_again()
     _let_raylets_speak(False)
     said: list[str] = []

@@ -27,7 +27,9 @@ class Janitor:
         self._folder = folder
 
     def __enter__(self) -> Path:
-        words = [sys.executable, "-I", "-S", __file__]
+        from hotloop.core.children import own_program  # not above: without hotloop where the file is the program
+
+        words = own_program(__file__)
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         # the folder is no word of its command line: those that have it there are ended
         self._process = subprocess.Popen(

@@ -11,7 +11,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hotloop.core.children import own_child
 from hotloop.core.errors import HotloopError
 from hotloop.core.places import Done
 from hotloop.runs.directory import NODE
@@ -43,8 +43,7 @@ def name_of(host: str, key: str) -> str:
 
 def facts() -> dict[str, Any]:
     """`core.arithmetic` of this machine, asked of a process of its own: PyTorch does not stay in the worker."""
-    code = "import json; from hotloop.core.arithmetic import arithmetic; print(json.dumps(arithmetic()))"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    answer = subprocess.run(own_child("hotloop.core.arithmetic"), capture_output=True, text=True, timeout=300)
     if answer.returncode != 0:
         return {"error": answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else "it cannot be asked"}
     return dict(json.loads(answer.stdout.splitlines()[-1]))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import tomli_w
 
 from hotloop.core.arithmetic import arithmetic, differences
+from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.places import Done, Task
 from hotloop.core.program import ONE_THREAD
@@ -162,19 +163,18 @@ def prepared(
 
 
 def _run_task(spec: Mapping[str, Any], path: Path, workshop: Path, sent: Mapping[str, Path]) -> Task:
-    hotloop = (sys.executable, "-m", "hotloop")
     trust = ("--trust",) if needs_trust(spec) else ()  # asked for before
     if is_run(path):
-        command = (*hotloop, "resume", str(path), *trust)
+        words = ("resume", str(path), *trust)
     else:
         label = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in spec["label"]).strip(".-") or "run"
         source = workshop / f"{label[:80]}.toml"  # a run is called by the name of its file
         source.write_bytes(tomli_w.dumps({**spec["settings"], "seed": spec["seed"]}).encode())
-        command = (*hotloop, "train", str(source), "--run-dir", str(path), *trust)
+        words = ("train", str(source), "--run-dir", str(path), *trust)
     environment = dict.fromkeys(ONE_THREAD, "1")
     if sent:
         environment[SENT] = json.dumps({root: str(folder) for root, folder in sent.items()})
-    return Task(0, path.name, path, (*command, "--json", "--quiet"), environment=environment)
+    return Task(0, path.name, path, own_child(HOTLOOP, *words, "--json", "--quiet"), environment=environment)
 
 
 def _script_task(spec: Mapping[str, Any], path: Path, sent: Mapping[str, Path]) -> Task:
