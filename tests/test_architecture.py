@@ -285,3 +285,12 @@ def test_the_launcher_test_sees_what_it_is_to_see():
     assert starts_with_the_current_folder(ast.parse("run([python, '-c', code])"))
     assert starts_with_the_current_folder(ast.parse("run((python, '-m', 'hotloop'))"))
     assert not starts_with_the_current_folder(ast.parse("run([python, '-I', '-c', code])"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_temporary_folders_have_one_maker(path):
+    """It removes those of verbs that were killed. A video's parts lie beside the video, in the user's folder."""
+    named = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+    named |= {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.alias)}
+    maker = name_of(path) in ("core/temporary.py", "viewing/video.py")
+    assert bool(named & {"mkdtemp", "TemporaryDirectory", "mkstemp", "NamedTemporaryFile"}) == maker

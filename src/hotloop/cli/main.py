@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
 from hotloop.core.interrupts import own_interrupts
 from hotloop.core.program import hotloop_version, is_debugging, program, take_options
+from hotloop.core.temporary import remove_leftovers
 from hotloop.core.terminal import (
     AnswerLostError,
     answer_stream,
@@ -93,6 +94,7 @@ def _run(words: list[str]) -> int:
         say(f"hint: `hotloop {words[0]}` is now `hotloop {FORMER[words[0]]}`")
         words = [FORMER[words[0]], *words[1:]]
     if words and words[0] in VERBS:
+        remove_leftovers()
         verb = importlib.import_module(f"hotloop.cli.{words[0].replace('-', '_')}")
         return int(verb.run(words[1:]))
     if words and not words[0].startswith("-"):

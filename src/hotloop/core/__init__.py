@@ -27,6 +27,7 @@ Files:
     rng.py            One seed, many independent streams, each named after its use
     schedules.py      A value over a unit: env steps, updates or episodes, always stated
     settings.py       One strict loader for TOML presets, command-line overrides and resume
+    temporary.py      Folders for the time of a verb, and the removal of those whose owner was killed
     terminal.py       Text on its way to a reader: what a name or a message brings along is shown, not obeyed
     timer.py          Where the time goes: named phases of a loop, each nanosecond charged exactly once
     types.py          The nouns that every part shares

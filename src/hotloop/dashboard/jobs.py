@@ -13,7 +13,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ import psutil
 from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError
 from hotloop.core.program import ONE_THREAD
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.dashboard.machine import trainer_of
 
 MOST_PLAYING, MOST_KEPT, MOST_FRAMES = 2, 12, 600
@@ -65,7 +65,8 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
         self._on_change = on_change
-        self._base = Path(tempfile.mkdtemp(prefix="hotloop-dashboard-"))
+        self._temporary = TemporaryFolder("dashboard")
+        self._base = self._temporary.path
         self._playing: dict[str, subprocess.Popen[bytes]] = {}
 
     def close(self) -> None:
@@ -73,7 +74,7 @@ class Jobs:
         for process in list(self._playing.values()):
             with suppress(OSError):
                 process.kill()
-        shutil.rmtree(self._base, ignore_errors=True)
+        self._temporary.close()
 
     def all(self) -> list[Job]:
         with self._lock:

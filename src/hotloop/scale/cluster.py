@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
+from hotloop.core.temporary import RAYS_BASE, TemporaryFolder
 from hotloop.scale.janitor import Janitor
 
 STORE_BYTES = 128 * 2**20
@@ -31,7 +32,7 @@ HEALTH = {
 }
 """A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-_LONGEST_FOLDER = 15  # Ray puts sockets far below, whose paths may have 107 bytes
+_LONGEST_FOLDER = 9  # Ray puts sockets far below, whose paths may have 107 bytes
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def cluster(on: str, workers: int) -> Iterator[Cluster]:
 @contextlib.contextmanager
 def _own(workers: int) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
-        folder = _private_folder()
+        base = tempfile.gettempdir()
+        folder = stack.enter_context(TemporaryFolder("ray", base if len(base) <= _LONGEST_FOLDER else RAYS_BASE))
         stack.enter_context(Janitor(folder))
         token = folder / "token"
         descriptor = os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -77,11 +79,6 @@ def _own(workers: int) -> Iterator[Cluster]:
             _system_config=dict(HEALTH),  # Ray notes in it where this cluster puts what does not fit into memory
         ) as ray:
             yield Cluster(ray, folder / "work")
-
-
-def _private_folder() -> Path:
-    base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="hotloop-ray-", dir=base if len(base) <= _LONGEST_FOLDER else "/tmp"))
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.places import Done, Task
 from hotloop.core.program import ONE_THREAD
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.user_files import SENT
 from hotloop.doctor.recorder.order import EPISODES, Order
 from hotloop.doctor.script.process import CHILD
@@ -149,8 +149,7 @@ def prepared(
 ) -> Iterator[Task]:
     """What trains it here, with the files that it needs in a folder of their own for as long as it takes."""
     make_folder(path.parent)
-    workshop = Path(tempfile.mkdtemp(prefix="hotloop-job-", dir=base))
-    try:
+    with TemporaryFolder("job", base) as workshop:
         sent = {root: workshop / "sent" / str(number) for number, root in enumerate(spec["roots"])}
         for root, folder in sent.items():
             unpack(folders[root], folder)
@@ -158,8 +157,6 @@ def prepared(
             yield _script_task(spec, path, sent)
         else:
             yield _run_task(spec, path, workshop, sent)
-    finally:
-        shutil.rmtree(workshop, ignore_errors=True)
 
 
 def _run_task(spec: Mapping[str, Any], path: Path, workshop: Path, sent: Mapping[str, Path]) -> Task:
