@@ -8,6 +8,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from hotloop.core.settings import build
 from hotloop.runs.directory import Run, is_run
 from hotloop.runs.files import canonical_json
 from hotloop.scale.specs import learning_settings, require_same, run_spec, script_spec, tree_of
+from hotloop.scale.work import missing_of_run, missing_of_script
 
 Status = Literal["waiting", "running", "finished", "failed"]
 DEFAULT_ROOT = Path("runs")
@@ -64,9 +66,11 @@ class Job:
         if elsewhere:
             return Task(index, self.name, self.path, spec=self.spec())
         if self.arm.script is None:
-            return Task(index, self.name, self.path, self.command, environment=dict.fromkeys(ONE_THREAD, "1"))
+            proof, threads = partial(missing_of_run, self.path), dict.fromkeys(ONE_THREAD, "1")
+            return Task(index, self.name, self.path, self.command, environment=threads, proof=proof)
         prepare_script(self.arm.script, self.seed, self.path)
-        return Task(index, self.name, self.path, self.command, keeps_output=True)
+        proof = partial(missing_of_script, self.arm.script.settings(), self.seed, self.path)
+        return Task(index, self.name, self.path, self.command, keeps_output=True, proof=proof)
 
 
 def default_folder(arms: Sequence[Arm]) -> Path:

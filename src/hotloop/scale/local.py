@@ -84,7 +84,9 @@ def _done(task: Task, code: int) -> Done:
     if not said:
         with contextlib.suppress(OSError):
             task.log.unlink()
-    return Done(task.index, "" if code == 0 else _reason(said, code, task.log))
+    if code == 0:
+        return Done(task.index, task.proof() if task.proof else "")
+    return Done(task.index, _reason(said, code, task.log))
 
 
 def _reason(said: str, code: int, log: Path) -> str:

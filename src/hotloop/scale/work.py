@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -171,7 +172,19 @@ def _run_task(spec: Mapping[str, Any], path: Path, workshop: Path, sent: Mapping
     environment = dict.fromkeys(ONE_THREAD, "1")
     if sent:
         environment[SENT] = json.dumps({root: str(folder) for root, folder in sent.items()})
-    return Task(0, path.name, path, own_child(HOTLOOP, *words, "--json", "--quiet"), environment=environment)
+    command = own_child(HOTLOOP, *words, "--json", "--quiet")
+    return Task(0, path.name, path, command, environment=environment, proof=partial(missing_of_run, path))
+
+
+def missing_of_run(path: Path) -> str:
+    """Of a run whose process has ended with exit code 0."""
+    return Run.open(path).missing() if is_run(path) else "its process ended with exit code 0 and left no run"
+
+
+def missing_of_script(settings: Mapping[str, Any], seed: int, path: Path) -> str:
+    """Of a script's."""
+    whole = script_is_finished(settings, seed, path)
+    return "" if whole else "its process ended with exit code 0, and the recorder did not see it end"
 
 
 def _script_task(spec: Mapping[str, Any], path: Path, sent: Mapping[str, Path]) -> Task:
@@ -182,7 +195,8 @@ def _script_task(spec: Mapping[str, Any], path: Path, sent: Mapping[str, Path]) 
         raise RunError(f"there is no interpreter `{spec['python']}` on this machine", "install it, or name one that is")
     prepare_order(here, spec["arguments"], path, {**spec["settings"], "seed": spec["seed"]})
     command = (python, str(CHILD), str((path / ORDER).absolute()))
-    return Task(0, path.name, path, command, folder=here.parent, keeps_output=True)
+    proof = partial(missing_of_script, spec["settings"], spec["seed"], path)
+    return Task(0, path.name, path, command, folder=here.parent, keeps_output=True, proof=proof)
 
 
 def prepare_order(script: Path, arguments: Any, folder: Path, about: Mapping[str, Any]) -> None:
