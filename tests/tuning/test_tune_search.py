@@ -158,7 +158,7 @@ def test_a_stopped_search_continues_the_trial_it_was_in(children: Any, capsys: p
 
     before = signal.getsignal(signal.SIGTERM)
     children(stopped)
-    answer = tune(capsys, "--trials", "2", code=130)
+    answer = tune(capsys, "--trials", "2", code=143)
     assert answer["stopped"]
     assert [(trial["state"], trial["last"]) for trial in answer["trials"]] == [("open", 4.0)]
     assert signal.getsignal(signal.SIGTERM) == before

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
-from hotloop.core.interrupts import own_interrupts
+from hotloop.core.interrupts import own_interrupts, stop_code
 from hotloop.core.program import hotloop_version, is_debugging, program, take_options
 from hotloop.core.temporary import remove_leftovers
 from hotloop.core.terminal import (
@@ -59,7 +59,7 @@ EXAMPLES = """examples:
 def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; user mistakes end with a sentence, a hint and exit code 2."""
     show_tracebacks_and_warnings_printable()
-    with program(whole=words is None), own_interrupts():
+    with program(whole=words is None), own_interrupts(whole=words is None):
         try:
             try:
                 return _run(list(sys.argv[1:] if words is None else words))
@@ -75,7 +75,7 @@ def main(words: Sequence[str] | None = None) -> int:
             return 2
         except KeyboardInterrupt as stop:
             say(str(stop) or "stopped at once; a run resumes from its last checkpoint")
-            return 130
+            return stop_code()
         except AnswerLostError as lost:
             if lost.reader_left:  # as `head` does: it has what it wanted
                 return 128 + signal.SIGPIPE

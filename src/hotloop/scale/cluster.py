@@ -12,8 +12,10 @@ import importlib
 import logging
 import os
 import secrets
+import signal
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,17 +126,62 @@ def _connected(**options: Any) -> Iterator[Any]:
     _let_raylets_speak(False)
     said: list[str] = []
     try:
-        with _silence(said):
+        with _silence(said), _signals_left_to_us():
             ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
-    except Exception as error:  # whatever it is, it is told in a sentence
-        ray.shutdown()
-        _let_raylets_speak(True)
-        raise _refused(error, options.get("address", ""), "".join(said)) from None
+    except BaseException as error:
+        _shut_down(ray)
+        if not isinstance(error, Exception):
+            raise
+        raise _refused(error, options.get("address", ""), "".join(said)) from None  # whatever it is, in a sentence
     try:
         yield ray
     finally:
+        _shut_down(ray)
+
+
+def _shut_down(ray: Any) -> None:
+    with _signals_kept():
         ray.shutdown()
-        _let_raylets_speak(True)
+    _let_raylets_speak(True)
+
+
+@contextlib.contextmanager
+def _signals_left_to_us() -> Iterator[None]:
+    """While Ray starts: its own handler of SIGTERM ends the process with exit code 15 and no word. From where it
+    connects on, when all its processes are there, signals wait until it is done: half connected, it aborts."""
+    worker: Any = importlib.import_module("ray._private.worker")
+    utils: Any = importlib.import_module("ray._private.utils")
+    connect, install = worker.connect, utils.set_sigterm_handler
+
+    with contextlib.ExitStack() as until_ready:
+
+        def connect_and_keep(*arguments: Any, **named: Any) -> Any:
+            until_ready.enter_context(_signals_kept())
+            return connect(*arguments, **named)
+
+        worker.connect, utils.set_sigterm_handler = connect_and_keep, lambda _: None
+        try:
+            yield
+        finally:
+            worker.connect, utils.set_sigterm_handler = connect, install
+
+
+@contextlib.contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray's C++ side takes SIGTERM as it connects, to abort, and gives it back to the system as it ends, which kills: a
+    signal waits meanwhile, until our handlers are in place again. No process is started within, which would inherit
+    that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ours)
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
