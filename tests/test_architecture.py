@@ -238,3 +238,59 @@ def test_the_reading_order_names_these_files_and_the_readme_leads_to_it():
 
 def test_one_dqn_update_can_be_read_in_one_sitting():
     assert sum(len((PACKAGE / name).read_text().splitlines()) for name in (*SIX_FILES, *FORMULAS)) <= 1_200
+
+
+LAUNCHER = "core/children.py"
+MAY_NAME_OUR_INTERPRETER = {
+    LAUNCHER: "starts all children of ours",
+    "doctor/script/interpreter.py": "what a user's script runs in where no other interpreter is named",
+    "doctor/script/process.py": "the same, as a default; the child gets the path of `python script.py`",
+    "doctor/script/plan.py": "the same, as a default",
+    "comparison/scripts.py": "the same, for an arm that is a script",
+    "comparison/jobs.py": "whether a script's interpreter is ours; starts nothing",
+    "scale/work.py": "what a listed script runs in where no other interpreter is named",
+    "proof/peers/libraries.py": "which interpreter has a library; starts none of ours",
+    "proof/bench_peers.py": "runs one of our files by its path, with its own folder first",
+}
+
+
+def names_our_interpreter(tree: ast.AST) -> bool:
+    attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "sys")
+    named = any(node.attr in ("executable", "_base_executable") for node in attributes)
+    return named or any(alias.name == "executable" for node in imports for alias in node.names)
+
+
+def starts_with_the_current_folder(tree: ast.AST) -> bool:
+    """A command with `-c` or `-m` that is not isolated."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.List | ast.Tuple):
+            words = [one.value for one in node.elts if isinstance(one, ast.Constant)]
+            if {"-c", "-m"} & set(words) and not {"-I", "-P"} & set(words):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_children_of_our_interpreter_have_one_launcher(path):
+    """Under `python -m` and `python -c` files in the current folder hide Python's own."""
+    tree = ast.parse(path.read_text())
+    assert not starts_with_the_current_folder(tree)
+    assert names_our_interpreter(tree) == (name_of(path) in MAY_NAME_OUR_INTERPRETER)
+
+
+def test_the_launcher_test_sees_what_it_is_to_see():
+    assert names_our_interpreter(ast.parse("import sys as s\nrun([s.executable])"))
+    assert names_our_interpreter(ast.parse("from sys import executable"))
+    assert starts_with_the_current_folder(ast.parse("run([python, '-c', code])"))
+    assert starts_with_the_current_folder(ast.parse("run((python, '-m', 'hotloop'))"))
+    assert not starts_with_the_current_folder(ast.parse("run([python, '-I', '-c', code])"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_temporary_folders_have_one_maker(path):
+    """It removes those of verbs that were killed. A video's parts lie beside the video, in the user's folder."""
+    named = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+    named |= {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.alias)}
+    maker = name_of(path) in ("core/temporary.py", "viewing/video.py")
+    assert bool(named & {"mkdtemp", "TemporaryDirectory", "mkstemp", "NamedTemporaryFile"}) == maker

@@ -9,12 +9,11 @@ What the command line does is a function here: `train`, `resume`, `evaluate`, `w
 `diagnose`, `prove`, `compare`. Packages are nouns (`hotloop.comparison`), so that no function is hidden by one.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
+# nothing is imported here: under `python -m hotloop` the current folder is still first on the path
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
     from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
     from hotloop.algos.registry import preset as preset
@@ -92,7 +91,9 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    import importlib
+
     if name == "__version__":
         return importlib.import_module("hotloop.core.program").hotloop_version()
     if name not in _HOMES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -9,15 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.comparison.synthetic_runs import make_arm
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 from hotloop.comparison.jobs import Job, run_jobs
 from hotloop.core.program import ONE_THREAD
 from hotloop.scale.local import LocalPlace
 
 
-def job(folder: Path, seed: int, program: str) -> Job:
-    return Job(make_arm("a"), seed, folder / f"seed-{seed}", (sys.executable, "-c", program))
+def job(folder: Path, seed: int, program: str, *, leaves: bool = True) -> Job:
+    """Which `leaves` a result, or not."""
+    path = folder / f"seed-{seed}"
+    if leaves:
+        write_run(path, make_arm("a"), seed, [1.0])
+    return Job(make_arm("a"), seed, path, (sys.executable, "-c", program))
 
 
 def running(jobs: Sequence[Job]) -> int:
@@ -30,7 +35,23 @@ def test_never_more_at_once_than_workers_and_all_end(tmp_path: Path) -> None:
     run_jobs(jobs, LocalPlace(2), lambda: most.append(running(jobs)))
     assert max(most) <= 2
     assert [job.status for job in jobs] == ["finished"] * 4
-    assert list(tmp_path.iterdir()) == [], "a run without complaints leaves no log"
+    assert list(tmp_path.glob("*.log")) == [], "a run without complaints leaves no log"
+
+
+def test_an_exit_code_of_0_finishes_nothing(tmp_path: Path) -> None:
+    none, begun = job(tmp_path, 0, "", leaves=False), job(tmp_path, 1, "")
+    (begun.path / "result.json").unlink()
+    without_digest = job(tmp_path, 2, "")
+    result = json.loads((without_digest.path / "result.json").read_text())
+    (without_digest.path / "result.json").write_text(json.dumps({**result, "digest": None}))
+    jobs = [none, begun, without_digest]
+    run_jobs(jobs, LocalPlace(1), lambda: None)
+    assert [one.status for one in jobs] == ["failed"] * 3
+    assert [one.error for one in jobs] == [
+        "its process ended with exit code 0 and left no run",
+        "its process ended with exit code 0 and left no result: something in it ended the program",
+        "its result has no digest",
+    ]
 
 
 def test_a_failed_run_is_told_in_its_own_words_and_stops_nobody(tmp_path: Path) -> None:

@@ -63,6 +63,24 @@ def test_200_ends_at_random_moments_around_the_windows_end_leave_200_reports(tmp
         ends_around_its_bound(tmp_path, draw.uniform(0.25, 0.35))
 
 
+REPLACES = """
+import builtins, json, os, time
+def of_the_program(*arguments, **named):
+    raise RuntimeError("replaced by the program")
+json.dumps = json.dump = json.JSONEncoder = builtins.open = of_the_program
+os.replace = os.rename = os.listdir = os.stat = os.getpid = time.monotonic = of_the_program
+"""
+
+
+def test_a_program_that_replaces_what_python_writes_files_with_is_recorded_as_any_other(tmp_path, capfd):
+    """The recorder keeps the originals."""
+    trace = record(tmp_path, f"{REPLACES}\nwalk(0.4)", seconds=0.2)
+    assert (trace.subject.ending, trace.subject.error) == ("limit", "")
+    assert trace.counts.env_steps > 10
+    assert "replaced by the program" not in " ".join(trace.notes)
+    assert "replaced by the program" not in capfd.readouterr().err
+
+
 def test_what_a_killed_process_had_written_down_is_reported(tmp_path):
     trace = record(tmp_path, "walk(2.2)\nos.kill(os.getpid(), signal.SIGKILL)")
     assert (trace.subject.ending, trace.subject.exit_code) == ("crashed", -9)

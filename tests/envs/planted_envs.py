@@ -163,6 +163,14 @@ class MaskInInfo(Counter):
         return {"action_mask": (mask & (self.count < self.length)).astype(np.int8)}
 
 
+class MaskInStepOnly(Counter):
+    """Its first actions could not be masked."""
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = super().step(action)
+        return obs, reward, terminated, truncated, {**info, "action_mask": np.ones(2, np.int8)}
+
+
 class MaskMethod(Counter):
     def action_masks(self) -> list[bool]:
         return [self.count % 2 == 0, self.count % 2 == 1]
@@ -304,6 +312,10 @@ class NextStepMasks(NextStepVector):
 
 class SameStepMasks(SameStepVector):
     kind = MaskInInfo
+
+
+class LateMasks(SameStepVector):
+    kind = MaskInStepOnly
 
 
 class DisabledMasks(DisabledVector):

@@ -60,6 +60,22 @@ class ClosesFiles(Hostile):
         os.closerange(3, 500)
 
 
+class ExitsInThread(Hostile):
+    """The interpreter cannot raise anything in the main thread then: the process is gone at once."""
+
+    def trouble(self) -> None:
+        thread = threading.Thread(target=lambda: os._exit(self.code))
+        thread.start()
+        thread.join()
+
+
+class ExitsInC(Hostile):
+    """Of which Python is told nothing."""
+
+    def trouble(self) -> None:
+        ctypes.CDLL(None)._exit(self.code)
+
+
 class Interrupts(Hostile):
     def trouble(self) -> None:
         raise KeyboardInterrupt

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from tests.envs import planted_envs as planted
 
+from hotloop.cli.main import main
 from hotloop.core.errors import EnvError
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs, gymnasium_seeds
 from hotloop.envs.gymnasium_vector import GymnasiumVector
@@ -79,6 +80,28 @@ def test_masks_come_from_info_or_from_a_method():
         assert steps[0].action_mask.tolist() == [[False, True]] * 2
         assert steps[4].action_mask.tolist() == [[True, False]] * 2  # the new episode's
         assert steps[4].final_action_mask.any(axis=1).all()
+
+
+def test_a_mask_that_only_step_gives_is_an_error_that_names_it():
+    envs = pair(planted.MaskInStepOnly)
+    envs.reset()
+    with pytest.raises(
+        EnvError, match="env 0 returned `action_mask` in `info`, which the first `reset` of each env did"
+    ):
+        envs.step(ACTIONS)
+    with pytest.raises(
+        EnvError, match="env 1 returned `action_mask` in `info`, which the first `reset` of each env did"
+    ):
+        GymnasiumEnvs("mine", [planted.Counter(), planted.MaskInInfo()], SEEDS)
+    vector = GymnasiumVector("mine", planted.LateMasks(2), SEEDS)
+    vector.reset()
+    with pytest.raises(EnvError, match="returned `action_mask` in `info`, which the first `reset` of each env did not"):
+        vector.step(ACTIONS)
+
+
+def test_envs_check_says_that_only_step_gives_a_mask(capsys):
+    assert main(["envs", "check", f"{planted.__file__}:MaskInStepOnly"]) == 1
+    assert "returned `action_mask` in `info`, which the first `reset`" in capsys.readouterr().out
 
 
 def test_an_error_names_env_index_steps_and_field_with_a_hint():

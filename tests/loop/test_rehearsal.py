@@ -97,11 +97,11 @@ def is_alive(number):
 
 
 def test_a_rehearsal_that_fails_is_no_obstacle(fresh, monkeypatch):
-    monkeypatch.setattr(rehearsal, "START", "raise SystemExit(3)")
+    monkeypatch.setattr(rehearsal, "PROGRAM", "hotloop.no_such_module")
     with rehearsal.rehearsing(fresh, lambda text: None):
         rehearsal.finish_rehearsal()
         (process,) = rehearsal._under_way
-        assert process.returncode == 3
+        assert process.returncode == 1
     assert not list((kernel_cache.kernels_folder()).glob("rehearsed-*"))
 
 

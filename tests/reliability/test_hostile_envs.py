@@ -122,6 +122,36 @@ def test_an_env_that_closes_our_files_is_told_in_one_sentence(tmp_path: Path) ->
     assert "Traceback" not in errors
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_thread_that_leaves_past_python_s_own_way_out_is_an_error_of_the_program(code: int, tmp_path: Path) -> None:
+    process = program("ExitsInThread", tmp_path / "run", "--env.options.code", str(code), at=40)
+    said, errors = process.communicate(timeout=100)
+    assert process.returncode == 2
+    assert not said
+    assert re.search(
+        rf"error: a thread tried to end the program with exit code {code}, which ends it: .*in <lambda>", errors
+    )
+    assert not (tmp_path / "run" / "result.json").exists()
+
+
+@pytest.mark.parametrize("name", ["ExitsInC", "ExitsInThread"])
+def test_a_job_that_ends_with_code_0_is_not_finished_by_that(name: str, tmp_path: Path) -> None:
+    env = ["--env.id", f"{FILE}:{name}", "--env.options.at", "40", *WORDS[:-1]]
+    arms = ["compare", "cartpole-dqn", "--seeds", "1", "--out", str(tmp_path / "arms"), "--", *env]
+    assert main([*arms[:4], "--plan", str(tmp_path / "jobs.jsonl"), *arms[4:]]) == 0
+    begin = [sys.executable, "-m", "hotloop"]
+    job = [*begin, "job", "run", str(tmp_path / "jobs.jsonl"), "--index", "0", "--trust", "--json"]
+    done = subprocess.run(job, capture_output=True, text=True, timeout=200)
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["finished"], answer["digest"]) == (1, False, None)
+    expected = "left no result: something in it ended the program" if name == "ExitsInC" else "a thread tried to end"
+    assert expected in done.stderr
+    if name == "ExitsInC":
+        done = subprocess.run([*begin, *arms], capture_output=True, text=True, timeout=200)
+        assert done.returncode != 0
+        assert expected in done.stderr
+
+
 def test_control_c_in_an_env_is_still_control_c() -> None:
     """The same exception, raised by a signal: `own_interrupts` is what the program runs under."""
     envs = make_envs(EnvSettings(id=f"{FILE}:Interrupts", options={"at": 3}), 1, np.zeros(1, np.uint64))

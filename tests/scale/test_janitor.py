@@ -33,6 +33,24 @@ def test_it_removes_the_folder_before_its_owner_goes_on(tmp_path: Path) -> None:
     assert psutil.Process().children() == []
 
 
+def test_it_ends_who_has_a_file_open_there_but_not_its_owner(tmp_path: Path) -> None:
+    """As Ray's agents have, whose title and standard streams say nothing."""
+    folder = tmp_path / "one"
+    with Janitor(folder):
+        folder.mkdir()
+        with (folder / "log").open("w"), (folder / "agents").open("w") as log:
+            program = "import time; print(flush=True); time.sleep(100)"
+            pipe = subprocess.PIPE
+            agent = subprocess.Popen([sys.executable, "-c", program], stdout=pipe, pass_fds=[log.fileno()])
+            assert agent.stdout is not None
+            agent.stdout.readline()
+            kept = (folder / "log").open("w")
+    assert agent.wait(10) == -15
+    agent.stdout.close()
+    kept.close()
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("children_first", [False, True])
 def test_it_comes_when_its_owner_is_killed(children_first: bool, tmp_path: Path) -> None:
     """Also where somebody kills all children of the owner first, as Ray does with those of a worker that ends."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hotloop.cli.arguments import print_json
 from hotloop.cli.compare_options import OPTIONS, SWITCHES, compare_parser
+from hotloop.core.interrupts import stop_code
 from hotloop.core.terminal import print_line, say
 from hotloop.core.verdicts import ExitCode
 
@@ -43,8 +44,8 @@ def run(words: list[str]) -> int:
                 options["out"] = planned.folder
             found = compare(*arms, overrides=overrides, command=command, console=display, **options)
     except KeyboardInterrupt as stop:
-        say(str(stop))
-        return 130
+        say(str(stop) or "stopped; the same command continues it")
+        return stop_code()
     if arguments.json:
         print_json(found.as_data())
     else:

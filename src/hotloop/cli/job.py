@@ -7,6 +7,7 @@ from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
+from hotloop.core.interrupts import stop_code
 from hotloop.core.terminal import print_line, printable, say
 from hotloop.core.values import nearest
 
@@ -18,8 +19,8 @@ def run(words: list[str]) -> int:
         "job",
         "Work through a list that `hotloop compare ... --plan jobs.jsonl` wrote, on this machine or on any other:\n"
         "`run` does one job of it (finished runs are kept, broken ones resumed), `list` tells how far they are.\n"
-        "Exit code 1: the run failed, or (`list`) not all are finished; 130: stopped, and the\n"
-        "same command continues it. docs/scale.md shows Slurm, GNU parallel and ssh.",
+        "Exit code 1: the run failed, or (`list`) not all are finished; 130, 143: stopped, and\n"
+        "the same command continues it. docs/scale.md shows Slurm, GNU parallel and ssh.",
         "hotloop job run jobs.jsonl --index $SLURM_ARRAY_TASK_ID",
         usage="hotloop job run|list LIST [--index N] [--out FOLDER] [--trust] [--mixed] [--json]",
     )
@@ -48,7 +49,7 @@ def run(words: list[str]) -> int:
         outcome = run_job(jobs, arguments.index, out, trust=arguments.trust, mixed=arguments.mixed)
     except KeyboardInterrupt:
         say("stopped; the same command continues it")
-        return 130
+        return stop_code()
     if arguments.json:
         print_json(outcome.as_data())
     elif not outcome.error:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from hotloop.cli.arguments import print_error
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
-from hotloop.core.interrupts import own_interrupts
+from hotloop.core.interrupts import own_interrupts, stop_code
 from hotloop.core.program import hotloop_version, is_debugging, program, take_options, wants_json
+from hotloop.core.temporary import remove_leftovers
 from hotloop.core.terminal import (
     AnswerLostError,
     answer_stream,
@@ -61,7 +62,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one verb; user mistakes end with a sentence, a hint and exit code 2."""
     show_tracebacks_and_warnings_printable()
     given = list(sys.argv[1:] if words is None else words)
-    with program(whole=words is None), own_interrupts():
+    with program(whole=words is None), own_interrupts(whole=words is None):
         try:
             try:
                 return _run(given)
@@ -79,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
             return ExitCode.MISTAKE
         except KeyboardInterrupt as stop:
             say(str(stop) or "stopped at once; a run resumes from its last checkpoint")
-            return 130
+            return stop_code()
         except AnswerLostError as lost:
             if lost.reader_left:  # as `head` does: it has what it wanted
                 return 128 + signal.SIGPIPE
@@ -100,6 +101,7 @@ def _run(words: list[str]) -> int:
     if words[:1] == ["help"]:  # `hotloop help train`
         words = [*words[1:2], "--help"]
     if words and words[0] in VERBS:
+        remove_leftovers()
         verb = importlib.import_module(f"hotloop.cli.{words[0].replace('-', '_')}")
         return int(verb.run(words[1:]))
     if words and not words[0].startswith("-"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hotloop.cli.arguments import VerbParser, print_json
+from hotloop.core.interrupts import stop_code
 from hotloop.core.terminal import print_line, say
 
 
@@ -66,5 +67,5 @@ def run(words: list[str]) -> int:
         print_line("\n".join(found.conclusions()))
     if found.stopped:
         say(f"stopped; what was trained is in {found.plan.folder}, and the same command continues it")
-        return 130
+        return stop_code()
     return 0 if found.best else 1

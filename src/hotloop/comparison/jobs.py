@@ -8,6 +8,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from hotloop.algos.registry import class_of, label_of
 from hotloop.comparison.arms import Arm
 from hotloop.comparison.finished import RunCache
 from hotloop.comparison.scripts import prepare_script, script_command, script_finished
+from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import SettingsError
 from hotloop.core.places import Began, Done, Place, Task
 from hotloop.core.program import ONE_THREAD
@@ -22,7 +24,13 @@ from hotloop.core.settings import build
 from hotloop.runs.directory import Run, is_run
 from hotloop.runs.files import canonical_json
 from hotloop.scale.specs import learning_settings, require_same, run_spec, script_spec, tree_of
-from hotloop.scale.work import is_script_run, script_run_ended_well, script_run_of
+from hotloop.scale.work import (
+    is_script_run,
+    missing_of_run,
+    missing_of_script,
+    script_run_ended_well,
+    script_run_of,
+)
 
 Status = Literal["waiting", "running", "finished", "failed"]
 DEFAULT_ROOT = Path("runs")
@@ -64,9 +72,11 @@ class Job:
         if elsewhere:
             return Task(index, self.name, self.path, spec=self.spec())
         if self.arm.script is None:
-            return Task(index, self.name, self.path, self.command, environment=dict.fromkeys(ONE_THREAD, "1"))
+            proof, threads = partial(missing_of_run, self.path), dict.fromkeys(ONE_THREAD, "1")
+            return Task(index, self.name, self.path, self.command, environment=threads, proof=proof)
         prepare_script(self.arm.script, self.seed, self.path)
-        return Task(index, self.name, self.path, self.command, keeps_output=True)
+        proof = partial(missing_of_script, self.arm.script.settings(), self.seed, self.path)
+        return Task(index, self.name, self.path, self.command, keeps_output=True, proof=proof)
 
 
 def default_folder(arms: Sequence[Arm]) -> Path:
@@ -124,16 +134,15 @@ def _plan(arm: Arm, seed: int, path: Path, elsewhere: RunCache) -> Job:
 
 def job_at(path: Path, arm: Arm, seed: int) -> Job:
     """Train at `path`, or continue or take the run that is there: RunError where it is not one of this arm and seed."""
-    hotloop = (sys.executable, "-m", "hotloop")
     if not is_run(path):
         words = (arm.source, *arm.words, "--seed", str(seed), "--run-dir", str(path))
-        return Job(arm, seed, path, (*hotloop, "train", *words, "--json", "--quiet"))
+        return Job(arm, seed, path, own_child(HOTLOOP, "train", *words, "--json", "--quiet"))
     run = Run.open(path)
     require_same(run, arm.settings, seed)
     if run.finished:
         return Job(arm, seed, path, (), status="finished", reused=True)
     # its env is the arm's, which was named or trusted in this very command, else the arm would not have been resolved
-    return Job(arm, seed, path, (*hotloop, "resume", str(path), "--trust", "--json", "--quiet"))
+    return Job(arm, seed, path, own_child(HOTLOOP, "resume", str(path), "--trust", "--json", "--quiet"))
 
 
 Watch = Callable[[], None]

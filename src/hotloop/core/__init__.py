@@ -3,6 +3,7 @@
 Files:
     arithmetic.py     What decides how a machine rounds: two machines that agree here give a run the same digest
     arithmetic_kernels.py  A kernel whose last bits tell how this machine's compiler and vector unit round
+    children.py       Starts processes of our own interpreter: what lies in the current folder is not on their path
     describe.py       What every setting means, from the string under each field: as text, and as a TOML file to start
                       from
     errors.py         What a user can get wrong, as one small tree
@@ -27,6 +28,7 @@ Files:
     rng.py            One seed, many independent streams, each named after its use
     schedules.py      A value over a unit: env steps, updates or episodes, always stated
     settings.py       One strict loader for TOML presets, command-line overrides and resume
+    temporary.py      Folders for the time of a verb, and the removal of those whose owner was killed
     terminal.py       Text on its way to a reader: what a name or a message brings along is shown, not obeyed
     timer.py          Where the time goes: named phases of a loop, each nanosecond charged exactly once
     types.py          The nouns that every part shares

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 _stop_by = float("inf")
+_number = int(signal.SIGINT)
+_pending = False
 
 
 def stop_within(seconds: float) -> None:
@@ -42,17 +44,25 @@ def is_from_outside(error: BaseException) -> bool:
 
 
 @contextlib.contextmanager
-def own_interrupts() -> Iterator[None]:
-    """Ctrl-C raises Interrupt, where it would raise KeyboardInterrupt."""
+def own_interrupts(whole: bool = False) -> Iterator[None]:
+    """Ctrl-C raises Interrupt, where it would raise KeyboardInterrupt; and so does SIGTERM, where it would end the
+    process without a word and the process is ours as a `whole`."""
+    defaults: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler}
+    if whole:
+        defaults[signal.SIGTERM] = signal.SIG_DFL
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    ours = {number: handler for number, handler in defaults.items() if signal.getsignal(number) is handler}
+    if not in_main_thread or not ours:
         yield
         return
-    signal.signal(signal.SIGINT, _interrupt)
+    _forget()
+    for number in ours:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
@@ -62,12 +72,32 @@ def terminate_as_interrupt() -> Iterator[None]:
         yield
         return
     previous = signal.signal(signal.SIGTERM, _interrupt)
+    if previous is not _interrupt:
+        _forget()
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
+def stop_code() -> int:
+    """The exit code of a program that was asked to stop: 130 by Ctrl-C, 143 by SIGTERM."""
+    return 128 + _number
+
+
+def raise_if_asked() -> None:
+    """For loops that wait: an Interrupt that was raised in a finaliser or a callback of C code went no further."""
+    if _pending and threading.current_thread() is threading.main_thread():
+        raise Interrupt
+
+
+def _forget() -> None:
+    global _number, _pending
+    _number, _pending = int(signal.SIGINT), False
+
+
 @raises_interrupt
-def _interrupt(*_: object) -> None:
+def _interrupt(number: int, _: object) -> None:
+    global _number, _pending
+    _number, _pending = number, True
     raise Interrupt

@@ -24,7 +24,9 @@ class Keeper:
     """`with Keeper() as keeper:` around the life of children; each is watched from its start to its end."""
 
     def __enter__(self) -> Keeper:
-        words = [sys.executable, "-I", "-S", __file__]
+        from hotloop.core.children import own_program  # not above: without hotloop where the file is the program
+
+        words = own_program(__file__)
         nowhere = subprocess.DEVNULL
         # a session of its own: Ctrl-C, a closed terminal and `kill` of the group pass it by
         self._process = subprocess.Popen(

@@ -3,7 +3,7 @@ business, and whoever asks puts the answers in order by `index`."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +25,8 @@ class Task:
     """Variables beside those that are there."""
     folder: Path | None = None
     """To run in; None is where we are."""
+    proof: Callable[[], str] | None = None
+    """Says what is missing of it here, empty where it is finished: an exit code of 0 is nobody's word for that."""
     keeps_output: bool = False
     """Whether what it prints belongs into its log beside what it complains of."""
 

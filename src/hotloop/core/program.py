@@ -15,6 +15,8 @@ from typing import Any, NoReturn, TextIO
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from hotloop.core.verdicts import ExitCode
+
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What libraries of linear algebra take their number of threads from, as they are loaded."""
 STDOUT, STDERR = 1, 2
@@ -117,14 +119,23 @@ def _show_warnings_once() -> None:
 def _refuse_exits() -> None:
     """`os._exit` would end a run without a word and with any exit code; in this process it is taken for `sys.exit`.
 
-    Other processes that were forked leave as they please, and so do threads.
+    In a thread, where that would end the thread alone, it ends the program, as an error that says where. Other
+    processes that were forked leave as they please.
     """
+    from hotloop.core.terminal import say  # which asks us where answers go
+
     leave, own = os._exit, os.getpid()
 
     def exit_or_raise(status: int) -> NoReturn:
-        if os.getpid() == own and threading.current_thread() is threading.main_thread():
+        if os.getpid() != own:
+            leave(status)
+        if threading.current_thread() is threading.main_thread():
             raise SystemExit(status)
-        leave(status)
+        caller = sys._getframe(1)
+        where = f"{caller.f_code.co_filename}:{caller.f_lineno} in {caller.f_code.co_name}"
+        say(f"error: a thread tried to end the program with exit code {status}, which ends it: {where}")
+        say("\nhint: nothing is finished; mend that line, and `hotloop resume RUN` continues a run")
+        leave(ExitCode.MISTAKE)
 
     os._exit = exit_or_raise
 

@@ -13,8 +13,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,8 +23,10 @@ from typing import Any
 
 import psutil
 
+from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError
 from hotloop.core.program import ONE_THREAD
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.dashboard.machine import trainer_of
 
 MOST_PLAYING, MOST_KEPT, MOST_FRAMES = 2, 12, 600
@@ -69,7 +69,8 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._lock = threading.Lock()
         self._on_change = on_change
-        self._base = Path(tempfile.mkdtemp(prefix="hotloop-dashboard-"))
+        self._temporary = TemporaryFolder("dashboard")
+        self._base = self._temporary.path
         self._playing: dict[str, subprocess.Popen[bytes]] = {}
 
     def close(self) -> None:
@@ -77,7 +78,7 @@ class Jobs:
         for process in list(self._playing.values()):
             with suppress(OSError):
                 process.kill()
-        shutil.rmtree(self._base, ignore_errors=True)
+        self._temporary.close()
 
     def all(self) -> list[Job]:
         with self._lock:
@@ -152,7 +153,7 @@ class Jobs:
         try:
             with open(log, "wb") as errors, open(answer, "wb") as answers:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "hotloop", *job.words],
+                    own_child(HOTLOOP, *job.words),
                     stdin=subprocess.DEVNULL,
                     stdout=answers,
                     stderr=errors,

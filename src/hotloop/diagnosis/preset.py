@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,6 +12,7 @@ from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.registry import RunSettings
 from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.errors import HotloopError
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.verdicts import IDENTICAL
 from hotloop.diagnosis.training_loop import TrainingLoop
 from hotloop.diagnosis.variations import Variation, training_alone, variations
@@ -43,15 +43,15 @@ class PresetPlan:
 def record_preset(settings: RunSettings, name: str, plan: PresetPlan, say: Say) -> Trace:
     """Train for a while as the settings say, then with one thing changed at a time; nothing of it is kept on disk."""
     found: Found = []
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("doctor") as folder:
         say(f"training {name} for {plan.seconds:g} s")
-        with contextlib.closing(TrainingLoop(settings, Path(folder) / "run")) as loop:
+        with contextlib.closing(TrainingLoop(settings, folder / "run")) as loop:
             timeline = record(loop, plan.seconds)
             trace = _trace(settings, name, loop, timeline)
             lane, as_run = loop.session.learner.choice.name, loop.session.settings
-        trace = replace(trace, counted=_matrix_work(settings, Path(folder) / "counted"))
+        trace = replace(trace, counted=_matrix_work(settings, folder / "counted"))
         if plan.experiments:
-            trials = _Trials(plan.experiment_seconds, Path(folder), say)
+            trials = _Trials(plan.experiment_seconds, folder, say)
             found = trials.of_settings(training_alone(settings, lane), lane)
             made = tuple(_experiment(variation, ratio) for variation, ratio in found)
             trace = replace(trace, experiments=made, notes=(*trace.notes, *trials.notes))

@@ -266,6 +266,10 @@ class MaskReader:
         return checked_mask(raw, self._num_actions, terminated)
 
 
+LATE_MASK = "returned `action_mask` in `info`, which the first `reset` of each env did not"
+LATE_MASK_HINT = "put it into the `info` of `reset` too: the first action is chosen by it; or leave it out of both"
+
+
 def checked_mask(raw: Any, num_actions: int, terminated: bool) -> Array:
     """A mask [A] bool with at least one True.
 

@@ -16,6 +16,9 @@ from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
 from hotloop.envs.foreign import (
     BOOLEANS,
     LARGEST_REWARD,
+    LATE_MASK,
+    LATE_MASK_HINT,
+    MASK_KEY,
     BadValueError,
     MaskReader,
     Witness,
@@ -56,6 +59,9 @@ class GymnasiumEnvs:
         first = self._restart_all(gymnasium_seeds(seeds))
         self._masks = MaskReader(envs, self.action_spec.mask_width, [info for _, _, info in first])
         self.has_action_mask = self._masks.present
+        for index, _, info in first:
+            if MASK_KEY in info and not self.has_action_mask:  # some give one and others do not
+                raise self._witness.error(index, LATE_MASK, hint=LATE_MASK_HINT)
         self._first: tuple[Obs, Array | None] | None = self._start_all(first)
 
     def reset(self) -> tuple[Obs, Array | None]:
@@ -83,6 +89,8 @@ class GymnasiumEnvs:
             infos[index] = info
             if mask is not None:
                 mask[index] = self._read_mask(index, info, terminated)
+            elif MASK_KEY in info:
+                raise self._witness.error(index, LATE_MASK, hint=LATE_MASK_HINT)
             if done:
                 restarts.append(self._restart(index, None))
                 self.final_infos[index], infos[index] = info, restarts[-1][2]

@@ -17,7 +17,16 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from hotloop.core.errors import EnvError
 from hotloop.core.graph_kernels import count_not_finite
 from hotloop.core.types import Array, EnvStep, HybridActions, Obs, map_obs
-from hotloop.envs.foreign import MASK_KEY, BadValueError, Witness, checked_mask, close_all, unpack_reset
+from hotloop.envs.foreign import (
+    LATE_MASK,
+    LATE_MASK_HINT,
+    MASK_KEY,
+    BadValueError,
+    Witness,
+    checked_mask,
+    close_all,
+    unpack_reset,
+)
 from hotloop.envs.gymnasium_envs import gymnasium_seeds
 from hotloop.envs.spaces import actions_for, first_not_finite, raw_obs_for
 
@@ -68,6 +77,8 @@ class GymnasiumVector:
             raise self._witness.error(None, f"returned no valid (obs, reward, flags, info): {error}") from error
         obs = self._encode(raw)
         result = EnvStep(obs, reward, terminated, truncated, obs)
+        if MASK_KEY in info and not self.has_action_mask:
+            raise self._witness.error(None, LATE_MASK, hint=LATE_MASK_HINT)
         self._witness.steps += 1
         if self._mode is AutoresetMode.NEXT_STEP:
             self._finish_next_step(result, info)

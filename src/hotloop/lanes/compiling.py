@@ -6,10 +6,10 @@ for one set of shapes needs none: whoever calls it vouches for shapes and dtypes
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +22,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from hotloop.core.errors import LaneError
 from hotloop.core.own_folders import NoFolder, cache_base, own_folder
+from hotloop.core.temporary import TemporaryFolder
 
 EAGER_HINT = "use `--learner.lane eager`, which runs any module"
 Compiled = Callable[..., Sequence[Tensor]]
@@ -116,7 +117,9 @@ def _private_folder() -> str:
     try:
         return str(own_folder(cache_base() / "hotloop" / "inductor"))
     except NoFolder:
-        return tempfile.mkdtemp(prefix="hotloop-")  # compiled again by every process
+        folder = TemporaryFolder("inductor")  # compiled again by every process
+        atexit.register(folder.close)
+        return str(folder.path)
 
 
 @contextmanager

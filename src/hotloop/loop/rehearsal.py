@@ -25,6 +25,7 @@ from llvmlite import binding
 
 from hotloop.algos.registry import class_of
 from hotloop.algos.run_settings import learns_from_replay
+from hotloop.core.children import own_child
 from hotloop.core.kernel_cache import PACKAGE, kernels_are_kept, kernels_folder, source_hash
 from hotloop.core.own_folders import NoFolder
 from hotloop.core.settings import as_tree, build
@@ -34,7 +35,7 @@ from hotloop.replay.buffer import Replay
 from hotloop.replay.layout import stored_action
 from hotloop.replay.n_step import Returns
 
-START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from hotloop.loop.rehearsal import main; main()"
+PROGRAM = "hotloop.loop.rehearsal"
 MOST_SECONDS = 120.0
 """A process that takes longer is not waited for: what it would have compiled is compiled here."""
 NUM_ENVS, ROWS = 2, 4
@@ -65,7 +66,7 @@ def _start(settings: Any, mark: Path) -> subprocess.Popen[bytes] | None:
     request = json.dumps({"settings": as_tree(settings), "mark": str(mark)}).encode() + b"\n"
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", START, json.dumps(sys.path)],
+            own_child(PROGRAM),
             env={**os.environ, "NUMBA_CACHE_DIR": folder} if folder else None,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

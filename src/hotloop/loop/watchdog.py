@@ -48,6 +48,7 @@ class Watchdog:
         import faulthandler
         import subprocess
 
+        from hotloop.core.children import own_program
         from hotloop.envs.workers.messages import anonymous_file
 
         stack = anonymous_file("hotloop-stack")
@@ -59,7 +60,7 @@ class Watchdog:
         words = [str(os.getpid()), str(STOP_SECONDS), str(stack), self._env_id, package]
         try:
             watcher = subprocess.Popen(
-                [sys.executable, "-I", "-S", os.path.abspath(__file__), *words],
+                own_program(__file__, *words),
                 stdin=there,
                 stdout=subprocess.DEVNULL,  # whoever reads our stdout must not wait for it
                 pass_fds=[stack],

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -26,6 +25,7 @@ from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings
 from hotloop.core import program
 from hotloop.core.errors import LaneError, SettingsError
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.compiling import compile_function, require_compiler
 from hotloop.loop.machine import arithmetic_on
@@ -273,8 +273,8 @@ def _processor_seconds() -> float:
 def _empty_cache() -> Iterator[None]:
     name = "TORCHINDUCTOR_CACHE_DIR"
     before = os.environ.get(name)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        os.environ[name] = folder
+    with TemporaryFolder("bench") as folder:
+        os.environ[name] = str(folder)
         try:
             yield
         finally:

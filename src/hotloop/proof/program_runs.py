@@ -7,13 +7,13 @@ import contextlib
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.doctor.recorder.env_rows import FIELDS as WRITTEN
 from hotloop.doctor.recorder.order import FINGERPRINTS, PACE, Order
 from hotloop.doctor.script import copies
@@ -61,8 +61,8 @@ class Followed:
 
 def follow(program: Program, *, near: bool, look_at: str = "", look_for: str = "") -> Followed:
     """Run it and read what it did; with `look_at`, to that event, whose values are kept."""
-    with tempfile.TemporaryDirectory(prefix="hotloop-prove-", ignore_cleanup_errors=True) as folder:
-        lines = Path(folder) / "lines"
+    with TemporaryFolder("prove") as folder:
+        lines = folder / "lines"
         order = _order(program, FINGERPRINTS)
         order = replace(order, lines=str(lines), near=near, look_at=look_at, look_for=look_for)
         ended = _run(program, order)

@@ -177,6 +177,16 @@ class Run:
             )
         return result
 
+    def missing(self) -> str:
+        """What it lacks to be a finished one; empty where its result is there, with the digest of its whole state."""
+        if not self.finished:
+            return "its process ended with exit code 0 and left no result: something in it ended the program"
+        try:
+            digest = self.result().get("digest")
+        except RunError as error:
+            return str(error)
+        return "" if isinstance(digest, str) and digest else "its result has no digest"
+
     def _file(self, name: str) -> Path:
         if not _FILE_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the plain name of a JSON file")

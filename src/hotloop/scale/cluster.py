@@ -12,14 +12,17 @@ import importlib
 import logging
 import os
 import secrets
+import signal
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
+from hotloop.core.temporary import RAYS_BASE, TemporaryFolder
 from hotloop.scale.janitor import Janitor
 
 STORE_BYTES = 128 * 2**20
@@ -31,7 +34,7 @@ HEALTH = {
 }
 """A node that is silent for some four seconds is lost; by default Ray takes about a minute."""
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-_LONGEST_FOLDER = 15  # Ray puts sockets far below, whose paths may have 107 bytes
+_LONGEST_FOLDER = 9  # Ray puts sockets far below, whose paths may have 107 bytes
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def cluster(on: str, workers: int) -> Iterator[Cluster]:
 @contextlib.contextmanager
 def _own(workers: int) -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
-        folder = _private_folder()
+        base = tempfile.gettempdir()
+        folder = stack.enter_context(TemporaryFolder("ray", base if len(base) <= _LONGEST_FOLDER else RAYS_BASE))
         stack.enter_context(Janitor(folder))
         token = folder / "token"
         descriptor = os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -77,11 +81,6 @@ def _own(workers: int) -> Iterator[Cluster]:
             _system_config=dict(HEALTH),  # Ray notes in it where this cluster puts what does not fit into memory
         ) as ray:
             yield Cluster(ray, folder / "work")
-
-
-def _private_folder() -> Path:
-    base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="hotloop-ray-", dir=base if len(base) <= _LONGEST_FOLDER else "/tmp"))
 
 
 @contextlib.contextmanager
@@ -109,25 +108,80 @@ def _require_token() -> None:
         raise RunError(f"others can read the cluster's token {path}", f"chmod 600 {path}")
 
 
+class _NoFolders(list[str]):
+    """Ray would put the current folder first on the path of its workers: a file there could hide Python's own."""
+
+    def extend(self, _: object) -> None:
+        pass
+
+
 @contextlib.contextmanager
 def _connected(**options: Any) -> Iterator[Any]:
     import ray
+    from ray.job_config import JobConfig
 
+    options["job_config"] = JobConfig()
+    options["job_config"]._py_driver_sys_path = _NoFolders()
     _read_environment_again()
     _let_raylets_speak(False)
     said: list[str] = []
     try:
-        with _silence(said):
+        with _silence(said), _signals_left_to_us():
             ray.init(log_to_driver=False, logging_level=logging.FATAL, configure_logging=True, **options)
-    except Exception as error:  # whatever it is, it is told in a sentence
-        ray.shutdown()
-        _let_raylets_speak(True)
-        raise _refused(error, options.get("address", ""), "".join(said)) from None
+    except BaseException as error:
+        _shut_down(ray)
+        if not isinstance(error, Exception):
+            raise
+        raise _refused(error, options.get("address", ""), "".join(said)) from None  # whatever it is, in a sentence
     try:
         yield ray
     finally:
+        _shut_down(ray)
+
+
+def _shut_down(ray: Any) -> None:
+    with _signals_kept():
         ray.shutdown()
-        _let_raylets_speak(True)
+    _let_raylets_speak(True)
+
+
+@contextlib.contextmanager
+def _signals_left_to_us() -> Iterator[None]:
+    """While Ray starts: its own handler of SIGTERM ends the process with exit code 15 and no word. From where it
+    connects on, when all its processes are there, signals wait until it is done: half connected, it aborts."""
+    worker: Any = importlib.import_module("ray._private.worker")
+    utils: Any = importlib.import_module("ray._private.utils")
+    connect, install = worker.connect, utils.set_sigterm_handler
+
+    with contextlib.ExitStack() as until_ready:
+
+        def connect_and_keep(*arguments: Any, **named: Any) -> Any:
+            until_ready.enter_context(_signals_kept())
+            return connect(*arguments, **named)
+
+        worker.connect, utils.set_sigterm_handler = connect_and_keep, lambda _: None
+        try:
+            yield
+        finally:
+            worker.connect, utils.set_sigterm_handler = connect, install
+
+
+@contextlib.contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray's C++ side takes SIGTERM as it connects, to abort, and gives it back to the system as it ends, which kills: a
+    signal waits meanwhile, until our handlers are in place again. No process is started within, which would inherit
+    that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ours)
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -27,7 +27,9 @@ class Janitor:
         self._folder = folder
 
     def __enter__(self) -> Path:
-        words = [sys.executable, "-I", "-S", __file__]
+        from hotloop.core.children import own_program  # not above: without hotloop where the file is the program
+
+        words = own_program(__file__)
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         # the folder is no word of its command line: those that have it there are ended
         self._process = subprocess.Popen(
@@ -47,13 +49,13 @@ class Janitor:
             until_it_ends.read()
 
 
-def tidy(folder: str) -> None:
+def tidy(folder: str, owner: int = 0) -> None:
     give_up = time.monotonic() + PATIENCE_SECONDS
     for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in _those_of(folder):
+        for pid in _those_of(folder, owner):
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
-        while _those_of(folder) and time.monotonic() < give_up:
+        while _those_of(folder, owner) and time.monotonic() < give_up:
             time.sleep(0.1)
     for _ in range(20):  # a process that is just ending may still write
         shutil.rmtree(folder, ignore_errors=True)
@@ -62,17 +64,18 @@ def tidy(folder: str) -> None:
         time.sleep(0.1)
 
 
-def _those_of(folder: str) -> list[int]:
-    """Processes of this user that name the folder on their command line, work in it, or write there what they print:
-    Ray's agents give themselves another title."""
+def _those_of(folder: str, owner: int) -> list[int]:
+    """Processes of this user that name the folder on their command line, work in it, or have a file open there: Ray's
+    agents give themselves another title and print into a pipe. Not its owner, who may have one of Ray's logs open."""
     found = []
     mark, deeper = folder.encode(), folder + os.sep
     for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
+        if not name.isdigit() or int(name) in (os.getpid(), owner):
             continue
         with contextlib.suppress(OSError):
             words = Path("/proc", name, "cmdline").read_bytes()
-            places = [_target(f"/proc/{name}/{link}") for link in ("cwd", "fd/1", "fd/2")]
+            links = ["cwd", *(f"fd/{number}" for number in os.listdir(f"/proc/{name}/fd"))]
+            places = [_target(f"/proc/{name}/{link}") for link in links]
             within = mark in words or any(place.startswith(deeper) for place in places)
             if words and within and os.stat(f"/proc/{name}").st_uid == os.getuid():
                 found.append(int(name))
@@ -87,13 +90,14 @@ def _target(link: str) -> str:
 
 
 def main() -> None:
+    owner = os.getppid()
     if os.fork():  # a worker of Ray's that ends kills its children: the janitor must not be one
         return
     folder = sys.stdin.readline().strip()
     while sys.stdin.readline():
         pass
     if folder:
-        tidy(folder)
+        tidy(folder, owner)
 
 
 if __name__ == "__main__":

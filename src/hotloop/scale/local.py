@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hotloop.core.interrupts import terminate_as_interrupt
+from hotloop.core.interrupts import raise_if_asked, terminate_as_interrupt
 from hotloop.core.keeper import Keeper
 from hotloop.core.places import Began, Done, News, Task
 from hotloop.runs.files import explained, make_folder
@@ -49,6 +49,7 @@ class LocalPlace:
                         keeper.watch(process.pid, signal.SIGTERM)
                         yield Began(task.index)
                     time.sleep(POLL_SECONDS)
+                    raise_if_asked()
                     for process in [process for process in running if process.poll() is not None]:
                         keeper.forget(process.pid)
                         yield _done(running.pop(process), process.returncode)
@@ -84,7 +85,9 @@ def _done(task: Task, code: int) -> Done:
     if not said:
         with contextlib.suppress(OSError):
             task.log.unlink()
-    return Done(task.index, "" if code == 0 else _reason(said, code, task.log))
+    if code == 0:
+        return Done(task.index, task.proof() if task.proof else "")
+    return Done(task.index, _reason(said, code, task.log))
 
 
 def _reason(said: str, code: int, log: Path) -> str:

@@ -11,16 +11,15 @@ import json
 import os
 import socket
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from hotloop.core.children import own_child
 from hotloop.core.errors import HotloopError
 from hotloop.core.places import Done
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.runs.directory import NODE
 from hotloop.scale.janitor import Janitor
 from hotloop.scale.local import LocalPlace
@@ -33,7 +32,6 @@ _SAVING_SECONDS = 5.0
 _FAULTS = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM)]
 _FAULTS += ["ended by signal", "MemoryError", "can't start new thread", "Cannot allocate memory"]
 """What the machine is to blame for, and not the run: another one may do better."""
-_PREFIX = "hotloop-node-"
 
 
 def name_of(host: str, key: str) -> str:
@@ -43,8 +41,7 @@ def name_of(host: str, key: str) -> str:
 
 def facts() -> dict[str, Any]:
     """`core.arithmetic` of this machine, asked of a process of its own: PyTorch does not stay in the worker."""
-    code = "import json; from hotloop.core.arithmetic import arithmetic; print(json.dumps(arithmetic()))"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    answer = subprocess.run(own_child("hotloop.core.arithmetic"), capture_output=True, text=True, timeout=300)
     if answer.returncode != 0:
         return {"error": answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else "it cannot be asked"}
     return dict(json.loads(answer.stdout.splitlines()[-1]))
@@ -64,7 +61,7 @@ def train(
     yield {"kind": "began", "host": host, "node": key}
     try:
         # nothing stays there, however this worker ends
-        with Janitor(Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))) as here:
+        with TemporaryFolder("node", folder) as place, Janitor(place) as here:
             path = here / "run"
             inbox = Inbox(path)
             for packet in begun:

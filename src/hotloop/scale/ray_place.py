@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import HotloopError, SettingsError
-from hotloop.core.interrupts import terminate_as_interrupt
+from hotloop.core.interrupts import raise_if_asked, terminate_as_interrupt
 from hotloop.core.places import Began, Done, News, Task
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK, is_run
@@ -92,6 +92,7 @@ class RayPlace:
                 while waiting and len(running) < self.workers:
                     running.append(self._begin(waiting.popleft()))
                 yield from self._news(running)
+                raise_if_asked()
                 yield None
 
     def _begin(self, task: Task) -> _Run:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import tomli_w
 
 from hotloop.core.arithmetic import arithmetic, differences
+from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.places import Done, Task
 from hotloop.core.program import ONE_THREAD
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.user_files import SENT
 from hotloop.doctor.recorder.order import EPISODES, Order
 from hotloop.doctor.script.process import CHILD
@@ -164,8 +166,7 @@ def prepared(
 ) -> Iterator[Task]:
     """What trains it here, with the files that it needs in a folder of their own for as long as it takes."""
     make_folder(path.parent)
-    workshop = Path(tempfile.mkdtemp(prefix="hotloop-job-", dir=base))
-    try:
+    with TemporaryFolder("job", base) as workshop:
         sent = {root: workshop / "sent" / str(number) for number, root in enumerate(spec["roots"])}
         for root, folder in sent.items():
             unpack(folders[root], folder)
@@ -173,24 +174,33 @@ def prepared(
             yield _script_task(spec, path, sent)
         else:
             yield _run_task(spec, path, workshop, sent)
-    finally:
-        shutil.rmtree(workshop, ignore_errors=True)
 
 
 def _run_task(spec: Mapping[str, Any], path: Path, workshop: Path, sent: Mapping[str, Path]) -> Task:
-    hotloop = (sys.executable, "-m", "hotloop")
     trust = ("--trust",) if needs_trust(spec) else ()  # asked for before
     if is_run(path):
-        command = (*hotloop, "resume", str(path), *trust)
+        words = ("resume", str(path), *trust)
     else:
         label = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in spec["label"]).strip(".-") or "run"
         source = workshop / f"{label[:80]}.toml"  # a run is called by the name of its file
         source.write_bytes(tomli_w.dumps({**spec["settings"], "seed": spec["seed"]}).encode())
-        command = (*hotloop, "train", str(source), "--run-dir", str(path), *trust)
+        words = ("train", str(source), "--run-dir", str(path), *trust)
     environment = dict.fromkeys(ONE_THREAD, "1")
     if sent:
         environment[SENT] = json.dumps({root: str(folder) for root, folder in sent.items()})
-    return Task(0, path.name, path, (*command, "--json", "--quiet"), environment=environment)
+    command = own_child(HOTLOOP, *words, "--json", "--quiet")
+    return Task(0, path.name, path, command, environment=environment, proof=partial(missing_of_run, path))
+
+
+def missing_of_run(path: Path) -> str:
+    """Of a run whose process has ended with exit code 0."""
+    return Run.open(path).missing() if is_run(path) else "its process ended with exit code 0 and left no run"
+
+
+def missing_of_script(settings: Mapping[str, Any], seed: int, path: Path) -> str:
+    """Of a script's."""
+    whole = script_is_finished(settings, seed, path)
+    return "" if whole else "its process ended with exit code 0, and the recorder did not see it end"
 
 
 def _script_task(spec: Mapping[str, Any], path: Path, sent: Mapping[str, Path]) -> Task:
@@ -201,7 +211,8 @@ def _script_task(spec: Mapping[str, Any], path: Path, sent: Mapping[str, Path]) 
         raise RunError(f"there is no interpreter `{spec['python']}` on this machine", "install it, or name one that is")
     prepare_order(here, spec["arguments"], path, {**spec["settings"], "seed": spec["seed"]})
     command = (python, str(CHILD), str((path / ORDER).absolute()))
-    return Task(0, path.name, path, command, folder=here.parent, keeps_output=True)
+    proof = partial(missing_of_script, spec["settings"], spec["seed"], path)
+    return Task(0, path.name, path, command, folder=here.parent, keeps_output=True, proof=proof)
 
 
 def prepare_order(script: Path, arguments: Any, folder: Path, about: Mapping[str, Any]) -> None:

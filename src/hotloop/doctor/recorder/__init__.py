@@ -29,6 +29,7 @@ Files:
                     than need be
     meters.py       Passes that measure beside time: pauses, workers, the queue for a core; what machine this is
     order.py        What parent and child agree on: what one child has to do, and the names of phases
+    originals.py    Python's own functions as they were before the script began
     pace.py         How long a whole program takes, on the wall and on all processors that it uses
     parameters.py   What parameters are called: by their place in the module that owns them
     passes.py       What a pass is: what it hooks, what it notes, what it adds to the trace; our own errors, swallowed

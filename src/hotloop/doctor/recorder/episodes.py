@@ -7,10 +7,10 @@ others evaluate: their episodes are marked by their env, and neither their env s
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from .follow import Follower, FollowPass
+from .originals import as_json, open_file
 
 FLUSH_SECONDS = 0.5
 
@@ -147,14 +147,14 @@ class Episodes(FollowPass):
             "updates": max(self.optimisers.values(), default=0),
         }
         env.running[place], env.lengths[place] = 0.0, 0
-        self._lines.append(json.dumps(row))
+        self._lines.append(as_json(row))
         if now - self._flushed > FLUSH_SECONDS:
             self._flush(now)
 
     def _flush(self, now: float) -> None:
         lines, self._lines, self._flushed = self._lines, [], now
         if lines and self.watch.in_recorder:
-            with open(self.path, "a") as file:
+            with open_file(self.path, "a") as file:
                 file.write("\n".join(lines) + "\n")
 
     def stop(self) -> None:

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .alarm import start_thread
+from .originals import exists, monotonic
 from .places import is_recording
 from .watch import LimitReached
 
@@ -57,7 +58,7 @@ class Guard:
     def _rung(self, frame: FrameType | None) -> None:
         """Amid the script's own code, not while the recorder is at work. Native code that does not come back for long
         is left to the parent."""
-        now = time.monotonic()
+        now = monotonic()
         if now < self._next or self.watch.over or frame is None or is_recording(frame.f_code.co_filename):
             return
         self._next = now + EVERY
@@ -100,14 +101,14 @@ class Guard:
         while not self.recording.saved.is_set():
             time.sleep(EVERY)
             self._look()
-        stopped = time.monotonic()
-        while time.monotonic() < stopped + GRACE or not self.recording.stopping:
+        stopped = monotonic()
+        while monotonic() < stopped + GRACE or not self.recording.stopping:
             time.sleep(EVERY)
         self._end()
 
     def _look(self) -> None:
         watch, order = self.watch, self.recording.order
-        if os.path.exists(order.result + ".stop"):  # the parent was asked to end
+        if exists(order.result + ".stop"):  # the parent was asked to end
             self.stop("interrupted")
         elif watch.clock() > (watch.deadline + order.overtime if watch.begun else watch.opened + order.patience):
             self.stop("limit")

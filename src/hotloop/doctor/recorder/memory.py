@@ -15,6 +15,7 @@ from types import GetSetDescriptorType
 from typing import Any
 
 from .hooks import bases_of
+from .originals import open_file
 from .passes import Pass
 from .places import Places
 from .sources import assignment
@@ -90,7 +91,7 @@ def usage() -> tuple[int, int, int]:
         return 0, 0, 0
     used = getrusage(RUSAGE_SELF)
     try:
-        with open("/proc/self/statm") as text:
+        with open_file("/proc/self/statm") as text:
             resident = int(text.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         resident = 0
@@ -114,7 +115,7 @@ def awake(path: str) -> float:
     """Seconds that a thread has computed or was ready to; infinite where the system does not tell, so that it never
     slept."""
     try:
-        with open(path) as text:
+        with open_file(path) as text:
             computed, ready = text.read().split()[:2]
     except (OSError, ValueError):
         return float("inf")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from .originals import list_folder, open_file, own_pid
 from .passes import Pass
 
 try:
@@ -114,7 +115,7 @@ class Queue(Pass):
 
     def _look(self) -> tuple[float, float]:
         try:
-            with open(self._path, "rb") as text:
+            with open_file(self._path, "rb") as text:
                 queued = int(text.read().split()[1]) / 1e9
         except (OSError, IndexError, ValueError):  # not on Linux, or not told
             queued = 0.0
@@ -137,7 +138,7 @@ def children_seconds() -> list[float]:
     tree: dict[int, list[tuple[int, float]]] = {}
     for pid, parent, seconds in _processes():
         tree.setdefault(parent, []).append((pid, seconds))
-    found, waiting = [], [os.getpid()]
+    found, waiting = [], [own_pid()]
     while waiting:
         for pid, seconds in tree.get(waiting.pop(), ()):
             found.append(seconds)
@@ -151,10 +152,10 @@ def _processes() -> Iterator[tuple[int, int, float]]:
     if not os.path.isdir("/proc/self"):
         return
     ticks = os.sysconf("SC_CLK_TCK")
-    for name in os.listdir("/proc"):
+    for name in list_folder("/proc"):
         if name.isdigit():
             try:
-                with open(f"/proc/{name}/stat", "rb") as text:
+                with open_file(f"/proc/{name}/stat", "rb") as text:
                     fields = text.read().rpartition(b")")[2].split()
             except OSError:  # it has just ended
                 continue

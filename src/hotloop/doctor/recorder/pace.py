@@ -9,6 +9,7 @@ from typing import Any
 from .follow import Follower, FollowPass
 from .meters import processor_seconds
 from .order import Order
+from .originals import open_file
 from .results import read_step
 
 
@@ -23,7 +24,7 @@ class Pace(FollowPass):
         self._began = (0.0, 0.0)
 
     def begin(self) -> None:
-        open(self.order.result + ".begun", "w").close()
+        open_file(self.order.result + ".begun", "w").close()
         self._began = self._now()
 
     def on_step(self, args: tuple[Any, ...], result: Any, start: float) -> None:

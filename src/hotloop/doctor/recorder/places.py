@@ -13,6 +13,8 @@ from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from .originals import exists, open_file
+
 if TYPE_CHECKING:
     Stack = tuple[tuple[CodeType, int], ...]
     """Code and instruction of each frame, innermost first; lines are looked up at the end, since that takes longer."""
@@ -42,10 +44,10 @@ class Places:
             return DOCTOR
         if file.startswith("<") or any(part in file for part in PACKAGES):
             return LIBRARY
-        full = str(Path(file).resolve()) if os.path.exists(file) else file
+        full = str(Path(file).resolve()) if exists(file) else file
         if full.startswith(self.folder) and not any(part in full for part in PACKAGES):
             return USER
-        return LIBRARY if full.startswith(LIBRARIES) or not os.path.exists(file) else USER
+        return LIBRARY if full.startswith(LIBRARIES) or not exists(file) else USER
 
     def _name(self, file: str) -> str:
         """Relative to the script's folder, or to where it is installed; no path of this machine."""
@@ -105,7 +107,7 @@ def qualified_name(code: CodeType) -> str:
 def _names_in(file: str) -> dict[tuple[int, str], str]:
     found: dict[tuple[int, str], str] = {}
     try:
-        with open(file, "rb") as source:
+        with open_file(file, "rb") as source:
             tree = ast.parse(source.read())
     except (OSError, SyntaxError, ValueError):
         return found

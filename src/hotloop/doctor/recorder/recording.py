@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import os
 import threading
 import time
 from collections import deque
@@ -40,6 +38,7 @@ from .order import (
     Order,
     read_order,
 )
+from .originals import as_json, open_file, replace_file
 from .pace import Pace
 from .passes import Pass
 from .places import Places
@@ -91,7 +90,7 @@ class SoFar(Pass):
         self._due = self._cost = 0.0
 
     def begin(self) -> None:
-        open(self._begun, "w").close()  # the parent's clock for this run starts
+        open_file(self._begun, "w").close()  # the parent's clock for this run starts
 
     def now_and_then(self, now: float) -> None:
         """The first time, and then as often as it takes no more than a part of the time."""
@@ -199,7 +198,7 @@ class Recording:
 
     def _tell(self, what: str) -> None:
         """For the parent, which says it to whoever waits."""
-        with open(self.order.result + ".progress", "a") as file:
+        with open_file(self.order.result + ".progress", "a") as file:
             file.write(what + "\n")
 
     def start(self) -> None:
@@ -257,13 +256,13 @@ class Recording:
         try:
             trace = self._trace(subject)
             add(trace)
-            text = json.dumps({**trace, "faults": self.watch.faults.noted}, default=plain)
+            text = as_json({**trace, "faults": self.watch.faults.noted}, default=plain)
         except Exception as fault:
             self.watch.faults.note("the recording could not be evaluated", fault)
-            text = json.dumps({"subject": subject, "seconds": 0.0, "phases": {}, "faults": self.watch.faults.noted})
-        with open(path + ".partial", "w") as file:
+            text = as_json({"subject": subject, "seconds": 0.0, "phases": {}, "faults": self.watch.faults.noted})
+        with open_file(path + ".partial", "w") as file:
             file.write(text)
-        os.replace(path + ".partial", path)
+        replace_file(path + ".partial", path)
 
     def _trace(self, subject: dict[str, Any]) -> dict[str, Any]:
         """Fields of Trace as plain values: the watch's own, before each pass has added to them."""
@@ -287,7 +286,7 @@ class Recording:
 
 def record_here(order_path: str, before: Collection[str]) -> None:
     """The whole life of a child: run the script, save, end as the script ended."""
-    with open(order_path) as file:
+    with open_file(order_path) as file:
         order = read_order(file.read())
     recording = Recording(order)
     prepare(order.script, order.arguments, before, order.module)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .hooks import timed
 from .lines import read_syntax
+from .originals import open_file
 from .passes import Pass
 from .places import LIBRARY, USER, Places, line_of, unseen
 from .words import LEARN
@@ -175,7 +176,7 @@ def mentions(file: str) -> Iterator[tuple[str, int]]:
     """(name, line) of each use of what is looked for, an import is none; where a device is named, where a library is
     told how to evaluate, and where things are appended as they are."""
     try:
-        with open(file, "rb") as source:
+        with open_file(file, "rb") as source:
             tree = ast.parse(source.read())
     except (OSError, SyntaxError, ValueError):
         return
@@ -205,7 +206,7 @@ def mentions(file: str) -> Iterator[tuple[str, int]]:
 def owner_made(file: str, line: int) -> int:
     """Where `agent` was last given a value before a statement `agent.fit(...)`; 0 where the line holds none such."""
     try:
-        with open(file, "rb") as source:
+        with open_file(file, "rb") as source:
             tree = ast.parse(source.read())
     except (OSError, SyntaxError, ValueError):
         return 0
@@ -223,7 +224,7 @@ def owner_made(file: str, line: int) -> int:
 def assignment(file: str, owner: str, attribute: str) -> int:
     """The first line in a class where `self.attribute` is given a value; 0 where there is none."""
     try:
-        with open(file, "rb") as source:
+        with open_file(file, "rb") as source:
             tree = ast.parse(source.read())
     except (OSError, SyntaxError, ValueError):
         return 0

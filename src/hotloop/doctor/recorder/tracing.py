@@ -7,7 +7,6 @@ PARAMETERS`; `P optimiser NAMES` before its first update, `L number place` for e
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from threading import get_ident
@@ -19,6 +18,7 @@ from .env_rows import Answer, EnvRows, number_of_envs, observation_of_reset, row
 from .fingerprints import fingerprint, row_of
 from .follow import Follower, FollowPass
 from .order import Order
+from .originals import as_json, open_file
 from .parameters import names_in, names_of
 from .places import LIBRARY, USER, Places, line_of
 
@@ -79,12 +79,12 @@ class Tracing(FollowPass):
         self.workers = 0
 
     def prepare(self) -> None:
-        open(self.order.lines, "w").close()
+        open_file(self.order.lines, "w").close()
         self._look_ahead()
 
     def begin(self) -> None:
         self._started = self.watch.clock()
-        open(self.order.result + ".begun", "w").close()
+        open_file(self.order.result + ".begun", "w").close()
 
     def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
         parts = {f"hotloop.parts.{module}": self._hook_learner(name) for module, name in LEARNERS.items()}
@@ -179,7 +179,7 @@ class Tracing(FollowPass):
         if known is not None:
             seen.number, seen.updates = known.number, known.updates
         seen_names = [{"name": name, "shape": list(one.shape)} for name, one in zip(names, parameters)]
-        self._lines.append(f"P {seen.number} {json.dumps(seen_names)}")
+        self._lines.append(f"P {seen.number} {as_json(seen_names)}")
         _, words = self._made.pop(id(owner), (None, ()))
         if known is None and len(words) == len(parameters):
             self._note(f"U {seen.number} 0 0", 0, list(words))
@@ -276,7 +276,7 @@ class Tracing(FollowPass):
             return
         lines, self._lines = self._lines, []
         if lines:
-            with open(self.order.lines, "a") as file:
+            with open_file(self.order.lines, "a") as file:
                 file.write("\n".join(lines) + "\n")
 
     def _end(self) -> None:

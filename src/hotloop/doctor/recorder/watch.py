@@ -12,6 +12,7 @@ from typing import Any
 from .attribution import Attribution
 from .events import NEVER, Events
 from .order import RECORDING, UPDATES_OF_A_ROLLOUT
+from .originals import own_pid
 from .passes import Faults, Pass, Passes
 from .places import unseen
 from .results import looks_like_a_step
@@ -81,7 +82,7 @@ class Watch(Events):
         """Of optimisers, before any env step or by other threads than the one that steps envs."""
         self._updates = self._turns = 0
         """Updates as last looked at; how often there were new ones at an env call since the steady state began."""
-        self._process = os.getpid()
+        self._process = own_pid()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.disable)
 
@@ -97,7 +98,7 @@ class Watch(Events):
     @property
     def in_recorder(self) -> bool:
         """Whether this is the process that records, not one forked from it."""
-        return os.getpid() == self._process
+        return own_pid() == self._process
 
     def off_main_thread(self) -> bool:
         return get_ident() != self.thread

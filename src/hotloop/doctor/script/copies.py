@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from hotloop.core.temporary import TemporaryFolder
 
 MOST_BYTES = 256 * 2**20
 MOST_FILES = 20_000
@@ -80,8 +81,8 @@ def copy_of(folder: Path, without: Collection[str] = ()) -> Iterator[Path | None
     if state is None or sum(size for name, (size, _) in state.items() if name not in without) > MOST_BYTES:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="hotloop-doctor-copy-", ignore_cleanup_errors=True) as place:
-        target = Path(place) / folder.name
+    with TemporaryFolder("doctor-copy") as place:
+        target = place / folder.name
         try:
             _copy(folder, target, {folder / name for name in without})
         except OSError:  # shutil.Error is one too

@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ import psutil
 
 import hotloop.doctor.recorder
 from hotloop.core.keeper import Keeper
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.doctor.recorder.guard import GRACE
 from hotloop.doctor.recorder.order import Order
 
@@ -80,8 +80,8 @@ class AskedToEnd(BaseException):
 
 
 def run_child(order: Order, where: Where | None = None) -> Ended:
-    with tempfile.TemporaryDirectory(prefix="hotloop-doctor-", ignore_cleanup_errors=True) as folder:
-        result, note = Path(folder) / "trace.json", Path(folder) / "order.json"
+    with TemporaryFolder("doctor") as folder:
+        result, note = folder / "trace.json", folder / "order.json"
         order = replace(order, result=str(result))
         note.write_text(order.as_json())
         with _requests_raised(), _orphans_come_here() as started_before:

@@ -8,18 +8,18 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from hotloop.core.children import own_child
 from hotloop.core.errors import EnvError
 from hotloop.core.interrupts import is_overdue
 from hotloop.core.program import ONE_THREAD
 from hotloop.envs.workers import messages
 from hotloop.envs.workers.messages import Plan, anonymous_file
 
-START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from hotloop.envs.workers.serve import main; main"
+PROGRAM = "hotloop.envs.workers.serve"
 """Not `multiprocessing`: it would run the user's main script again, and fork where torch has threads."""
 LONGEST_TICK = 0.25
 STACK_SECONDS = 1.0
@@ -194,7 +194,7 @@ def wait_for(condition: Any, seconds: float) -> bool:
 
 def _start(passed: tuple[int, int, int], folder: str) -> subprocess.Popen[bytes]:
     """A process group of its own: Ctrl-C in the terminal does not reach it, and it can be ended with its children."""
-    words = [sys.executable, "-c", f"{START}({', '.join(map(str, passed))})", json.dumps(sys.path)]
+    words = own_child(PROGRAM, *map(str, passed))
     variables = {name: "1" for name in ONE_THREAD} | dict(os.environ)
     try:
         return subprocess.Popen(

@@ -53,8 +53,9 @@ def require_unchanged(env_id: str, digest: str) -> None:
 STACK_SIGNAL = signal.SIGUSR1
 
 
-def main(line_number: int, lifeline: int, notes: int) -> None:
+def main() -> None:
     """Serve on descriptors that the pool passed on: the line, a pipe that closes when the pool ends, and the notes."""
+    line_number, lifeline, notes = map(int, sys.argv[1:])
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to all processes of a run: the pool's decides, and ends us
         signal.signal(number, _take_no_notice)  # not SIG_IGN, which the env's own children would inherit
     for descriptor in (line_number, lifeline, notes):

@@ -12,12 +12,13 @@ Transitions for the replay cases: made once, given to both programs, compared ro
 from __future__ import annotations
 
 from functools import partial
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import gettempdir
 from typing import Any
 
 import numpy as np
 
 from hotloop.core.kernels import next_below
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.types import Array, ArraySpec, Batch, EnvStep
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.sfc_step import Tape
@@ -195,7 +196,7 @@ def replay_disk_cases(small: bool) -> list[Case]:
 def make_pair(num_envs: int, capacity: int) -> tuple[Replay, MemmapReplayBuffer]:
     settings = ReplaySettings(capacity=capacity, memory="disk", folder=gettempdir())
     replay = Replay(settings, ArraySpec((OBS_SIZE,)), num_envs, Returns(1, GAMMA), SEED)
-    with TemporaryDirectory() as folder:  # the maps outlive the names of their files
+    with TemporaryFolder("prove") as folder:  # the maps outlive the names of their files
         return replay, MemmapReplayBuffer(folder, capacity, OBS_SIZE)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from hotloop.algos.dqn_settings import (
 )
 from hotloop.core.schedules import Schedule
 from hotloop.core.settings import as_tree
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.timer import PhaseTimer
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.settings import EnvSettings
@@ -53,7 +53,7 @@ def main() -> None:
     arguments = read_arguments()
     env_id = clock_native_env() if arguments.native_env else ENV_ID
     never = 2 * arguments.total
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("bench") as folder:
         settings = DQNSettings(
             seed=arguments.seed,
             total_env_steps=arguments.total,

@@ -101,7 +101,7 @@ def _version_here(name: str) -> str:
 def _versions_of(python: str, names: Sequence[str]) -> dict[str, str]:
     if not Path(python).exists():
         raise SettingsError(f"`--python-jax` is {python}, where there is no interpreter", "give PATH/bin/python")
-    done = subprocess.run([python, "-c", ASK_VERSIONS, *names], capture_output=True, text=True)
+    done = subprocess.run([python, "-I", "-c", ASK_VERSIONS, *names], capture_output=True, text=True)
     if done.returncode:
         raise SettingsError(f"`--python-jax` is {python}, which does not run Python", "give PATH/bin/python")
     return dict(json.loads(done.stdout))

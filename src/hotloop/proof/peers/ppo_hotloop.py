@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from clocked_cartpole import ENV_ID, HIDDEN, WINDOW, read_arguments, report
@@ -12,6 +11,7 @@ from ppo_cartpole import ADAM_EPSILON, BATCH, EPOCHS, NUM_ENVS, ROLLOUT, ROLLOUT
 from hotloop.algos.ppo_settings import PolicyOptimiserSettings, PPOSettings
 from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.settings import as_tree
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.timer import PhaseTimer
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import on_policy
@@ -26,7 +26,7 @@ def main() -> None:
     WINDOW.start, WINDOW.end = whole_rollouts(WINDOW.start), whole_rollouts(WINDOW.end)
     never = 10 * WINDOW.end
     env_id = clock_native_env(NUM_ENVS) if arguments.native_env else ENV_ID
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("bench") as folder:
         settings = PPOSettings(
             seed=arguments.seed,
             total_env_steps=WINDOW.end + ROLLOUT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from clocked_cartpole import report
@@ -11,6 +10,7 @@ from clocked_pendulum import ENV_ID, LEARNING_STARTS, SETTINGS, read_sac_argumen
 from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.algos.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
 from hotloop.core.settings import as_tree
+from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.timer import PhaseTimer
 from hotloop.envs.settings import EnvSettings
 from hotloop.loop import off_policy
@@ -24,7 +24,7 @@ from hotloop.runs.directory import Run
 def main() -> None:
     arguments, hidden, batch = read_sac_arguments()
     never = 2 * arguments.total
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryFolder("bench") as folder:
         settings = SACSettings(
             seed=arguments.seed,
             total_env_steps=arguments.total,
