@@ -146,6 +146,7 @@ class RayPlace:
         try:
             packet = self._ray.get(next(run.packets), timeout=DEADLINE_SECONDS)
         except StopIteration:
+            run.packets = None
             yield from self._lost(run, running, "it ended without a word")
         except self._ray.exceptions.RayTaskError as error:
             yield self._done(run, running, last_line(error))
@@ -202,7 +203,11 @@ class RayPlace:
         self._submit(run)
 
     def _cancel(self, run: _Run) -> None:
-        """Whatever of it still runs somewhere is nobody's from now on."""
+        """Whatever of it still runs somewhere is nobody's from now on.
+
+        Not where it has just ended: Ray looks at its task twice then, and aborts this process if that was cancelled
+        between ("Tried to complete task that was not pending").
+        """
         if run.packets is not None:
             with contextlib.suppress(Exception):
                 self._ray.cancel(run.packets, force=True)
@@ -226,9 +231,12 @@ class RayPlace:
             with contextlib.suppress(Exception):
                 self._ray.cancel(run.packets)
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        left = [run.packets for run in running]
-        while left and time.monotonic() < deadline:
-            left = [one for one in left if not self._has_ended(one)]
+        ended = []  # not let go of until all is over
+        while any(run.packets is not None for run in running) and time.monotonic() < deadline:
+            for run in running:
+                if run.packets is not None and self._has_ended(run.packets):
+                    ended.append(run.packets)
+                    run.packets = None
         for run in running:
             self._cancel(run)
             with contextlib.suppress(HotloopError):
@@ -241,7 +249,7 @@ class RayPlace:
             if ready:
                 self._ray.get(next(packets), timeout=1.0)
             return False
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
+        except self._ray.exceptions.GetTimeoutError:
+            return False
+        except Exception:  # StopIteration, or what ended it
             return True
