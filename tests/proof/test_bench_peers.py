@@ -138,7 +138,7 @@ def test_the_verb_answers_in_json(monkeypatch, capsys):
     monkeypatch.setattr(bench_peers.compare_training, "__defaults__", (faked_run,))
     assert bench.run(["peers", "training", "--json", "--quiet", "--rounds", "1"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert set(data) == {"load_average", "rows", "notes"}
+    assert set(data) == {"schema", "load_average", "rows", "notes"}
     assert [row["ratio"] for row in data["rows"]] == [10.0] * 7
 
 

@@ -312,7 +312,7 @@ def test_two_of_which_nothing_is_seen_are_not_comparable(tmp_path: Path, capsys:
     (tmp_path / "one.py").write_text("print(1)")
     one = str(tmp_path / "one.py")
     assert verb.run(["--script", one, "--against", one, "--quiet", "--json"]) == 3
-    (found,) = json.loads(capsys.readouterr().out)
+    (found,) = json.loads(capsys.readouterr().out)["pairs"]
     assert (found["verdict"], found["cost"]) == ("not comparable", None)
     assert found["headline"].startswith("not comparable; no env step and no update was seen in either; ")
     assert proved(tmp_path, "print(1)", WALK + SINGLE).not_compared[0] == "36 env steps were seen in old.py only"

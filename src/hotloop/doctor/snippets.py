@@ -20,9 +20,18 @@ def with_foreign_names(text: str, trace: Trace, example: bool) -> str:
     and where it is an `example` that nothing recorded went into, that it is one."""
     known = set(re.findall(r"\w+", " ".join(_own_sources(trace))))
     foreign = ", ".join(name for name in free_names(text) if name not in known)
-    if example and text:
+    if example and (foreign or makes_names(text)):
         return f"{EXAMPLE}{f'; {foreign} stand for your own' if foreign else ''}\n{text}"
     return f"{STAND_IN}{foreign}\n{text}" if foreign else text
+
+
+def makes_names(text: str) -> bool:
+    """Whether a snippet has things of its own in it, besides what it imports."""
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except SyntaxError:
+        return bool(text)
+    return any(True for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom) for _ in _made_by(node))
 
 
 def shape_words(shape: Sequence[int]) -> str:
