@@ -319,7 +319,8 @@ def test_two_of_which_nothing_is_seen_are_not_comparable(tmp_path: Path, capsys:
 
 
 def test_rounding_of_a_whole_program_is_no_difference_and_hides_none(tmp_path: Path) -> None:
-    fused = [("lr=LR", "lr=LR, fused=True")]
+    scaled = ("** 2).mean()", "** 2).mul(3.3).mean() / 3.3")  # fused Adam alone rounds as the plain one on some CPUs
+    fused = [("lr=LR", "lr=LR, fused=True"), scaled]
     proof = proved(tmp_path, version(fused))
     assert (proof.verdict, proof.exit_code) == ("to rounding", 0)
     assert proof.headline() == "the same to rounding for all 220 env steps and 180 updates"
