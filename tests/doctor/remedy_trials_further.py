@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from tests.doctor.remedy_trials import ROUNDING, Names, Trial, drawn, learner, made_update, regressed, rows, tensor
 
+STAND_INS = str(Path(__file__).parents[1] / "slow_scripts" / "stand_ins" / "site-packages")
+
 
 def data_frame() -> Trial:
     def start() -> Names:
@@ -33,10 +35,16 @@ def stand_in(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        folder = str(Path(__file__).parents[1] / "slow_scripts" / "stand_ins" / "site-packages")
-        if folder not in sys.path:
-            sys.path.append(folder)
+        sys.path.append(STAND_INS)
         return importlib.import_module(name)
+
+
+def forget_stand_ins() -> None:
+    """So that other tests do not find them."""
+    sys.path[:] = [folder for folder in sys.path if folder != STAND_INS]
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(STAND_INS):
+            del sys.modules[name]
 
 
 def loaded_once() -> Trial:

@@ -8,13 +8,14 @@ follows each. Harnesses of the rules are in `remedy_trials.py` and `remedy_trial
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.doctor.remedy_trials import TRIALS as FIRST
 from tests.doctor.remedy_trials import Trial
-from tests.doctor.remedy_trials_further import FURTHER
+from tests.doctor.remedy_trials_further import FURTHER, forget_stand_ins
 
 from hotloop.core.verdicts import BUT_FOR_DRAWS, IDENTICAL
 from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES
@@ -29,6 +30,12 @@ KEEPING = [rule for rule in RULES if rule.kind != CHANGES]
 NOTHING_TO_RUN = {"MACHINE005": "the pause is taken out and nothing takes its place"}
 CHANGED = {"UPDATE005": "fewer updates", "UPDATE009": "another precision"}
 LOOP = re.compile(r"^# in the loop.*\n?", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def stand_ins_forgotten() -> Iterator[None]:
+    yield
+    forget_stand_ins()
 
 
 def parts_of(text: str, once: bool) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""64 games side by side, each row pushed by itself, 64 updates per vector step: as people write it."""
+"""64 games side by side, each row pushed by itself, 24 updates per vector step: as people write it."""
 
 import random
 from collections import deque
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-GAMES, UPDATES, BATCH = 64, 64, 64
+GAMES, UPDATES, BATCH = 64, 24, 64
 
 
 class Games:
