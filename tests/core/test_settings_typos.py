@@ -13,7 +13,7 @@ from hotloop.core import settings as loader
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.settings import build, leaf_types
-from hotloop.core.values import ELSEWHERE
+from hotloop.core.vocabulary import ELSEWHERE
 
 KEYS = list(leaf_types(DQNSettings))
 TABLES = sorted({key.rsplit(".", depth)[0] for key in KEYS for depth in range(1, key.count(".") + 1)})

@@ -37,4 +37,5 @@ Files:
                       users
     verdicts.py       What our verdicts and exit codes mean: the same words in doctor, prove and compare, in text and
                       in JSON
+    vocabulary.py     Names of settings: what they were called before, and what other libraries call them
 """

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.values import convert, misspelt, name_here, nearest, shortened
+from hotloop.core.values import convert, nearest, shortened
+from hotloop.core.vocabulary import misspelt, name_here
 
 Settings = TypeVar("Settings")
 _LONGEST_PATH = 120

@@ -22,6 +22,7 @@ from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import as_tree, build
 from hotloop.core.terminal import say
 from hotloop.core.types import Array, BoxActions, DiscreteActions
+from hotloop.core.vocabulary import upgraded
 from hotloop.envs.observations import RawObs, raw_obs_from_data
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, misfits_named
 from hotloop.loop.sac_agent import SACAgent
@@ -101,7 +102,7 @@ def save_agent(agent: Agent | ActorAgent | GraphAgent, path: Path) -> Path:
 def load_agent_file(path: Path, trust: bool = False, network: Any = None) -> Agent | ActorAgent | GraphAgent:
     """What `save_agent` wrote; runs no code unless its torso is a file and `trust` allows it."""
     about, values = read_agent_file(path)
-    tree = about["settings"]
+    tree = upgraded(about["settings"], str(path))
     settings = build(class_of(tree), {**tree, "trust": trust}, source=str(path))
     give_network(settings, network)
     with misfits_named(path):

@@ -20,6 +20,7 @@ from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import build
+from hotloop.core.vocabulary import upgraded
 from hotloop.lanes.nonfinite import FailedUpdate, Named, tensors_of_batch, tensors_of_state
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.q_objective import QObjective
@@ -85,7 +86,7 @@ def _described(name: str, tensor: Tensor) -> dict[str, Any]:
 
 
 def _tensors(failed: FailedUpdate, meta: dict[str, Any]) -> Named:
-    tree = meta["settings"]
+    tree = upgraded(meta["settings"], FAILURE)
     settings = build(class_of(tree), tree, source=FAILURE)
     objective, network = _objective_and_network(settings, meta)
     if failed.update == 0:

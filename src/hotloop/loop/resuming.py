@@ -13,6 +13,7 @@ from hotloop.core.errors import CheckpointError, HotloopError, RunError
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import as_tree, build, flatten
 from hotloop.core.values import shortened
+from hotloop.core.vocabulary import upgraded
 from hotloop.loop.agents import misfits_named
 from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_from_data, spec_from_data, torso_change
@@ -109,7 +110,8 @@ def told(changed: Mapping[str, tuple[Any, Any]]) -> str:
 def _flat(tree: Mapping[str, Any]) -> dict[str, Any]:
     """With defaults in their places and one spelling for each value, where this hotloop understands them."""
     try:
-        return flatten(as_tree(build(class_of(tree), dict(tree) | {"trust": False})))
+        tree = upgraded(tree)
+        return flatten(as_tree(build(class_of(tree), tree | {"trust": False})))
     except HotloopError:
         return flatten(tree)
 

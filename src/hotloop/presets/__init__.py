@@ -10,6 +10,7 @@ from typing import Any
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import MAX_SETTINGS_BYTES, parse_toml
 from hotloop.core.values import nearest
+from hotloop.core.vocabulary import upgraded
 
 RENAMED = {
     "sfc-original": ("sfc-like", "docs/sfc.md"),
@@ -86,4 +87,4 @@ def settings_tree(name: str) -> dict[str, Any]:
         raise SettingsError(f"{name} is not valid TOML: {error}") from None
     if "trust" in tree:
         raise SettingsError(f"{name} sets `trust`, which a file cannot", "give `--trust` on the command line")
-    return tree
+    return upgraded(tree, name)

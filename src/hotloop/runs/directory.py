@@ -22,6 +22,7 @@ from hotloop.core.errors import RunError
 from hotloop.core.program import hotloop_version
 from hotloop.core.settings import MAX_SETTINGS_BYTES, parse_toml
 from hotloop.core.types import Array
+from hotloop.core.vocabulary import SETTINGS_SCHEMA, upgraded
 from hotloop.runs import lock
 from hotloop.runs.files import (
     SCHEMA,
@@ -62,13 +63,13 @@ class Run:
 
     @classmethod
     def create(
-        cls, run_dir: str | Path | None, label: str, settings_toml: Mapping[str, Any], start: Array | None = None
+        cls, run_dir: str | Path | None, label: str, settings: Mapping[str, Any], start: Array | None = None
     ) -> Run:
         """Make a new run directory, locked by this process; `runs/<label>-<date>-<time>` where none is given.
 
         `start` are weights to begin with, kept for a run that is stopped before its first checkpoint.
         """
-        content = tomli_w.dumps(settings_toml).encode()
+        content = _settings_toml(settings)
         run = cls(_new_default(label) if run_dir is None else _new_given(Path(run_dir)))
         run.lock()
         try:
@@ -121,12 +122,13 @@ class Run:
     def settings(self) -> dict[str, Any]:
         path = self.path / SETTINGS
         try:
-            return parse_toml(read_file(path, MAX_SETTINGS_BYTES))
+            tree = parse_toml(read_file(path, MAX_SETTINGS_BYTES))
         except ValueError as error:
             raise RunError(f"{path} is not valid TOML: {error}", "mend it by hand or restore it from a copy") from error
+        return upgraded(tree, str(path))
 
-    def rewrite_settings(self, settings_toml: Mapping[str, Any]) -> None:
-        write_file(self.path / SETTINGS, tomli_w.dumps(settings_toml).encode())
+    def rewrite_settings(self, settings: Mapping[str, Any]) -> None:
+        write_file(self.path / SETTINGS, _settings_toml(settings))
 
     def set_result_aside(self, env_steps: int) -> None:
         """A finished run goes on: what it had come to after so many env steps is kept beside."""
@@ -266,3 +268,7 @@ def _near_names(path: Path) -> str:
     if near:
         return "did you mean " + " or ".join(str(path.parent / name) for name in near) + "?"
     return "`hotloop runs` lists the runs there are"
+
+
+def _settings_toml(settings: Mapping[str, Any]) -> bytes:
+    return tomli_w.dumps({"schema": SETTINGS_SCHEMA, **settings}).encode()

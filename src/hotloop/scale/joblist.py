@@ -23,6 +23,7 @@ from hotloop.algos.registry import class_of
 from hotloop.core.errors import HotloopError, RunError, SettingsError
 from hotloop.core.settings import as_tree, build, flatten
 from hotloop.core.values import nearest, shortened
+from hotloop.core.vocabulary import upgraded
 from hotloop.runs.files import SCHEMA, canonical_json, parse_strict, read_file, write_file
 from hotloop.scale.specs import OF_THIS_MACHINE, Files, digest_of, inner_path, learning_settings, read_folder
 
@@ -175,7 +176,8 @@ def _checked_run(spec: dict[str, Any]) -> dict[str, Any]:
     """Settings as this hotloop understands them, all of them."""
     if not isinstance(spec["settings"], dict) or not isinstance(spec["label"], str):
         raise ValueError("`settings` is no table, or `label` no text")
-    tree = as_tree(build(class_of(spec["settings"]), {**spec["settings"], "trust": False}, source="its settings"))
+    given = upgraded(spec["settings"], "its settings")
+    tree = as_tree(build(class_of(given), {**given, "trust": False}, source="its settings"))
     flat = flatten(tree)
     for name in OF_THIS_MACHINE:
         if flat.get(name):
