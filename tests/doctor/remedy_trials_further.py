@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from tests.doctor.remedy_trials import ROUNDING, Names, Trial, drawn, learner, made_update, regressed, rows, tensor
 
 

@@ -55,7 +55,9 @@ def doctor(folder: Path) -> list[str]:
 
 def bench(folder: Path) -> list[str]:
     (folder / "peer.py").write_text(PEER)
-    program = "from hotloop.proof.bench_peers import *; run_script(sys.executable, sys.argv[1], Training(1, 1, 1))"
+    program = (
+        "import sys; from benchmarks.peers.compare import *; run_script(sys.executable, sys.argv[1], Training(1, 1, 1))"
+    )
     return [sys.executable, "-c", program, str(folder / "peer.py")]
 
 
