@@ -21,9 +21,10 @@ def _few_samples(monkeypatch):
     monkeypatch.setattr(speed, "WARM_UP_SECONDS", 1e-3)
 
 
-def case(name: str, is_default: bool = False) -> Case:
+def case(name: str, quick: bool = False, unavailable: str = "") -> Case:
     family, variant, lane, size = name.split("/")
-    return Case(family, size, lambda: None, variant, lane, quick=is_default)  # type: ignore[arg-type,return-value]
+    build = lambda: None  # noqa: E731
+    return Case(family, size, build, variant, lane, quick=quick, unavailable=unavailable)  # type: ignore[arg-type]
 
 
 NAMES = [
