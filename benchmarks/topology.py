@@ -1,4 +1,7 @@
-"""A network wired by a graph: one fused operation against a dictionary of scalars walked through NetworkX."""
+"""A network wired by a graph: one fused operation against two plain programs.
+
+One walks a dictionary of scalars through NetworkX, node by node; the other computes all nodes of a level at once.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import hotloop
 from benchmarks.learners import GAMMA, LR, NUM_ACTIONS, OBS_SIZE, TARGET_EVERY, make_batches
-from benchmarks.witnesses import topology as reference
+from benchmarks.witnesses import topology as dictionary
+from benchmarks.witnesses import topology_levels
 from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.types import ArraySpec, UpdateStats
@@ -66,24 +70,90 @@ SIZES = (
 SMALL = GraphSize(8, 4, 0.2, 1, batch=4)
 
 
+@dataclass(frozen=True)
+class Witness:
+    """A plain network: how it is made with our numbers, and its numbers in our order."""
+
+    name: str
+    make: Callable[[TopologyNetwork], nn.Module]
+    in_our_order: Callable[[Topology, Any, Callable[[Tensor], Any]], Any]
+    """Of a graph and such a network, the number that a function makes of each parameter: edges, then biases."""
+
+
+def dictionary_twin(network: TopologyNetwork) -> dictionary.TopologyNetwork:
+    graph = network.graph
+    plain = dictionary.TopologyNetwork(network.to_networkx(), graph.inputs, graph.outputs)
+    numbers = network.named_numbers()
+    plain.load_state_dict({name: torch.tensor(numbers[name.partition(".")[2]]) for name in plain.state_dict()})
+    return plain
+
+
+def dictionary_in_our_order(graph: Topology, plain: nn.Module, value: Callable[[Tensor], Any]) -> Any:
+    named = dict(plain.named_parameters())
+    edges = [named[f"weights.{source}_to_{target}"] for source, target in graph.edges()]
+    return np.array([float(value(part)) for part in edges + [named[f"biases.{node}"] for node in graph.computed]])
+
+
+def level_twin(network: TopologyNetwork) -> topology_levels.LevelNetwork:
+    graph = network.graph
+    plain = topology_levels.LevelNetwork(network.to_networkx(), graph.inputs, graph.outputs)
+    numbers = network.named_numbers()
+    with torch.no_grad():
+        plain.weight.copy_(torch.tensor([numbers[f"{source}_to_{target}"] for source, target in plain.edges]))
+        plain.bias.copy_(torch.tensor([numbers[str(node)] for node in plain.nodes]))
+    return plain
+
+
+def levels_in_our_order(graph: Topology, plain: Any, value: Callable[[Tensor], Any]) -> Any:
+    weights = dict(zip(plain.edges, value(plain.weight).tolist(), strict=True))
+    biases = dict(zip(plain.nodes, value(plain.bias).tolist(), strict=True))
+    return np.array([weights[edge] for edge in graph.edges()] + [biases[node] for node in graph.computed])
+
+
+NODE_BY_NODE = Witness("", dictionary_twin, dictionary_in_our_order)
+BY_LEVEL = Witness("-by-level", level_twin, levels_in_our_order)
+
+
 @hotloop.cases("a network wired by a graph: its outputs")
 def topology_forward_cases(small: bool = False) -> list[Case]:
-    return _cases("topology-forward", _build_forward, TOLERANCE, small)
+    return _cases("topology-forward", NODE_BY_NODE, TOLERANCE, small)
+
+
+@hotloop.cases("the same against all nodes of a level at once")
+def topology_forward_by_level_cases(small: bool = False) -> list[Case]:
+    return _cases("topology-forward", BY_LEVEL, TOLERANCE, small)
 
 
 @hotloop.cases("its outputs and all gradients")
 def topology_backward_cases(small: bool = False) -> list[Case]:
-    return _cases("topology-backward", _build_backward, TOLERANCE, small)
+    return _cases("topology-backward", NODE_BY_NODE, TOLERANCE, small)
+
+
+@hotloop.cases("the same against all nodes of a level at once")
+def topology_backward_by_level_cases(small: bool = False) -> list[Case]:
+    return _cases("topology-backward", BY_LEVEL, TOLERANCE, small)
 
 
 @hotloop.cases("a DQN update of it")
 def topology_update_cases(small: bool = False) -> list[Case]:
-    return [replace(case, lane="eager") for case in _cases("topology-update", _build_update, UPDATE_TOLERANCE, small)]
+    return _cases("topology-update", NODE_BY_NODE, UPDATE_TOLERANCE, small, lane="eager")
 
 
-def _cases(family: str, build: Callable[[GraphSize], Programs], tolerance: float, small: bool) -> list[Case]:
+@hotloop.cases("the same against all nodes of a level at once")
+def topology_update_by_level_cases(small: bool = False) -> list[Case]:
+    return _cases("topology-update", BY_LEVEL, UPDATE_TOLERANCE, small, lane="eager")
+
+
+def _cases(work: str, witness: Witness, tolerance: float, small: bool, lane: str = "") -> list[Case]:
     return [
-        Case(family, size.name, partial(build, size), tolerance=tolerance, quick=size == SIZES[0])
+        Case(
+            family=work + witness.name,
+            lane=lane,
+            size=size.name,
+            build=partial(BUILD[work], witness, size),
+            tolerance=tolerance,
+            quick=size == SIZES[0],
+        )
         for size in ((SMALL,) if small else SIZES)
     ]
 
@@ -91,14 +161,14 @@ def _cases(family: str, build: Callable[[GraphSize], Programs], tolerance: float
 class _Pair:
     """The same numbers in the fused network and in the plain one, and data for both."""
 
-    def __init__(self, backward: bool, size: GraphSize, seed: int = 0) -> None:
+    def __init__(self, backward: bool, witness: Witness, size: GraphSize, seed: int = 0) -> None:
         self.run = self._backward if backward else self._forward
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.fast = TopologyNetwork(size.graph())
             self.obs = torch.randn(size.batch, OBS_SIZE)
             self.out_gradient = torch.randn(size.batch, NUM_ACTIONS)
-        self.plain = plain_twin(self.fast)
+        self.witness, self.plain = witness, witness.make(self.fast)
 
     def _forward(self, network: torch.nn.Module) -> Tensor:
         with torch.no_grad():
@@ -118,24 +188,9 @@ class _Pair:
         found: list[tuple[str, Any, Any]] = [("outputs", mine, theirs)]
         gradients = [part.grad for part in self.fast.parameters() if part.grad is not None]
         if gradients:
-            plain = in_our_order(self.fast.graph, self.plain, lambda part: part.grad)
+            plain = self.witness.in_our_order(self.fast.graph, self.plain, lambda part: part.grad)
             found.append(("gradient", torch.cat(gradients), plain))
         return compare(found)
-
-
-def plain_twin(network: TopologyNetwork) -> reference.TopologyNetwork:
-    graph = network.graph
-    plain = reference.TopologyNetwork(network.to_networkx(), graph.inputs, graph.outputs)
-    numbers = network.named_numbers()
-    plain.load_state_dict({name: torch.tensor(numbers[name.partition(".")[2]]) for name in plain.state_dict()})
-    return plain
-
-
-def in_our_order(graph: Topology, plain: torch.nn.Module, value: Callable[[Tensor], Any]) -> Any:
-    """A number of each of the plain network's parameters, as they lie in ours."""
-    named = dict(plain.named_parameters())
-    edges = [named[f"weights.{source}_to_{target}"] for source, target in graph.edges()]
-    return np.array([float(value(part)) for part in edges + [named[f"biases.{node}"] for node in graph.computed]])
 
 
 def _built(size: GraphSize, make: Callable[[GraphSize], Any], further: Callable[[], Equality]) -> Programs:
@@ -151,24 +206,24 @@ def _built(size: GraphSize, make: Callable[[GraphSize], Any], further: Callable[
     return Programs(plain, fast, programs.compare, further=further, growth=growth)
 
 
-def _build_forward(size: GraphSize) -> Programs:
-    return _built(size, partial(_Pair, False), partial(_check, size, False))
+def _build_forward(witness: Witness, size: GraphSize) -> Programs:
+    return _built(size, partial(_Pair, False, witness), partial(_check, False, witness, size))
 
 
-def _build_backward(size: GraphSize) -> Programs:
-    return _built(size, partial(_Pair, True), partial(_check, size, True))
+def _build_backward(witness: Witness, size: GraphSize) -> Programs:
+    return _built(size, partial(_Pair, True, witness), partial(_check, True, witness, size))
 
 
-def _check(size: GraphSize, backward: bool) -> Equality:
+def _check(backward: bool, witness: Witness, size: GraphSize) -> Equality:
     """With other numbers."""
-    pairs = [_Pair(backward, size, seed) for seed in (1, 2, 3)]
+    pairs = [_Pair(backward, witness, size, seed) for seed in (1, 2, 3)]
     return worst(pair.compare(pair.run(pair.fast), pair.run(pair.plain)) for pair in pairs)
 
 
 class _Agents:
     """A learner and the plain agent from the same start, on the same batches."""
 
-    def __init__(self, size: GraphSize) -> None:
+    def __init__(self, witness: Witness, size: GraphSize) -> None:
         settings = DQNSettings(
             batch_size=size.batch,
             gamma=GAMMA,
@@ -182,7 +237,8 @@ class _Agents:
         torso: Any = self.learner.network.torso
         network = torso.network
         self.graph: Topology = network.graph
-        self.agent = reference.TopologyAgent(plain_twin(network), LR, GAMMA, TARGET_EVERY)
+        self.witness = witness
+        self.agent = dictionary.TopologyAgent(witness.make(network), LR, GAMMA, TARGET_EVERY)
         self._batches = [make_batches("mse", size.batch, 1, seed) for seed in range(DIFFERENT_BATCHES)]
 
     def calls(self) -> tuple[Call, Call]:
@@ -210,15 +266,18 @@ class _Agents:
 
     def _plain_state(self, loss: float) -> Snapshot:
         online, target = (
-            in_our_order(self.graph, network, lambda part: part.detach())
+            self.witness.in_our_order(self.graph, network, lambda part: part.detach())
             for network in (self.agent.online, self.agent.target)
         )
         return {"loss": np.float32(loss), "online": online, "target": target}
 
 
-def _build_update(size: GraphSize) -> Programs:
+def _build_update(witness: Witness, size: GraphSize) -> Programs:
     def check() -> Equality:
-        agents = _Agents(size)
+        agents = _Agents(witness, size)
         return compare_sequences(agents.fast_step, agents.plain_step)
 
-    return _built(size, _Agents, check)
+    return _built(size, partial(_Agents, witness), check)
+
+
+BUILD = {"topology-forward": _build_forward, "topology-backward": _build_backward, "topology-update": _build_update}

@@ -25,4 +25,5 @@ Files:
                           breadth-first search
     topology.py           A network wired by a NetworkX graph: a scalar parameter per edge and per node, activations
                           in a dictionary
+    topology_levels.py    The same level by level: one matrix product for all nodes of a level
 """

@@ -15,6 +15,9 @@ class PlainReplay:
     def push(self, state: Any, action: Any, reward: Any, next_state: Any, done: Any) -> None:
         self.buffer.append((state, action, reward, next_state, done))
 
+    def __len__(self) -> int:
+        return len(self.buffer)
+
 
 def push_one_by_one(replay: PlainReplay, states: Any, actions: Any, rewards: Any, next_states: Any, dones: Any) -> None:
     """Tensors of all envs, each row of which leaves the device by itself."""
