@@ -13,6 +13,9 @@ import torch.nn.functional as F
 
 
 class LevelNetwork(nn.Module):
+    cells: torch.Tensor
+    output_places: torch.Tensor
+
     def __init__(self, topology, inputs, outputs, activation="leaky_relu"):
         super().__init__()
         self.activation = activation
@@ -20,14 +23,15 @@ class LevelNetwork(nn.Module):
         for node in nx.topological_sort(topology):
             if node not in level:
                 level[node] = 1 + max((level[source] for source in topology.predecessors(node)), default=0)
-        self.nodes = sorted((node for node in level if level[node] > 0), key=level.get)
+        self.nodes = sorted((node for node in level if level[node] > 0), key=lambda node: level[node])
         self.edges = list(topology.edges)
         self.widths = [len(list(nodes)) for _, nodes in groupby(self.nodes, key=level.get)]
         self.weight = nn.Parameter(torch.randn(len(self.edges)) * 0.1)
         self.bias = nn.Parameter(torch.randn(len(self.nodes)) * 0.1)
 
         place = {node: i for i, node in enumerate([*inputs, *self.nodes])}
-        self.shapes, starts = [], []  # of each level's matrix: values before it, its nodes
+        self.shapes: list = []  # of each level's matrix: values before it, its nodes
+        starts = []
         before = len(inputs)
         for width in self.widths:
             starts.append(sum(rows * columns for rows, columns in self.shapes))
