@@ -40,8 +40,8 @@ format: $(VENV)/.check
 	@$(RUN)/ruff format .
 
 figures: $(VENV)/.test
-	@$(RUN)/hotloop prove $$($(RUN)/python -m hotloop.proof.figures --names) --keep docs/results/prove.json >/dev/null
-	@$(RUN)/python -m hotloop.proof.figures
+	@$(RUN)/hotloop prove $$($(RUN)/python -m benchmarks.figures --names) --keep docs/results/prove.json >/dev/null
+	@$(RUN)/python -m benchmarks.figures
 
 $(VENV)/.python:
 	@command -v $(PYTHON) >/dev/null || { echo "hotloop needs Python 3.11 or newer: install it, or name it with 'make PYTHON=...'"; exit 1; }

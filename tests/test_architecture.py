@@ -33,7 +33,6 @@ ONLY = {
     "doctor": {"core", "render"},
     "render": {"core"},
     "presets": {"core"},
-    "proof/reference": set(),
 }
 HEAVY = ("torch", "numba", "gymnasium", "PIL", "ray")
 SIX_FILES = [
@@ -53,11 +52,9 @@ def name_of(path: Path) -> str:
 
 
 def part_of(path: Path) -> str:
-    """`core`, `lanes`, `proof/reference`, or the stem of a file that stands at the top."""
+    """`core`, `lanes`, or the stem of a file that stands at the top."""
     parts = path.relative_to(PACKAGE).parts
-    if len(parts) == 1:
-        return path.stem
-    return "proof/reference" if parts[:2] == ("proof", "reference") else parts[0]
+    return path.stem if len(parts) == 1 else parts[0]
 
 
 def imported_modules(path: Path, tree: ast.AST) -> Iterator[str]:
@@ -81,7 +78,7 @@ def allowed(part: str) -> set[str]:
     if part in EDGE:
         return EDGE | set(LEVEL) | {"presets"}
     if part in ONLY:
-        return ONLY[part] | ({part} if part != "proof/reference" else set())
+        return ONLY[part] | {part}
     below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
     return below | {part} | ({"presets"} if LEVEL[part] >= LEVEL["algos"] else set())
 
@@ -90,6 +87,34 @@ def test_imports_point_down_only():
     assert {part_of(path) for path in FILES} <= EDGE | set(LEVEL) | set(ONLY), "a part has no place in the drawing"
     upwards = {name_of(path): imported_parts(path) - allowed(part_of(path)) for path in FILES}
     assert not {name: parts for name, parts in upwards.items() if parts}
+
+
+def modules_of(folder: Path) -> dict[str, set[str]]:
+    """By file, the first names of what it imports; a dot stands for a neighbour that is named from within."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module or "." for node in nodes if isinstance(node, ast.ImportFrom) if not node.level}
+        names |= {"." for node in nodes if isinstance(node, ast.ImportFrom) if node.level}
+        found[path.relative_to(folder).as_posix()] = {name.split(".")[0] or "." for name in names}
+    return found
+
+
+def test_nothing_installed_imports_the_benchmarks():
+    """They are not there where hotloop is installed."""
+    assert not [name for name, modules in modules_of(PACKAGE).items() if "benchmarks" in modules]
+
+
+def test_a_witness_imports_nothing_of_ours():
+    found = modules_of(PACKAGE.parents[1] / "benchmarks" / "witnesses")
+    assert len(found) > 10
+    assert not [name for name, modules in found.items() if modules & {"hotloop", "benchmarks", "tests", "."}]
+
+
+def test_the_packages_of_the_benchmarks_begin_with_tables_of_their_files():
+    for path in sorted((PACKAGE.parents[1] / "benchmarks").rglob("__init__.py")):
+        table_names_its_files(path)
 
 
 def test_the_drawing_test_sees_relative_plain_and_nested_imports(tmp_path, monkeypatch):
@@ -124,16 +149,21 @@ def test_nothing_runs_code_that_it_reads():
 
 def test_a_package_begins_with_a_table_of_its_files():
     for path in [path for path in FILES if path.name == "__init__.py"][1:]:
-        table = (ast.get_docstring(TREES[path]) or "").partition("Files:\n")[2]
-        lines = [line for line in table.splitlines() if line.startswith("    ") and line[4] != " "]
-        inner = {file.parent.name for file in path.parent.glob("*/__init__.py")}
-        there = inner | {file.name for file in path.parent.glob("*.py")} - {"__init__.py"}
-        assert {line.split()[0].rstrip("/") for line in lines} == there, name_of(path)
+        table_names_its_files(path)
+
+
+def table_names_its_files(path: Path) -> None:
+    table = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("Files:
+")[2]
+    lines = [line for line in table.splitlines() if line.startswith("    ") and line[4] != " "]
+    inner = {file.parent.name for file in path.parent.glob("*/__init__.py")}
+    there = inner | {file.name for file in path.parent.glob("*.py")} - {"__init__.py"}
+    assert {line.split()[0].rstrip("/") for line in lines} == there, path
 
 
 WRITES_TO_A_TERMINAL = ("core/terminal.py", "cli/console.py")
-NOBODYS_TEXT_BUT_ITS_OWN = ("proof/peers/", "proof/reference/", "doctor/recorder/program.py")
-"""Programs of their own, and a script's last word, which is written as Python would write it."""
+NOBODYS_TEXT_BUT_ITS_OWN = ("doctor/recorder/program.py",)
+"""A script's last word, which is written as Python would write it."""
 
 
 def test_text_reaches_a_terminal_through_one_door():
@@ -250,8 +280,6 @@ MAY_NAME_OUR_INTERPRETER = {
     "comparison/scripts.py": "the same, for an arm that is a script",
     "comparison/jobs.py": "whether a script's interpreter is ours; starts nothing",
     "scale/work.py": "what a listed script runs in where no other interpreter is named",
-    "proof/peers/libraries.py": "which interpreter has a library; starts none of ours",
-    "proof/bench_peers.py": "runs one of our files by its path, with its own folder first",
 }
 
 

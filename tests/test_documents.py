@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests import api_page
 
 from hotloop.cli.main import VERBS
+from tests import api_page
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

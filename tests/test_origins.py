@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.all_cases import known
+from benchmarks.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, named
 from hotloop.cli.main import VERBS
-from hotloop.core.errors import SettingsError
 from hotloop.doctor.rules import load_rules
 from hotloop.envs.durotaxis.baselines import leftmost
-from hotloop.proof.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, named, read
-from hotloop.proof.registry import FAMILIES, Registry
+from hotloop.proof.case_rows import read_kept
 
 ROOT = Path(__file__).parents[1]
-FIGURES = read(ROOT / KEPT)
+FIGURES = read_kept(ROOT / KEPT)
 PAGE = (ROOT / "docs" / "origins.md").read_text()
 MEASURED = [*sorted((ROOT / "docs" / "results").glob("*.md")), ROOT / "docs" / "peers.md"]
 COLUMNS = "| item | what it said | in hotloop | proof | figure | exact? |"
@@ -62,10 +61,9 @@ def quoted(text: str) -> list[str]:
     return re.findall(r"`([^`]+)`", text)
 
 
-@cache
-def registry() -> Registry:
+def all_called(name: str) -> list[str]:
     """All cases, also of lanes that cannot run on this machine."""
-    return Registry([case for make, _ in FAMILIES.values() for case in make(False)])
+    return named([case.name for case in known().cases], name)
 
 
 def cases_of(row: Row) -> list[str]:
@@ -111,19 +109,20 @@ def test_the_page_says_first_what_exact_means_and_each_section_what_its_document
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_cases_exist(row: Row) -> None:
     for name in cases_of(row):
-        assert registry().select([name], full=True), name
+        assert all_called(name), name
     for command in quoted(row.proof):
         for name in command.removeprefix("hotloop prove ").split() if command.startswith("hotloop prove ") else []:
-            assert registry().select([name], full=True), name
+            assert name.startswith("benchmarks"), name
+            assert all_called(f"hotloop prove {name}"), name
 
 
 def test_a_case_that_does_not_exist_would_be_noticed() -> None:
-    with pytest.raises(SettingsError):
-        registry().select(["flood-fill/11x11"], full=True)
+    assert all_called("flood-fill/10x10")
+    assert not all_called("flood-fill/11x11")
 
 
 def test_files_verbs_and_findings_exist() -> None:
-    for name in re.findall(r"`((?:src|docs|tests|examples)/[^`]+)`", PAGE):
+    for name in re.findall(r"`((?:src|benchmarks|docs|tests|examples)/[^`]+)`", PAGE):
         assert (ROOT / name).is_file(), name
     for name in re.findall(r"hotloop ([a-z]+)", " ".join(quoted(PAGE))):
         assert name in VERBS, name
@@ -135,7 +134,7 @@ def test_files_verbs_and_findings_exist() -> None:
 def test_presets_exist() -> None:
     presets = {path.stem for path in (ROOT / "src" / "hotloop" / "presets").glob("*.toml")}
     named = {word for text in quoted(PAGE) for word in text.split() if re.fullmatch(PRESET, word)}
-    assert named - set(FAMILIES) - presets == set()
+    assert named - set(known().about) - presets == set()
     assert {"snake-original-64", "sfc-like-fast", "topology-original", "durotaxis-like"} <= named
 
 

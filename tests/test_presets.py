@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.envs import planted_envs
 
 import hotloop
 from hotloop.algos.registry import ALGORITHMS
@@ -18,6 +17,7 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import build_q_network
 from hotloop.presets import RENAMED, preset_names, preset_tree
+from tests.envs import planted_envs
 
 SHORT = {
     "total_env_steps": 600,

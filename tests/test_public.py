@@ -12,15 +12,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tests.comparison.synthetic_runs import make_arm, write_run
 
 import hotloop
 from hotloop.comparison import jobs
-from hotloop.proof import registry
-from hotloop.proof.case import Built, Case
-from hotloop.proof.equivalence import Equality
+from tests.comparison.synthetic_runs import make_arm, write_run
 
-NOT_IMPORTED = ("hotloop.__main__", "hotloop.proof.peers.", "hotloop.dashboard.")
+NOT_IMPORTED = ("hotloop.__main__", "hotloop.dashboard.")
 """Programs: one runs when it is imported, the others need libraries that may not be here."""
 TINY = {
     "total_env_steps": 400,
@@ -29,6 +26,17 @@ TINY = {
     "network": {"hidden": [8]},
     "evaluation": {"episodes": 2, "final_episodes": 3},
 }
+
+
+CASES = """
+import hotloop
+import torch
+
+
+@hotloop.cases("as many threads as one")
+def planted():
+    return [hotloop.Case("right", "n1", lambda: hotloop.Programs(lambda: 1, torch.get_num_threads))]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -144,25 +152,22 @@ def test_compare_takes_overrides_as_preset_does_and_tells_what_failed(
         hotloop.compare("cartpole-dqn", seeds=1, overrides={"gama": 0.9})
 
 
-def test_prove_holds_cases_equal_and_leaves_the_process_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prove_holds_cases_equal_and_leaves_the_process_as_it_was(tmp_path: Path) -> None:
     import torch
 
-    threads: list[int] = []
-
-    def build() -> Built:
-        threads.append(torch.get_num_threads())
-        return Built(int, int, lambda *_: Equality(0.0, ""))
-
-    monkeypatch.setattr(registry, "build_registry", lambda: registry.Registry([Case("right", "n1", build)]))
+    path = tmp_path / "cases_of_a_file.py"
+    path.write_text(CASES)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        (row,) = hotloop.prove("right", seconds=0.01)
-        assert (threads, torch.get_num_threads()) == ([1], 2)
+        (row,) = hotloop.prove(f"{path}::right", seconds=0.01)
+        assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-    assert row.equal
+    assert row.verdict == "identical"  # what both answer is the number of threads, and that is 1
     assert row.cost is not None
     assert row.as_data()["speedup"] == row.cost.speed.ratio
     with pytest.raises(hotloop.HotloopError, match="no case `wrong`"):
-        hotloop.prove("wrong")
+        hotloop.prove(f"{path}::wrong")
+    with pytest.raises(hotloop.HotloopError, match="nothing was named"):
+        hotloop.prove()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.story_page import PAGE, run_page, with_answers
 
 THINNED = {

@@ -27,7 +27,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
-    shutil.copytree(PACKAGE, folder / "src" / "hotloop", ignore=shutil.ignore_patterns("__pycache__"))
+    for code, place in ((PACKAGE, "src/hotloop"), (ROOT / "benchmarks", "benchmarks")):
+        shutil.copytree(code, folder / place, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
 
 
@@ -46,6 +47,7 @@ def test_the_wheel_holds_every_file_of_the_package(source: Path) -> None:
     files = [path for path in (source / "src" / "hotloop").rglob("*") if path.is_file()]
     wanted = {f"hotloop/{path.relative_to(source / 'src' / 'hotloop').as_posix()}" for path in files}
     assert not wanted - held
+    assert {name.split("/")[0].partition("-")[0] for name in held} == {"hotloop"}, "benchmarks and tests stay outside"
     for name in (
         *("presets/dqn.toml", "render/page.css", "render/page.js", "dashboard/page/index.html", "py.typed"),
         *("dashboard/page/uplot/uPlot.iife.min.js", "dashboard/page/uplot/LICENSE", "doctor/recorder/child.py"),

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from hotloop.parts.vector_env import final_mask as final_mask
     from hotloop.parts.vector_env import final_obs as final_obs
     from hotloop.parts.vector_env import vector as vector
+    from hotloop.proof.case import Case as Case
+    from hotloop.proof.case import Growth as Growth
+    from hotloop.proof.case import Programs as Programs
+    from hotloop.proof.case import cases as cases
     from hotloop.proof.env_pairs import prove_envs as prove_envs
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
@@ -50,9 +54,12 @@ if TYPE_CHECKING:
     from hotloop.viewing.watch import watch as watch
 
 _HOMES = {
+    "Case": "proof.case",
     "DQNSettings": "algos.dqn_settings",
+    "Growth": "proof.case",
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",
+    "Programs": "proof.case",
     "SACSettings": "algos.sac_settings",
     "PolicyLearner": "parts.policy_learner",
     "QLearner": "parts.q_learner",
@@ -60,6 +67,7 @@ _HOMES = {
     "Rollout": "parts.rollout",
     "SACLearner": "parts.sac_learner",
     "assert_same": "proof.function_pairs",
+    "cases": "proof.case",
     "compare": "comparison.compare",
     "diagnose": "diagnosis.diagnose",
     "evaluate": "api",

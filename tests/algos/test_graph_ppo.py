@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.lanes.graph_rollouts import ENVS, PARTS, make_learner, make_rollout, random_graphs
-from tests.oracles.gae_oracle import gae_one_env
 
 from hotloop.core.errors import LaneError, SettingsError
 from hotloop.core.types import NodeAction
 from hotloop.lanes.graph_objective import GraphOutputs
+from tests.lanes.graph_rollouts import ENVS, PARTS, make_learner, make_rollout, random_graphs
+from tests.oracles.gae_oracle import gae_one_env
 
 
 def test_every_part_has_returns_of_its_own_and_the_policy_follows_the_whole() -> None:

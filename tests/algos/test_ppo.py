@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 from hotloop.core.types import UpdateStats
 from hotloop.lanes.policy_objective import KL
+from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 LAST = np.zeros((ENVS, FEATURES), np.float32)
 

@@ -9,9 +9,9 @@ from hotloop import api
 from hotloop.cli import doctor
 from hotloop.cli.main import main
 from hotloop.diagnosis import preset as recorded
+from hotloop.diagnosis.plain_replay import push_one_by_one
 from hotloop.diagnosis.training_loop import NOT_TIMED, TrainingLoop
 from hotloop.doctor.loops import Ratio
-from hotloop.proof.reference.snake_dqn import push_one_by_one
 
 PRESET = ["cartpole-dqn", "--seconds", "1", "--quick", "--quiet", "--warmup-env-steps", "200"]
 

@@ -15,6 +15,7 @@ import hotloop.cli
 from hotloop.cli.main import main
 
 CLI = Path(hotloop.cli.__file__).parent
+UPDATES = Path(__file__).parents[2] / "benchmarks" / "update.py"
 TINY = "--total-env-steps 200 --warmup-env-steps 100 --evaluation.final-episodes 1"
 
 
@@ -33,7 +34,7 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, st
         ("runs", "runs"),
         ("settings dqn gamma", "settings"),
         ("settings cartpole-dqn", "total_env_steps"),
-        ("prove --list", "cases"),
+        (f"prove {UPDATES} --list", "cases"),
         ("train cartpole-dqn --quiet --run-dir run " + TINY, "digest"),
     ],
 )

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.comparison.synthetic_runs import make_arm, write_run
 
 from hotloop.comparison import arms
 from hotloop.comparison.arms import Arm, parse_arms, split_words
 from hotloop.core.errors import SettingsError
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 
 @pytest.fixture(autouse=True)

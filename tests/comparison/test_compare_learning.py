@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.comparison.synthetic_runs import make_arm
 
 import hotloop
 from hotloop.cli import compare as verb
 from hotloop.comparison.measures import RunMeasures, read_measures
 from hotloop.comparison.summary import ArmSummary, common_span, default_margin
 from hotloop.comparison.verdict import contrasts
+from tests.comparison.synthetic_runs import make_arm
 
 SHORT: dict[str, Any] = {
     "total_env_steps": 4_000,

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.comparison.test_compare_verdict import GOOD, judged, summary
 
 from hotloop.comparison.statistics import seeds_for_shares
 from hotloop.comparison.verdict import Contrast, contrasts
 from hotloop.comparison.verdict_text import details, headline
+from tests.comparison.test_compare_verdict import GOOD, judged, summary
 
 COMPARISONS = 200
 MARGIN = 24.0

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.comparison.synthetic_runs import make_arm, write_run
 
 from hotloop.comparison.jobs import Job
 from hotloop.comparison.measures import (
@@ -20,6 +19,7 @@ from hotloop.comparison.measures import (
 from hotloop.comparison.report import Question, collect, notes
 from hotloop.comparison.summary import ArmSummary
 from hotloop.core.errors import RunError, SettingsError
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 ARM = make_arm()
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.comparison.synthetic_runs import make_arm, write_run
 
 from hotloop.comparison.jobs import Job, run_jobs
 from hotloop.core.program import ONE_THREAD
 from hotloop.scale.local import LocalPlace
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 
 def job(folder: Path, seed: int, program: str, *, leaves: bool = True) -> Job:

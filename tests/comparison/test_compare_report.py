@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.comparison.synthetic_runs import make_arm, write_run
 
 from hotloop.comparison.jobs import Job, plan_jobs
 from hotloop.comparison.page import as_html
@@ -30,6 +29,7 @@ from hotloop.comparison.report import (
 from hotloop.comparison.verdict_text import arm_rows
 from hotloop.core.errors import SettingsError
 from hotloop.render.tables import as_rich
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 QUESTION = Question("hotloop compare a 'b|c' --seeds 2", "mean_return", 50.0, 2, workers=2, cores=4)
 

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.comparison.synthetic_runs import make_arm, write_run
 
 import hotloop
 from hotloop.comparison.arms import file_label, parse_arms
 from hotloop.comparison.load import Load, LoadMeter, Look, load_of
 from hotloop.comparison.scores import Scores, parse_scores, read_scores
 from hotloop.core.errors import RunError, SettingsError
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 HEAD = '#{"t_start": 1.0, "env_id": "Walk-v0"}\nr,l,t\n'
 

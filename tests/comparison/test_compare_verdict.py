@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.comparison.synthetic_runs import make_arm
 
 from hotloop.comparison.measures import RunMeasures
 from hotloop.comparison.statistics import Estimate, Interval, looks_at
@@ -15,6 +14,7 @@ from hotloop.comparison.summary import ArmSummary, default_margin, default_thres
 from hotloop.comparison.verdict import Contrast, contrasts, speed_of
 from hotloop.comparison.verdict_text import details, headline, sentence
 from hotloop.core.types import Array
+from tests.comparison.synthetic_runs import make_arm
 
 SPAN = (1_000.0, 10_000.0)
 ARMS = {label: make_arm(label) for label in "ab"}

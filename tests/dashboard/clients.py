@@ -19,6 +19,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+
 from tests.dashboard.served import Server
 
 

@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 import psutil
-from tests.dashboard.synthetic import event_rows, write_run
 
 from hotloop.dashboard.library import Library
 from hotloop.dashboard.sources import Source
 from hotloop.dashboard.table import changed_rows
+from tests.dashboard.synthetic import event_rows, write_run
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import psutil
+
 from tests.dashboard.chromium import BROWSER, chromium
 from tests.dashboard.clients import cookie_of
 from tests.dashboard.served import Server

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from PIL import Image
+
 from tests.dashboard.chromium import Page, chromium
 from tests.dashboard.served import Server
 from tests.dashboard.test_dashboard_browser import ROWS

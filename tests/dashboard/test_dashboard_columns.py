@@ -7,9 +7,9 @@ import math
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.decimation import lowest_and_highest
 
 from hotloop.dashboard.columns import Columns, Points, cell_means, decimate, finite
+from tests.oracles.decimation import lowest_and_highest
 
 values = st.floats(-1e6, 1e6, allow_nan=False, width=32)
 

@@ -13,13 +13,12 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `dashboard` is not installed")
 
-from tests.dashboard.asking import HERE, Browser
-from tests.dashboard.synthetic import write_run
-
 from hotloop.cli.main import main
 from hotloop.dashboard.curves import as_csv_file, as_svg_file, request_from
 from hotloop.dashboard.library import Library
 from hotloop.dashboard.server import Dashboard
+from tests.dashboard.asking import HERE, Browser
+from tests.dashboard.synthetic import write_run
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.dashboard.synthetic import event_rows, write_run
 
 from hotloop.comparison.compare import compare
 from hotloop.dashboard.arms import arm_score, arms_of
@@ -18,6 +17,7 @@ from hotloop.dashboard.library import Library
 from hotloop.dashboard.sources import find_sources
 from hotloop.dashboard.table import changed_rows, table
 from hotloop.dashboard.verdict import differences, judge
+from tests.dashboard.synthetic import event_rows, write_run
 
 
 @pytest.fixture

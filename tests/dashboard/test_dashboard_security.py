@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 pytest.importorskip("starlette", reason="the extra `dashboard` is not installed")
 
-from tests.dashboard.asking import HERE, Browser
-from tests.dashboard.synthetic import write_run
-
 from hotloop.dashboard.guard import Keys
 from hotloop.dashboard.routes import STATIC, page_file
 from hotloop.dashboard.server import Dashboard
+from tests.dashboard.asking import HERE, Browser
+from tests.dashboard.synthetic import write_run
 
 PAGE = Path(__file__).parents[2] / "src" / "hotloop" / "dashboard" / "page"
 

@@ -9,11 +9,10 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra `dashboard` is not installed")
 
-from tests.dashboard.synthetic import write_run
-
 from hotloop.dashboard.index import Index
 from hotloop.dashboard.library import Library
 from hotloop.dashboard.stream import LONGEST_QUEUE, Broadcast
+from tests.dashboard.synthetic import write_run
 
 
 @pytest.fixture

@@ -12,13 +12,12 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra `dashboard` is not installed")
 
-from tests.dashboard.asking import Browser
-from tests.dashboard.served import Server
-from tests.dashboard.synthetic import write_run
-
 from hotloop.dashboard.guard import ADMIT
 from hotloop.dashboard.server import Dashboard
 from hotloop.dashboard.waiting import HEADER_SECONDS, MOST_WAITING, Connection
+from tests.dashboard.asking import Browser
+from tests.dashboard.served import Server
+from tests.dashboard.synthetic import write_run
 
 IDLE = 1_000
 PROMPT = {

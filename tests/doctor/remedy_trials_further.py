@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from tests.doctor.remedy_trials import ROUNDING, Names, Trial, drawn, learner, made_update, regressed, rows, tensor
 
 STAND_INS = str(Path(__file__).parents[1] / "slow_scripts" / "stand_ins" / "site-packages")

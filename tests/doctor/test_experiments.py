@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.doctor.sample_trace import make_trace
 
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.experiments import (
@@ -29,6 +28,7 @@ from hotloop.doctor.views import render_screen
 from hotloop.doctor.views.page import page
 from hotloop.doctor.views.report import report_json
 from hotloop.doctor.views.summary import experiment_words, tried_words, untried_words
+from tests.doctor.sample_trace import make_trace
 
 
 def pairs_of(*costs: tuple[float, float], seen: int = 20) -> list[tuple[Stretch, Stretch]]:

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.doctor.rule_traces import call, found, line, made
-from tests.doctor.sample_trace import FINDINGS, make_trace
 
 from hotloop.core import verdicts
 from hotloop.diagnosis.diagnose import Diagnosis, diagnose
@@ -21,6 +19,8 @@ from hotloop.doctor.trace import Counts, Experiment, Setup
 from hotloop.doctor.views.against import compare_reports, require_report
 from hotloop.doctor.views.report import report_json
 from hotloop.doctor.views.summary import verdict
+from tests.doctor.rule_traces import call, found, line, made
+from tests.doctor.sample_trace import FINDINGS, make_trace
 
 PROGRAMS = Path(__file__).parent / "programs"
 

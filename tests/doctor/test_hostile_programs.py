@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from tests.doctor.hostile_programs import ENV, FILES, PROGRAMS
 
 RUN = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.doctor.sample_trace import make_trace
 
 from hotloop.doctor.finding import RULES, Finding, ranked, together
 from hotloop.doctor.hottest import hottest_functions, hottest_lines, unexplained, whose_lines
@@ -13,6 +12,7 @@ from hotloop.doctor.port import port_command
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Counts, LineCost, Setup, StackCost, Subject, Trace
 from hotloop.doctor.views.summary import verdict
+from tests.doctor.sample_trace import make_trace
 
 load_rules()
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.doctor.remedy_trials import TRIALS as FIRST
-from tests.doctor.remedy_trials import Trial
-from tests.doctor.remedy_trials_further import FURTHER, forget_stand_ins
 
 from hotloop.core.verdicts import BUT_FOR_DRAWS, IDENTICAL
 from hotloop.core.verdicts import CHANGES_LEARNING as CHANGES
 from hotloop.doctor.finding import Finding, Remedy, Rule
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Subject, Trace
+from tests.doctor.remedy_trials import TRIALS as FIRST
+from tests.doctor.remedy_trials import Trial
+from tests.doctor.remedy_trials_further import FURTHER, forget_stand_ins
 
 ROUNDS = 50
 TRIALS = FIRST | FURTHER

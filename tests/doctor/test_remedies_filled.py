@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.doctor.remedy_trials import mlp
-from tests.doctor.sample_trace import make_trace
-from tests.doctor.test_remedies import parts_of
 
 import hotloop
 from hotloop.cli.arguments import settings_from_words
@@ -22,6 +19,9 @@ from hotloop.doctor.port import port_command
 from hotloop.doctor.recorder.workshop import Workshop
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.trace import Counts, Setup, Trace
+from tests.doctor.remedy_trials import mlp
+from tests.doctor.sample_trace import make_trace
+from tests.doctor.test_remedies import parts_of
 
 load_rules()
 SETUP = Setup(

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.doctor.rule_traces import made
 from torch import nn
 
 from hotloop.doctor.finding import Finding, Remedy, Rule, findings
 from hotloop.doctor.roofline import Roofline, arithmetic_share, count_products, matrix_speed, roofline
 from hotloop.doctor.trace import Counts
+from tests.doctor.rule_traces import made
 
 
 def network(*widths: int) -> nn.Sequential:

@@ -7,13 +7,13 @@ from types import SimpleNamespace as Has
 from typing import Any
 
 import pytest
-from tests.doctor.sample_trace import make_trace
 
 from hotloop.doctor.finding import RULES, Finding, together
 from hotloop.doctor.recorder.workshop import is_plain_model
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.rules.accelerating import accelerated_microseconds
 from hotloop.doctor.trace import Counts, Setup, Trace
+from tests.doctor.sample_trace import make_trace
 
 load_rules()
 SB3 = Setup(library="stable_baselines3", algorithm="DQN", accelerates=True)

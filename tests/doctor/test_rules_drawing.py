@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain
 from hotloop.doctor.trace import Counts
+from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
 
 SAMPLE = "store-and-sample"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain
 from hotloop.doctor.trace import Counts, Trace
+from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 VECTOR = Counts(env_steps=8000, env_calls=1000, updates=100)
 

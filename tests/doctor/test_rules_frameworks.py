@@ -6,13 +6,13 @@ import sys
 from types import ModuleType
 
 import pytest
-from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain
 from hotloop.doctor.hottest import unexplained
 from hotloop.doctor.recorder.remarks import Remarks
 from hotloop.doctor.recorder.watch import Watch
 from hotloop.doctor.trace import Counts, Mention
+from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 OWN = "train (train.py:30)"
 PREDICT = "TensorFlowTrainer.predict (keras/src/backend/tensorflow/trainer.py:522)"

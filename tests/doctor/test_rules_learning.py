@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.doctor.rule_traces import COUNTED, call, found, judge, line, made, stack
 
 from hotloop.doctor.finding import CHANGES_LEARNING, TO_ROUNDING, expected_gain, findings
 from hotloop.doctor.trace import Counts, Setup, Trace
+from tests.doctor.rule_traces import COUNTED, call, found, judge, line, made, stack
 
 VECTOR = Counts(env_steps=8000, env_calls=1000, updates=100)
 

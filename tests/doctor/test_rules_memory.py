@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain
 from hotloop.doctor.recorder.learning import layers_with_modes
@@ -19,6 +18,7 @@ from hotloop.doctor.recorder.places import Places
 from hotloop.doctor.recorder.repeats import Repeats
 from hotloop.doctor.recorder.sources import assignment, mentions
 from hotloop.doctor.trace import Counts, Mention, StoredArray
+from tests.doctor.rule_traces import call, found, judge, line, made, stack
 
 
 def test_modes_that_change_nothing_are_found_at_the_line_that_switches() -> None:

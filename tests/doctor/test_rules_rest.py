@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
 
 from hotloop.doctor.finding import expected_gain, findings
 from hotloop.doctor.trace import Counts, Experiment, Mention, Setup, Slice, Trace
+from tests.doctor.rule_traces import call, found, grown, judge, line, made, stack
 
 
 def test_printing_every_env_step_is_found() -> None:

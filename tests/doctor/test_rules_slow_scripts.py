@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.slow_scripts.check import LONG, NEAR_LINES, NEED_CORES, lines_off, table
 
 from hotloop.doctor.finding import Finding, findings
 from hotloop.doctor.recorder.meters import usable_cores
 from hotloop.doctor.rules import load_rules
 from hotloop.doctor.script import ScriptPlan, record_script
+from tests.slow_scripts.check import LONG, NEAR_LINES, NEED_CORES, lines_off, table
 
 SLOW_SCRIPTS = Path(__file__).parents[1] / "slow_scripts"
 REFERENCE = Path(__file__).parents[2] / "src" / "hotloop" / "proof" / "reference"

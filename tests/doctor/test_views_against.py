@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.doctor.sample_trace import LINES, make_timeline, make_trace, slowed
 
 from hotloop.core.errors import HotloopError
 from hotloop.doctor.trace import Counts
 from hotloop.doctor.views import compare_reports, report_json, require_report
 from hotloop.doctor.views.against_rows import LOOP, paired_variance, ratio_interval, windowed
+from tests.doctor.sample_trace import LINES, make_timeline, make_trace, slowed
 
 
 def by_name(comparison):

@@ -5,12 +5,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.doctor.sample_trace import CALLS, EXPERIMENTS, FINDINGS, GROWTH, LINES, NASTY, STACKS, make_trace
 
 from hotloop.doctor.trace import Counts, StackCost, Subject
 from hotloop.doctor.views import page
 from hotloop.doctor.views.charts import grow_tree, visible
 from hotloop.render.html import Html, element, prose, script, style
+from tests.doctor.sample_trace import CALLS, EXPERIMENTS, FINDINGS, GROWTH, LINES, NASTY, STACKS, make_trace
 
 
 class Seen(HTMLParser):

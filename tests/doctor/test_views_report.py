@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.doctor.sample_trace import FINDINGS, make_timeline, make_trace
 
 from hotloop.doctor.trace import Counts, Growth, Slice, Subject
 from hotloop.doctor.views import chrome_trace, report_json
 from hotloop.doctor.views.report import json_safe
 from hotloop.doctor.views.summary import ending, merged, phase_rows, verdict
 from hotloop.render.numbers import duration, interval, nice_ticks, number, percent, sparkline, times
+from tests.doctor.sample_trace import FINDINGS, make_timeline, make_trace
 
 KEYS = {"schema", "subject", "script_exit", "seconds", "machine", "phases", "update", "counts", "growth", "experiments"}
 FINDING = {"rule", "title", "share", "evidence", "where", "remedy", "before", "after", "expected_gain", "kind", "lines"}

@@ -4,10 +4,10 @@ import io
 
 import pytest
 from rich.console import Console
-from tests.doctor.sample_trace import FINDINGS, NASTY, make_trace, slowed
 
 from hotloop.doctor.trace import Counts, OperatorCost
 from hotloop.doctor.views import compare_reports, render_screen, render_text, report_json
+from tests.doctor.sample_trace import FINDINGS, NASTY, make_trace, slowed
 
 
 def shown(renderable, width=80, **options):

@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.cartpole_gymnasium import CartPoleOracle
 
 from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.cartpole import CartPole
+from tests.oracles.cartpole_gymnasium import CartPoleOracle
 
 ORACLE = CartPoleOracle()
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.envs.test_durotaxis_env import act, plant
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
@@ -12,6 +11,7 @@ from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
 from hotloop.envs.registry import make_baseline
 from hotloop.envs.settings import EnvSettings
+from tests.envs.test_durotaxis_env import act, plant
 
 
 def test_a_curriculum_begins_with_the_ratio_alone():

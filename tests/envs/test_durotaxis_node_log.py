@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from benchmarks.durotaxis_step import make_ours, make_plain, random_actions
 from hotloop.core.types import NodeAction
 from hotloop.envs.durotaxis.node_log import LoggedColonies
-from hotloop.proof.cases.durotaxis_step import make_ours, make_plain, random_actions
 
 MODES = {
     "ratio": {"max_nodes": 60, "substrate": "random"},

@@ -6,13 +6,13 @@ from functools import cache
 import gymnasium
 import numpy as np
 import pytest
-from tests.oracles.durotaxis_rewards_oracle import rewards_of
 
 from hotloop import api
 from hotloop.core.types import NodeAction
 from hotloop.envs.durotaxis.env import REWARD_TERMS, Durotaxis
 from hotloop.envs.durotaxis.layout_kernels import DRIFTED, EMPTY, OUTSIDE, RUNS, SUCCEEDED, TOO_MANY
 from hotloop.reporting.make import make_report
+from tests.oracles.durotaxis_rewards_oracle import rewards_of
 
 ENDINGS = {RUNS: "runs", TOO_MANY: "too many", EMPTY: "empty", OUTSIDE: "outside"}
 ENDINGS |= {DRIFTED: "drift", SUCCEEDED: "success"}

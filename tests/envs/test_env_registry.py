@@ -5,13 +5,13 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from tests.envs import planted_envs
 
 from hotloop.core.errors import EnvError, MissingExtraError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import VecEnv
 from hotloop.envs.registry import list_envs, make_envs, needs_trust
 from hotloop.envs.settings import EnvSettings
+from tests.envs import planted_envs
 
 PLANTED = Path(planted_envs.__file__)
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector.utils import concatenate, create_empty_array
-from tests.envs import planted_envs
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import ArraySpec, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions, map_obs
 from hotloop.envs.foreign import BadValueError, require_discrete
 from hotloop.envs.observations import raw_obs_from_data
 from hotloop.envs.spaces import actions_for, first_not_finite, raw_obs_for, split_hybrid
+from tests.envs import planted_envs
 
 PARTS = spaces.Dict({"image": spaces.Box(0, 255, (2, 1), np.uint8), "place": spaces.Discrete(3, start=-1)})
 RAW = {"image": np.array([[7], [9]], np.uint8), "place": 0}

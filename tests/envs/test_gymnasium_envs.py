@@ -1,12 +1,12 @@
 import gymnasium
 import numpy as np
 import pytest
-from tests.envs import planted_envs as planted
 
 from hotloop.cli.main import main
 from hotloop.core.errors import EnvError
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs, gymnasium_seeds
 from hotloop.envs.gymnasium_vector import GymnasiumVector
+from tests.envs import planted_envs as planted
 
 SEEDS = np.array([2**63 + 5, 11], np.uint64)
 ACTIONS = np.array([0, 1])

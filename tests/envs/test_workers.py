@@ -12,7 +12,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from tests.envs import planted_envs, planted_worker_envs
 
 import hotloop
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
@@ -31,6 +30,7 @@ from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
 from hotloop.envs.workers.messages import Plan, new_memory, slabs_in
 from hotloop.envs.workers.pool import WorkerPool
+from tests.envs import planted_envs, planted_worker_envs
 
 PLANTED = Path(planted_envs.__file__)
 WORKER_ENVS = Path(planted_worker_envs.__file__)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from tests.envs import planted_worker_envs
 
 from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seed
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import supervisor
+from tests.envs import planted_worker_envs
 
 FILE = Path(planted_worker_envs.__file__)
 SEEDS = np.array([5, 6, 7, 8], np.uint64)

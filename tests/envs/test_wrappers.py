@@ -5,7 +5,6 @@ import sys
 import gymnasium.wrappers
 import numpy as np
 import pytest
-from tests.envs import planted_envs
 
 from hotloop.core.errors import HotloopError, MissingExtraError, SettingsError
 from hotloop.core.rng import derive_seeds
@@ -14,6 +13,7 @@ from hotloop.core.types import VecEnv
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.wrappers import REFUSED, parse_wrapper
+from tests.envs import planted_envs
 
 PLANTED = planted_envs.__file__
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
-from tests.export.small_agents import actor, q_agent
 
 from hotloop.cli.main import main
 from hotloop.core.types import Array, ArraySpec, BoxActions
@@ -22,6 +21,7 @@ from hotloop.export.wrapped import LevelledTopology
 from hotloop.nets.build import build_q_network
 from hotloop.nets.topology.generators import dense_small_world, small_world
 from hotloop.nets.topology.network import TopologyNetwork
+from tests.export.small_agents import actor, q_agent
 
 OBS = np.array([[0.1, 0.2], [0.3, 0.4]], np.float32)
 

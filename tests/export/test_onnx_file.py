@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.export.small_agents import actor, q_agent
 
 from hotloop import api
 from hotloop.cli.main import main
@@ -22,6 +21,7 @@ from hotloop.export import onnx_file
 from hotloop.export.onnx_file import export_onnx
 from hotloop.export.parity import Parity
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
+from tests.export.small_agents import actor, q_agent
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")

@@ -1,5 +1,5 @@
 """What verbs answer with `--json`, what the pages of hand-written runs are made of (times and paths left out), and how
-far fast and plain are apart in a few cases of `hotloop prove`."""
+far fast and plain are apart in a few cases of `benchmarks/`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from tests.comparison import synthetic_runs
-from tests.doctor.sample_trace import FINDINGS, make_trace
-from tests.reporting import written_runs
-
 import hotloop
+from benchmarks.all_cases import small_cases
 from hotloop.cli.main import main
 from hotloop.comparison.jobs import plan_jobs
 from hotloop.comparison.page import as_html
 from hotloop.comparison.report import Question, collect
 from hotloop.doctor.views import page
 from hotloop.loop.machine import machine_for
-from hotloop.proof.registry import build_registry
+from tests.comparison import synthetic_runs
+from tests.doctor.sample_trace import FINDINGS, make_trace
+from tests.reporting import written_runs
 
 FILE = Path(__file__).with_name("answers.json")
 TINY = ["--total-env-steps", "300", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"]
@@ -115,5 +114,5 @@ def pages(folder: Path) -> dict[str, Any]:
 def errors() -> dict[str, float]:
     """The largest differences that `hotloop prove` would find."""
     with machine_for(threads=1):
-        cases = {case.name: case for case in build_registry(small=True).cases}
+        cases = {case.name: case for case in small_cases()}
         return {name: cases[name].build().check().max_error for name in PROVED}

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.golden.answers import FILE, PROVED, answers, errors, pages
 from tests.golden.runs import arithmetic, frozen, same_arithmetic
 
@@ -24,7 +25,7 @@ def test_pages_have_the_same_headings_and_elements(tmp_path: Path) -> None:
 
 
 def test_fast_and_plain_are_as_far_apart_as_they_were() -> None:
-    """How far is allowed anywhere, `tests/equivalence` holds."""
+    """How far is allowed anywhere, `tests/benchmarks/test_every_case.py` holds."""
     seen = errors()
     assert seen.keys() == FROZEN["errors"].keys() == set(PROVED)
     if same_arithmetic(arithmetic(), frozen()["arithmetic"], "native"):

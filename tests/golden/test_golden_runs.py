@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.golden.runs import arithmetic, frozen, observe, run_names, same_arithmetic
 
 FROZEN = frozen()

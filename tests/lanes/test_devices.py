@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.lanes import graph_rollouts, policy_rollouts
-from tests.lanes.test_lanes_agree import batches, learner
 
 from hotloop.lanes import compiled, eager
 from hotloop.lanes.compiled import CompiledLane
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.objective import Objective, flatten_tensors
 from hotloop.lanes.policy_objective import Minibatches
+from tests.lanes import graph_rollouts, policy_rollouts
+from tests.lanes.test_lanes_agree import batches, learner
 
 STEPS = policy_rollouts.STEPS * policy_rollouts.ENVS
 

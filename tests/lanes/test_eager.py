@@ -5,7 +5,6 @@ import copy
 import numpy as np
 import pytest
 import torch
-from tests.oracles import categorical_oracle
 from torch.nn import functional
 
 from hotloop.core.types import ArraySpec, Batch
@@ -14,6 +13,7 @@ from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.nets.build import QNetwork, build_q_network
 from hotloop.nets.modules import resample_noise
 from hotloop.nets.settings import NetworkSettings
+from tests.oracles import categorical_oracle
 
 OBS, ACTIONS, ROWS = 4, 3, 16
 V_MIN, V_MAX = -2.0, 6.0

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 import torch
-from tests.lanes.graph_rollouts import ENVS, STEPS, make_learner, make_rollout
 
 from hotloop.core.types import GraphRollout
 from hotloop.lanes.policy_objective import KL, MEASURES, Minibatches
 from hotloop.nets.graphs.attention import to_tensors
+from tests.lanes.graph_rollouts import ENVS, STEPS, make_learner, make_rollout
 
 ORDER = np.random.default_rng(1).permutation(STEPS * ENVS)[None]
 RATES = np.full(3, 1e-2)

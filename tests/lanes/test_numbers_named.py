@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.lanes import graph_rollouts, policy_rollouts
-from tests.lanes.test_lanes_agree import batches, learner
 
 from hotloop.core.types import Batch
 from hotloop.lanes.eager import clip_and_step
 from hotloop.lanes.nonfinite import NonFiniteTensorError
 from hotloop.lanes.optimiser import AdamStep, FlatAdam
 from hotloop.lanes.policy_objective import Minibatches
+from tests.lanes import graph_rollouts, policy_rollouts
+from tests.lanes.test_lanes_agree import batches, learner
 
 LANES = ["eager", "native"]
 ORDER = np.stack([np.arange(policy_rollouts.STEPS * policy_rollouts.ENVS)] * 2)

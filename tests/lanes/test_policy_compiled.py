@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 from hotloop.core.errors import LaneError
 from hotloop.lanes import compiling
 from hotloop.lanes.compiling import compiler_problem
 from hotloop.lanes.nonfinite import NonFiniteTensorError
 from hotloop.lanes.policy_objective import KL, Minibatches
+from tests.lanes.policy_rollouts import ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 PROBLEM = compiler_problem()
 pytestmark = pytest.mark.skipif(bool(PROBLEM), reason=f"the compiled lane cannot be used: {PROBLEM}")

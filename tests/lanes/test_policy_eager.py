@@ -7,11 +7,11 @@ import copy
 import numpy as np
 import pytest
 import torch
-from tests.lanes.policy_rollouts import ACTIONS, ENVS, STEPS, make_learner, make_rollout
-from tests.oracles.torch_ppo_update import PlainUpdate
 
 from hotloop.lanes.objective import Network
 from hotloop.lanes.policy_objective import KL, LOG_STD, MEASURES, Minibatches, PolicyShared, rollout_rows
+from tests.lanes.policy_rollouts import ACTIONS, ENVS, STEPS, make_learner, make_rollout
+from tests.oracles.torch_ppo_update import PlainUpdate
 
 ORDER = np.stack([np.random.default_rng(seed).permutation(STEPS * ENVS) for seed in range(2)])
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.lanes.policy_rollouts import ACTIONS, ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import RolloutRow
 from hotloop.lanes.policy_objective import KL, MEASURES, Minibatches
+from tests.lanes.policy_rollouts import ACTIONS, ENVS, FEATURES, STEPS, make_learner, make_rollout
 
 ORDER = np.stack([np.random.default_rng(seed).permutation(STEPS * ENVS) for seed in range(2)])
 RATES = np.full(8, 3e-3)

@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
+from hotloop.core.errors import NonFiniteError
+from hotloop.lanes import compiling
+from hotloop.lanes.compiled import CompiledLane, adam_factors
+from hotloop.lanes.eager import EagerLane
+from hotloop.lanes.sac_objective import SACObjective
 from tests.lanes.sac_pairs import (
     LR,
     VARIANTS,
@@ -21,12 +27,6 @@ from tests.lanes.sac_pairs import (
     plain_agent,
     rates,
 )
-
-from hotloop.core.errors import NonFiniteError
-from hotloop.lanes import compiling
-from hotloop.lanes.compiled import CompiledLane, adam_factors
-from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.sac_objective import SACObjective
 
 PLAIN = ("sac", "fixed-temperature", "td3")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.loop.small_runs import WholeRuns
 
 

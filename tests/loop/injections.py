@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from tests.loop.small_runs import GRAPHS, small
 
 LANE_STATE = {"parameter": "online", "target parameter": "target"}

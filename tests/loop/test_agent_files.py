@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from tests.loop.test_given import Corridor, small
 
 import hotloop
 from hotloop.core.errors import HotloopError
+from tests.loop.test_given import Corridor, small
 
 
 @pytest.fixture(scope="module", params=["dqn", "ppo"])

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.collector import Collector
 from hotloop.loop.metrics import Metrics
+from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
 
 def made(envs: ScriptedEnvs) -> tuple[Collector, Counters, Metrics]:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
 from hotloop.algos.run_settings import EvaluationSettings
 from hotloop.loop.evaluate import Best, EvaluationPlan, play_episodes, summarise
+from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
 
 def test_every_env_plays_its_quota_however_long_it_takes():

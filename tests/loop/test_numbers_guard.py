@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.loop.injections import BATCH, ROLLOUT, Injection, settings_for
-from tests.loop.small_runs import Interrupt, rows, small
 
 import hotloop
 from hotloop.cli.main import main
@@ -20,6 +18,8 @@ from hotloop.loop import failure
 from hotloop.loop.rerun_failure import repeat_failure
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run
+from tests.loop.injections import BATCH, ROLLOUT, Injection, settings_for
+from tests.loop.small_runs import Interrupt, rows, small
 
 NAN, INFINITY = float("nan"), float("inf")
 FEW_ROLLOUTS = {"dqn": 60, "ppo": 7, "graphs": 7}

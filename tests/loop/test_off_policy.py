@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.loop.small_runs import DQN, Interrupt, WholeRuns, rows
-from tests.loop.small_runs import small as small_run
 
 import hotloop
 from hotloop.api import settings_of
 from hotloop.runs.directory import Run
+from tests.loop.small_runs import DQN, Interrupt, WholeRuns, rows
+from tests.loop.small_runs import small as small_run
 
 
 def small(tmp_path: Path, name: str = "run", **overrides: Any) -> hotloop.DQNSettings:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.loop.small_runs import GRAPHS, PER_NODE, Interrupt, WholeRuns, rows
-from tests.loop.small_runs import small as small_run
 
 import hotloop
 from hotloop.core.errors import EnvError
 from hotloop.envs.registry import make_envs
+from tests.loop.small_runs import GRAPHS, PER_NODE, Interrupt, WholeRuns, rows
+from tests.loop.small_runs import small as small_run
 
 IDENTITY = Path(__file__).parent / "identity_envs.py"
 

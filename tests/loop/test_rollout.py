@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.loop.scripted_envs import ScriptedEnvs
 
 from hotloop.core.types import ArraySpec, EnvStep
 from hotloop.loop.rollout import RolloutBuffer
 from hotloop.maths.distributions import ActionLayout
+from tests.loop.scripted_envs import ScriptedEnvs
 
 LAYOUT = ActionLayout((2,))
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.vector.utils import concatenate, create_empty_array
-from tests.envs import planted_envs
-from tests.nets import planted_torsos
 
 import hotloop
 from hotloop.core import user_files
 from hotloop.core.errors import EnvError, RunError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.registry import make_envs
+from tests.envs import planted_envs
+from tests.nets import planted_torsos
 
 PLANTED, TORSOS = planted_envs.__file__, planted_torsos.__file__
 SHORT: dict[str, Any] = {

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.loop.small_runs import PPO, rows
 
 import hotloop
 from hotloop.lanes.eager import EagerLane
 from hotloop.loop.running import RunStopped
 from hotloop.loop.watchdog import ENV, LEARNER, read_stack
+from tests.loop.small_runs import PPO, rows
 
 ENVS: dict[str, dict[str, Any]] = {
     "saves its state": {"id": "cartpole", "num_envs": 4},

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.loop.small_runs import EVERYTHING, FAMILIES, VARIANTS, Interrupt, WholeRuns, rows, small
 
 import hotloop
 from hotloop.core.errors import NonFiniteError, RunError, SettingsError
 from hotloop.loop.running import RunStopped
+from tests.loop.small_runs import EVERYTHING, FAMILIES, VARIANTS, Interrupt, WholeRuns, rows, small
 
 ALL_VARIANTS = [(family, variant) for family in VARIANTS for variant in VARIANTS[family]]
 

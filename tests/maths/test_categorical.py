@@ -4,11 +4,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import categorical_oracle as oracle
 from torch import tensor
 from torch.testing import assert_close
 
 from hotloop.maths.td import cross_entropy, expected_q, make_support, project
+from tests.oracles import categorical_oracle as oracle
 
 FIVE = make_support(0.0, 4.0, 5)  # 0 1 2 3 4
 

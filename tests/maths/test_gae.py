@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.gae_oracle import gae_one_env
 from torch import tensor
 from torch.testing import assert_close
 
 from hotloop.maths.gae import gae, next_values, normalise
 from hotloop.maths.gae_kernels import gae_numpy
+from tests.oracles.gae_oracle import gae_one_env
 
 
 def slab(reward, value, final_value=None, terminated=(), truncated=(), gamma=0.5, gae_lambda=0.5):

@@ -4,12 +4,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles import td_oracle
 from torch import tensor
 from torch.nn import functional
 from torch.testing import assert_close
 
 from hotloop.maths.td import huber, mask_actions, squared, take, td_target
+from tests.oracles import td_oracle
 
 
 def test_the_target_is_reward_plus_discounted_best_next_value():

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from tests.oracles.graph_attention_oracle import attention
 from torch import Tensor, tensor
 from torch.testing import assert_close
 
 from hotloop.core.graphs import Graphs
 from hotloop.nets.graphs.attention import Messages, attend, to_tensors
+from tests.oracles.graph_attention_oracle import attention
 
 BOTH = pytest.mark.parametrize("fused", [False, True])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.oracles.graph_attention_oracle import outcome_of_one_graph
 from torch.testing import assert_close
 
 from hotloop.core.errors import SettingsError
@@ -13,6 +12,7 @@ from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.nets.graphs.attention import to_tensors
 from hotloop.nets.graphs.network import GraphOutcome, build_graph_actor_critic
 from hotloop.nets.settings import GraphNetworkSettings
+from tests.oracles.graph_attention_oracle import outcome_of_one_graph
 
 SPEC = GraphSpec(node_features=5, edge_features=3, graph_features=4)
 SMALL = GraphNetworkSettings(width=16, heads=2, layers=2, feed_forward=12, groups=4)

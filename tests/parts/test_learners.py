@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from torch import nn
+
+import hotloop
+from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
+from hotloop.parts import PolicyLearner, QLearner, Rollout
 from tests.parts.plain_loops import (
     ACTIONS,
     FEATURES,
@@ -21,11 +26,6 @@ from tests.parts.plain_loops import (
     mlp,
     transitions,
 )
-from torch import nn
-
-import hotloop
-from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
-from hotloop.parts import PolicyLearner, QLearner, Rollout
 
 LANES = ["eager", "native"]
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.gae_oracle import gae_one_env
 
 import hotloop
 from hotloop.core.errors import HotloopError
+from tests.oracles.gae_oracle import gae_one_env
 
 
 def test_by_eye():

@@ -8,10 +8,10 @@ import torch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.plain_replay import PlainReplay, Step
 
 import hotloop
 from hotloop.core.errors import CheckpointError, HotloopError, NonFiniteError
+from tests.oracles.plain_replay import PlainReplay, Step
 
 
 def rows_of(replay):

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.oracles.gae_oracle import gae_one_env
-from tests.parts.plain_loops import FEATURES, OneTorso, PlainPPO, SlabRollout, TwoTorsos, made
 
 from hotloop.lanes.compiling import compiler_problem
 from hotloop.maths.action_kernels import shuffle
 from hotloop.parts.policy_learner import PolicyLearner
+from tests.oracles.gae_oracle import gae_one_env
+from tests.parts.plain_loops import FEATURES, OneTorso, PlainPPO, SlabRollout, TwoTorsos, made
 
 STEPS, ENVS, BATCH, EPOCHS, ROLLOUTS = 32, 4, 16, 5, 25  # 8 minibatches x 5 epochs x 25 rollouts: 1,000 updates
 ALLOWED = 5e-5

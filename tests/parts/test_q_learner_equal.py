@@ -14,10 +14,10 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from tests.parts.plain_loops import ACTIONS, FEATURES, Dueling, PlainDQN, made, mlp, transitions
 
 from hotloop.lanes.compiling import compiler_problem
 from hotloop.parts.q_learner import QLearner
+from tests.parts.plain_loops import ACTIONS, FEATURES, Dueling, PlainDQN, made, mlp, transitions
 
 PLAIN = {"double": False, "loss": "huber", "target_every": 50, "target_tau": 1.0, "max_gradient_norm": None}
 VARIANTS = {

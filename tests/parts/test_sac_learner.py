@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from tests.lanes.sac_pairs import copy_critic
 
 import hotloop
+from benchmarks.witnesses.sac_update import SACAgent, TD3Agent
 from hotloop.core.errors import HotloopError
-from hotloop.proof.reference.sac_update import SACAgent, TD3Agent
+from tests.lanes.sac_pairs import copy_critic
 
 FEATURES, HIDDEN, ROWS, GAMMA, LR = 3, (16, 16), 16, 0.9, 1e-3
 SPACE = spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 1.0], np.float32))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from tests.proof import planted_env
 
 import hotloop
 from hotloop.core.errors import EnvError
@@ -18,6 +17,7 @@ from hotloop.maths.two_sample import distribution_distance
 from hotloop.proof import speed
 from hotloop.proof.draws import draw_differently
 from hotloop.proof.verdict import Proof
+from tests.proof import planted_env
 
 FEW: dict[str, Any] = {"num_envs": 3, "env_steps": 240, "episodes": 60, "seconds": 0}
 

@@ -14,7 +14,8 @@ from torch import nn
 import hotloop
 from hotloop.core.errors import ArgumentError
 from hotloop.proof import speed
-from hotloop.proof.function_pairs import Pair, check_pair, pairs_in
+from hotloop.proof.case_files import found_in
+from hotloop.proof.function_pairs import Pair, check_pair
 from hotloop.proof.made_inputs import Arguments, made_from, smallest
 from hotloop.proof.verdict import Proof
 
@@ -272,10 +273,10 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="`inputs` is empty"):
         check(plain_sum, plain_sum, [])
     with pytest.raises(ArgumentError, match="no file"):
-        pairs_in(tmp_path / "nothing.py")
+        found_in(tmp_path / "nothing.py")
     (tmp_path / "none.py").write_text("x = 1\n")
     with pytest.raises(ArgumentError, match="has no pairs"):
-        pairs_in(tmp_path / "none.py")
+        found_in(tmp_path / "none.py")
     (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n")
     with pytest.raises(ArgumentError, match="cannot be loaded: ModuleNotFoundError"):
-        pairs_in(tmp_path / "broken.py")
+        found_in(tmp_path / "broken.py")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.proof import planted_env, planted_update
 
 from hotloop.proof.env_pairs import prove_envs
 from hotloop.proof.function_pairs import Pair, check_pair
 from hotloop.proof.verdict import Proof
+from tests.proof import planted_env, planted_update
 
 INPUTS = planted_update.inputs()
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.proof.planted_programs import EQUAL, MUTANTS, PLAIN, version
 
 import hotloop
 from hotloop.cli import prove as verb
@@ -22,6 +21,7 @@ from hotloop.proof.program_runs import Program, pace
 from hotloop.proof.program_words import Before
 from hotloop.proof.programs import Fingerprint
 from hotloop.proof.verdict import Proof
+from tests.proof.planted_programs import EQUAL, MUTANTS, PLAIN, version
 
 QUICK_MUTANTS = ("target one update late", "sum for mean")
 

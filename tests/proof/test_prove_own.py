@@ -13,7 +13,8 @@ from hotloop.cli import prove as verb
 from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.core.program import ONE_THREAD
 from hotloop.proof import speed
-from hotloop.proof.function_pairs import check_pair, pairs_in
+from hotloop.proof.case_files import found_in
+from hotloop.proof.function_pairs import check_pair
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "pairs"
 EXPECTED = {
@@ -63,7 +64,7 @@ def run(*words: str) -> int:
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_the_examples_are_judged_as_they_say(name: str) -> None:
     """The verdict names the difference, or says that there is none."""
-    proofs = {pair.name: check_pair(pair) for pair in pairs_in(EXAMPLES / f"{name}.py")}
+    proofs = {pair.name: check_pair(pair) for pair in found_in(EXAMPLES / f"{name}.py").pairs}
     found = {pair: proof.difference.what if proof.difference else "" for pair, proof in proofs.items()}
     assert found.keys() == EXPECTED[name].keys()
     for pair, what in EXPECTED[name].items():
@@ -123,8 +124,7 @@ def test_envs_and_networks_from_the_command_line(tmp_path: Path, capsys: Any) ->
         (["--against", "CartPole-v1"], "needs one plain version"),
         (["--env", "a", "--module", "b", "--against", "c"], "needs one plain version"),
         (["x.py", "--env", "a", "--against", "c"], "do not go together"),
-        (["x.py", "replay-add"], "do not go together"),
-        (["replay-add", "--html", "page.html"], "is for code of yours"),
+        (["--html", "page.html"], "shows what was proved"),
         (["x.py", "--tolerance", "-1"], "--tolerance"),
         (["x.py", "--env-steps", "0"], "--env-steps"),
     ],

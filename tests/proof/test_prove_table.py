@@ -6,9 +6,10 @@ import pytest
 from rich.console import Console
 
 from hotloop.proof import speed
-from hotloop.proof.case import Built, Case, Growth
+from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case_rows import draw, keep, read_kept
 from hotloop.proof.equivalence import Equality
-from hotloop.proof.run import draw, prove_case
+from hotloop.proof.run import prove_case
 from hotloop.proof.speed import Speed
 
 KEYS = ["case", "kind", "equal", "verdict", "max_error", "tolerance", "speedup", "low", "high", "seconds", "peak_bytes"]
@@ -22,8 +23,8 @@ def _few_samples(monkeypatch):
 
 
 def make_case(error: float, changes=False, growth=None) -> Case:
-    def build() -> Built:
-        return Built(lambda: [0] * 1000, lambda: None, lambda fast, plain: Equality(error, "loss"), growth=growth)
+    def build() -> Programs:
+        return Programs(lambda: [0] * 1000, lambda: None, lambda fast, plain: Equality(error, "loss"), growth=growth)
 
     return Case("family", "n1", build, variant="variant", lane="eager", changes_learning=changes, tolerance=1e-3)
 
@@ -75,19 +76,19 @@ def test_the_calls_that_are_compared_are_the_calls_that_are_timed(monkeypatch):
         return Speed(1.0, 1.0, 1.0, 1.0, 1.0)
 
     monkeypatch.setattr(speed, "measure", measure)
-    built = Built(reference, fast, compare, further=lambda: Equality(0.0, ""), tape=Playing())
+    built = Programs(reference, fast, compare, further=lambda: Equality(0.0, ""), tape=Playing())
     prove_case(Case("family", "n1", lambda: built), seconds=0.01)
     assert made[:5] == ["fast", "reference", "2 against 1", "the tape ends", "timed"]
 
 
 def test_every_call_of_several_is_compared():
     numbers = iter(range(6))
-    built = Built(lambda: next(numbers), lambda: next(numbers), lambda mine, theirs: Equality(theirs, ""), calls=3)
+    built = Programs(lambda: next(numbers), lambda: next(numbers), lambda mine, theirs: Equality(theirs, ""), calls=3)
     assert built.check().max_error == 5
 
 
 def test_a_wrong_answer_of_a_timed_call_is_not_outweighed_by_a_further_check():
-    built = Built(int, int, lambda mine, theirs: Equality(1.0, "loss"), further=lambda: Equality(0.0, ""))
+    built = Programs(int, int, lambda mine, theirs: Equality(1.0, "loss"), further=lambda: Equality(0.0, ""))
     assert prove_case(Case("family", "n1", lambda: built), seconds=0.01).equal is False
 
 
@@ -122,3 +123,20 @@ def test_the_table_shows_every_number_in_full():
     assert "…" not in text
     assert "1.0e-04" in text
     assert "different" in text
+
+
+def test_a_kept_row_takes_the_place_of_the_old_one_and_a_new_one_stands_with_its_family(tmp_path):
+    path = tmp_path / "kept.json"
+
+    def kept(name: str, speedup: float, *known: str) -> None:
+        cases = [Case(*known_name.split("/"), lambda: None) for known_name in (*known, name)]  # type: ignore[arg-type]
+        keep(path, {"case": name, "speedup": speedup}, cases)
+
+    kept("b/1", 2.0)
+    kept("gone/1", 3.0)
+    kept("a/1", 4.0)
+    kept("b/2", 5.0, "b/1")
+    kept("b/1", 6.0, "b/2")
+    kept("gone/2", 7.0)
+    rows = [(row["case"], row["speedup"]) for row in read_kept(path).values()]
+    assert rows == [("b/1", 6.0), ("b/2", 5.0), ("gone/2", 7.0), ("a/1", 4.0)]

@@ -29,12 +29,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.reliability.killing import FAMILIES
-from tests.reliability.mutants import Mutant
-
 import hotloop
 from hotloop.cli.main import main as hotloop_main
 from hotloop.core.errors import HotloopError
+from tests.reliability.killing import FAMILIES
+from tests.reliability.mutants import Mutant
 
 BASES = ("dqn-native", "ppo-native", "ppo-graphs", "dqn-snake", "dqn-sfc", "dqn-n-step")
 SMALL = {"total_env_steps": 320, "log_every": 32, "checkpoint": {"every": 64}}

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reliability.killing import FAMILIES, outcome
-from tests.reliability.test_loading import change_settings
-from tests.reliability.test_received_runs import Listener
 
 import hotloop
 from hotloop.cli.main import main
 from hotloop.core.errors import CheckpointError, HotloopError, RunError, SettingsError
 from hotloop.loop import sizes
 from hotloop.runs.events import read_events
+from tests.reliability.killing import FAMILIES, outcome
+from tests.reliability.test_loading import change_settings
+from tests.reliability.test_received_runs import Listener
 
 
 @pytest.fixture(scope="module", params=["dqn-native", "ppo-native", "ppo-graphs"])

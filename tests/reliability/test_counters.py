@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from tests.loop.small_runs import Interrupt
-from tests.reliability.killing import FAMILIES, outcome, rows
 
 import hotloop
 from hotloop.runs import checkpoint
+from tests.loop.small_runs import Interrupt
+from tests.reliability.killing import FAMILIES, outcome, rows
 
 OFFSETS = {"2^24": 2**24, "2^31": 2**31, "fifteen digits": 10**15 - 700, "2^53": 2**53 + 1}
 CASES = [

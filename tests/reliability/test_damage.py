@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from tests.reliability.killing import FAMILIES
 
 import hotloop
 from hotloop.core.errors import CheckpointError
 from hotloop.runs import checkpoint
+from tests.reliability.killing import FAMILIES
 
 SMALL_FILE = 2_000
 

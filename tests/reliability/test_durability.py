@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reliability.killing import FAMILIES
 
 import hotloop
+from tests.reliability.killing import FAMILIES
 
 
 class Disk:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reliability.killing import FAMILIES
 
 import hotloop
+from tests.reliability.killing import FAMILIES
 
 PROGRAM = Path(__file__).with_name("full_disk.py")
 NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from tests.envs import planted_hostile_envs
 
 import hotloop
 from hotloop.cli.main import main
@@ -23,6 +22,7 @@ from hotloop.core.errors import EnvError
 from hotloop.core.interrupts import own_interrupts
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
+from tests.envs import planted_hostile_envs
 
 FILE = Path(planted_hostile_envs.__file__)
 TINY: dict[str, Any] = {

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.reliability.killing import FAMILIES
 
 TRAINERS = 6

@@ -31,6 +31,7 @@ while True:
     env.step(0)
     pathlib.Path("ready").touch()
 """
+ROOT = Path(__file__).parents[2]
 PEER = "import pathlib, time; pathlib.Path('ready').touch(); time.sleep(1000)"
 
 
@@ -55,7 +56,8 @@ def doctor(folder: Path) -> list[str]:
 
 def bench(folder: Path) -> list[str]:
     (folder / "peer.py").write_text(PEER)
-    program = "from hotloop.proof.bench_peers import *; run_script(sys.executable, sys.argv[1], Training(1, 1, 1))"
+    program = "from benchmarks.peers.compare import *; run_script(sys.executable, sys.argv[1], Training(1, 1, 1))"
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {program}"
     return [sys.executable, "-c", program, str(folder / "peer.py")]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.reliability.killing import FAMILIES, Nursery, kill_and_compare, nursery_in
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.reliability.test_killed_parents import SCRIPT, until
 
 from hotloop.core.temporary import SUFFIX, TemporaryFolder, remove_leftovers
+from tests.reliability.test_killed_parents import SCRIPT, until
 
 HOTLOOP = str(Path(sys.executable).with_name("hotloop"))
 SLOW = "dqn --env.id CartPole-v1 --total-env-steps 100000000"

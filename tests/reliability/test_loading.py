@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 import tomli_w
-from tests.reliability.killing import FAMILIES
 
 import hotloop
+from tests.reliability.killing import FAMILIES
 
 PROGRAM = Path(__file__).with_name("watched_loading.py")
 HOSTILE_CODE = """

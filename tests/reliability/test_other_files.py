@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.reliability.killing import FAMILIES, outcome
 
 import hotloop
 from hotloop.core.errors import HotloopError
+from tests.reliability.killing import FAMILIES, outcome
 
 FILES = ("lane.json", "run.json", "settings.toml", "events.jsonl", "lock")
 CONTENTS = {

@@ -10,13 +10,13 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from tests.reliability.killing import FAMILIES, outcome
 
 import hotloop
 from hotloop.core.errors import HotloopError, NonFiniteError, RunError
 from hotloop.loop.failure import save_failure
 from hotloop.runs.checkpoint import Checkpoints, checkpoint_name, newest, save
 from hotloop.runs.directory import Run
+from tests.reliability.killing import FAMILIES, outcome
 
 
 class Listener:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reliability.killing import FAMILIES, outcome
 
 import hotloop
 from hotloop.cli.main import main
 from hotloop.loop.running import resume_hint
 from hotloop.runs.directory import Run
+from tests.reliability.killing import FAMILIES, outcome
 
 LIMIT = 30
 """Seconds that a run may take to leave."""

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.reliability.soak import Sample, Watch
 
 SOAK = Path(__file__).with_name("soak.py")

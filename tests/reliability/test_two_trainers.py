@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reliability.killing import FAMILIES, outcome
 
 import hotloop
 from hotloop.cli.main import main
 from hotloop.core.errors import RunError
+from tests.reliability.killing import FAMILIES, outcome
 
 
 class Intruder:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.comparison import synthetic_runs
-from tests.dashboard.chromium import BROWSER, chromium
-from tests.doctor.sample_trace import FINDINGS, make_trace
 
 from hotloop.comparison.jobs import plan_jobs
 from hotloop.comparison.page import as_html
 from hotloop.comparison.report import Question, collect
 from hotloop.doctor.views import page as doctor_page
 from hotloop.render.plots import LAST_CENTRED, below_axis
+from tests.comparison import synthetic_runs
+from tests.dashboard.chromium import BROWSER, chromium
+from tests.doctor.sample_trace import FINDINGS, make_trace
 
 SIDEWAYS = """
 [document.documentElement.scrollWidth > innerWidth ? "page" : "", ...[...document.querySelectorAll("body *")].filter(

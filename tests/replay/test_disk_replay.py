@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.replay.replay_steps import env_step, scalar_replay, walk
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
@@ -20,6 +19,7 @@ from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import placed
 from hotloop.runs.digest import digest
+from tests.replay.replay_steps import env_step, scalar_replay, walk
 
 
 @pytest.fixture

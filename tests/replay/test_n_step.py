@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.nstep_oracle import NStepOracle
-from tests.oracles.replay_oracle import RingOracle
-from tests.replay.replay_steps import SCALAR, column, env_step, scalar_replay, stored_rows
 
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
+from tests.oracles.nstep_oracle import NStepOracle
+from tests.oracles.replay_oracle import RingOracle
+from tests.replay.replay_steps import SCALAR, column, env_step, scalar_replay, stored_rows
 
 
 def test_a_full_window_lets_the_oldest_step_leave():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.replay.replay_steps import scalar_replay, walk
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
@@ -16,6 +15,7 @@ from hotloop.replay.layout import make_layout
 from hotloop.replay.memory import estimate_bytes
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
+from tests.replay.replay_steps import scalar_replay, walk
 
 
 def continue_and_record(replay: Replay) -> list[np.ndarray]:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.replay.replay_steps import column, env_step, scalar_replay, stored_rows, walk
 
 from hotloop.core.errors import CheckpointError, EnvError
 from hotloop.core.types import ArraySpec, EnvStep, map_obs
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
+from tests.replay.replay_steps import column, env_step, scalar_replay, stored_rows, walk
 
 
 def test_the_oldest_rows_give_way_once_the_ring_is_full():

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
-from tests.oracles.replay_oracle import importance_weights
-from tests.replay.replay_steps import scalar_replay, walk
 
 from hotloop.core.errors import CheckpointError, NonFiniteError
+from tests.oracles.replay_oracle import importance_weights
+from tests.replay.replay_steps import scalar_replay, walk
 
 
 def set_priorities(replay, priorities) -> None:

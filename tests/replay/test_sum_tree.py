@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.replay_oracle import find_by_cumulative_sum
 
 from hotloop.replay.sampler_kernels import find_leaf
 from hotloop.replay.samplers import SumTree, tree_bytes
+from tests.oracles.replay_oracle import find_by_cumulative_sum
 
 
 def set_leaves(tree: SumTree, index: list[int], value: list[float]) -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.reporting.written_runs import write_run
 
 from hotloop import api
 from hotloop.algos.registry import label_of, settings_from_words, settings_of
@@ -14,6 +13,7 @@ from hotloop.core.settings import as_tree
 from hotloop.reporting.facts import RunFacts, read_facts
 from hotloop.reporting.reproduce import reproduce
 from hotloop.runs.directory import Run
+from tests.reporting.written_runs import write_run
 
 
 def facts_of(label: str, settings, lane: str = "native") -> RunFacts:

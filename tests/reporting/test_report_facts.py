@@ -4,12 +4,12 @@ import json
 import tracemalloc
 
 import pytest
-from tests.reporting.written_runs import write_run
 
 from hotloop.core.errors import RunError
 from hotloop.reporting import rows as event_rows
 from hotloop.reporting.facts import best_row, read_facts
 from hotloop.reporting.make import make_report
+from tests.reporting.written_runs import write_run
 
 
 def test_a_whole_run_is_read_without_a_note(tmp_path):

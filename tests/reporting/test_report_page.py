@@ -6,9 +6,6 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.doctor.sample_trace import FINDINGS, NASTY, make_trace
-from tests.reporting.seen_page import Seen, require_harmless
-from tests.reporting.written_runs import rows, write_run
 
 from hotloop.doctor.views import report_json
 from hotloop.render.html import style
@@ -18,6 +15,9 @@ from hotloop.reporting.facts import RunFacts
 from hotloop.reporting.make import make_report
 from hotloop.reporting.page import page
 from hotloop.runs.directory import Run
+from tests.doctor.sample_trace import FINDINGS, NASTY, make_trace
+from tests.reporting.seen_page import Seen, require_harmless
+from tests.reporting.written_runs import rows, write_run
 
 PIECES = [
     NASTY,

@@ -1,10 +1,9 @@
 """Curves and stretches from rows, in numbers that can be checked by eye."""
 
-from tests.reporting.written_runs import rows
-
 from hotloop.render.numbers import measured, number_of, shown
 from hotloop.render.plots import Axes, axes_for, band, line
 from hotloop.reporting.facts import best_row, names_of, phases_of, series, stretches, training_seconds
+from tests.reporting.written_runs import rows
 
 
 def evaluations(count: int = 4):

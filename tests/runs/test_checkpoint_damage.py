@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.runs.segment_rows import Rows
 
 from hotloop.core.errors import CheckpointError
 from hotloop.runs.checkpoint import checkpoint_name, load, newest, save, verify
 from hotloop.runs.digest import digest
 from hotloop.runs.files import canonical_json
+from tests.runs.segment_rows import Rows
 
 STATE = {"learner": {"w": np.arange(5, dtype=np.float32), "lr": 0.1}, "envs": {"rng": np.uint64([7])}}
 STATE["replay"] = {"rows": Rows()}

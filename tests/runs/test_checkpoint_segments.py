@@ -8,13 +8,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.runs.segment_rows import FULL_OR_READ_ONLY, PIECES, FailingDisk, Rows, inodes
 
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.runs import manifest
 from hotloop.runs.checkpoint import Checkpoints, checkpoint_name, load, newest, save
 from hotloop.runs.digest import digest
 from hotloop.runs.files import write_chunks
+from tests.runs.segment_rows import FULL_OR_READ_ONLY, PIECES, FailingDisk, Rows, inodes
 
 
 def silent(message):

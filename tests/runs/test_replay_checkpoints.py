@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.replay.replay_steps import scalar_replay, stored_rows, walk
-from tests.runs.segment_rows import inodes
 
 from hotloop.core.errors import CheckpointError
 from hotloop.replay import segments
 from hotloop.runs.checkpoint import Checkpoints, checkpoint_name
 from hotloop.runs.digest import digest
+from tests.replay.replay_steps import scalar_replay, stored_rows, walk
+from tests.runs.segment_rows import inodes
 
 ROWS_PER_SEGMENT = 4
 ROW_BYTES = 24  # action, reward, discount, and two observations of one number

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.comparison.synthetic_runs import make_arm, write_run
 
 from hotloop.cli import compare, job
 from hotloop.comparison.jobs import plan_jobs
@@ -19,6 +18,7 @@ from hotloop.envs.settings import EnvSettings
 from hotloop.scale.joblist import ListedJob, decode_list, default_out, encode_list, make_list
 from hotloop.scale.specs import inner_path, read_folder
 from hotloop.scale.work import place_in, prepared, run_job, states_of
+from tests.comparison.synthetic_runs import make_arm, write_run
 
 TINY = [
     *("--total-env-steps", "400", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"),

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scale.clusters import left_behind, pids_of, several_nodes
 
 from hotloop.comparison.arms import parse_arms
 from hotloop.comparison.jobs import Job, plan_jobs, run_jobs
 from hotloop.scale.cluster import STORE_BYTES, Cluster
 from hotloop.scale.local import LocalPlace
 from hotloop.scale.ray_place import RayPlace
+from tests.scale.clusters import left_behind, pids_of, several_nodes
 
 pytestmark = pytest.mark.slow
 SEEDS = 4

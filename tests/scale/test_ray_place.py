@@ -17,7 +17,6 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.scale.clusters import TINY, left_behind, pids_of
 
 import hotloop
 from hotloop.comparison.arms import parse_arms
@@ -29,6 +28,7 @@ from hotloop.scale.cluster import Cluster, cluster
 from hotloop.scale.local import LocalPlace
 from hotloop.scale.places import require_place
 from hotloop.scale.ray_place import RayPlace
+from tests.scale.clusters import TINY, left_behind, pids_of
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from tests.scale.clusters import TINY, left_behind, pids_of
 
 pytest.importorskip("ray")

@@ -14,6 +14,7 @@ from typing import Any
 
 import optuna
 import pytest
+
 from tests.scale.clusters import TINY, left_behind, several_nodes
 
 pytestmark = pytest.mark.slow

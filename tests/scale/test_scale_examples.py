@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.comparison.synthetic_runs import make_arm
 
 from hotloop.comparison.jobs import plan_jobs
 from hotloop.scale.joblist import ListedJob, make_list, write_list
+from tests.comparison.synthetic_runs import make_arm
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "scale"
 FAKES = {

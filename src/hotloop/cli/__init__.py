@@ -2,7 +2,6 @@
 
 Files:
     arguments.py      How every verb reads its words and prints its answer
-    bench.py          `hotloop bench lanes`, `hotloop bench peers [NAME ...]`, `hotloop bench workers`
     compare.py        `hotloop compare ARM [overrides] ARM [overrides] ... --seeds N [-- --any.setting VALUE]`
     compare_options.py  What `hotloop compare` can be told beside its arms and their settings
     console.py        Rich's console as all verbs use it: text is literal, whoever wrote it, and a display may be
@@ -21,8 +20,9 @@ Files:
     main.py           `hotloop VERB ...`: one verb per file; heavy imports wait until a verb runs, so that --help
                       answers at once
     progress.py       How a run is getting on: a live bar on a terminal, plain lines elsewhere; always on stderr
-    prove.py          `hotloop prove [CASE ... | FILE.py ...]`
-    prove_own.py      `hotloop prove FILE.py`, `--env` and `--module`: code that is not ours
+    prove.py          `hotloop prove FILE[::NAME] ...`, `--env`, `--module`, `--script`
+    prove_answers.py  What `hotloop prove` answers: proofs in words, rows of cases as a table, both as JSON
+    prove_own.py      What `hotloop prove` is asked for: the options of its subjects, and each as a task by name
     report.py         `hotloop report RUN`
     resume.py         `hotloop resume RUN`
     runs.py           `hotloop runs [FOLDER]`

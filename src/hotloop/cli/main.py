@@ -7,7 +7,7 @@ import importlib
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hotloop.cli.arguments import print_error
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
@@ -34,8 +34,7 @@ VERBS = {
     "compare": "train arms x seeds in parallel and say what a change did to learning",
     "draw": "draw a DAG-wired network with its weights, and measure its graph",
     "doctor": "say why a training loop is slow, ours or any script, and what to do",
-    "prove": "hold a fast program equal to a plain one, yours or ours, then time both",
-    "bench": "measure the lanes, or hotloop against other libraries",
+    "prove": "hold a fast program equal to a plain one, then time both",
     "report": "write one HTML page that shows a run",
     "dashboard": "show the runs of a folder as a live page in the browser",
     "tune": "search for better settings, with pruning",
@@ -59,13 +58,17 @@ EXAMPLES = """examples:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one verb; user mistakes end with a sentence, a hint and exit code 2."""
+    return run_command(_run, words)
+
+
+def run_command(run: Callable[[list[str]], int], words: Sequence[str] | None = None) -> int:
+    """Without `words`, the whole process is this. User mistakes end with a sentence, a hint and exit code 2."""
     show_tracebacks_and_warnings_printable()
     given = list(sys.argv[1:] if words is None else words)
     with program(whole=words is None), own_interrupts(whole=words is None):
         try:
             try:
-                return _run(given)
+                return run(given)
             finally:
                 answer_stream().flush()  # found out here, not when the interpreter ends
         except HotloopError as error:

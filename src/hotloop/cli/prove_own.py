@@ -1,20 +1,23 @@
-"""`hotloop prove FILE.py`, `--env`, `--module` and `--script`: code that is not ours, against its plain version."""
+"""What `hotloop prove` is asked for: the options of its subjects, and each of them as a task by name."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hotloop.cli.arguments import VerbParser, print_json, require_above_zero
+from hotloop.cli.arguments import VerbParser, require_above_zero
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line
 from hotloop.core.verdicts import ExitCode
 
-ABOUT = """Hold a fast program equal to a plain one, then time both by turns on one thread: your own (two functions in
-a file of pairs, two envs, two networks; or two whole programs, unmodified, in processes of their own), or ours. A case
-of ours is named family/variant/lane/size; parts may be left out. `--own` runs a small set, for a few minutes.
+Task = tuple[str, Callable[[], Any]]
+
+ABOUT = """Hold a fast program equal to a plain one, then time both by turns on one thread: functions and cases in files
+(`@hotloop.pair`, `@hotloop.cases`), two envs, two networks; or two whole programs, unmodified, in processes of their
+own. A case is named family/variant/lane/size; parts may be left out.
 error: |fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size over that at a
 smaller one. Exit code 0: identical, the same to rounding, or but for draws; 1: something differs; 2: a mistake; 3: not
 everything could be compared, or a program does not repeat itself."""
@@ -22,12 +25,12 @@ EXAMPLES = """hotloop prove my_pairs.py --html proof.html
   hotloop prove --env slow.py:Env --against fast.py:Env
   hotloop prove --module slow.py:Net --against fast.py:Net --input 32,4
   hotloop prove --script old.py --against new.py --args "--seed 1"
-  hotloop prove dqn-update/double/native/64x64-b32 replay-sample"""
+  hotloop prove benchmarks/update.py::dqn-update/native"""
 
 
 def add_arguments(parser: VerbParser) -> None:
-    what = "a file of pairs (everything in it that is marked `@hotloop.pair(...)`), or a case of ours"
-    parser.add_argument("cases", nargs="*", metavar="FILE|CASE", help=what)
+    what = "a file, or the files of a folder: everything marked `@hotloop.pair(...)` or `@hotloop.cases(...)`, or NAME"
+    parser.add_argument("files", nargs="*", metavar="FILE[::NAME]", help=what)
     own = parser.add_argument_group("two versions of your own code")
     named = "an id, or file.py:Name (a class, or a function that makes one)"
     own.add_argument("--env", metavar="ENV", help=f"the plain env: {named}")
@@ -57,80 +60,53 @@ def add_arguments(parser: VerbParser) -> None:
     own.add_argument("--html", type=Path, metavar="FILE", help="write the evidence as one page")
 
 
-def is_asked_for(arguments: argparse.Namespace) -> bool:
-    files = [word.endswith(".py") for word in arguments.cases]
+def require_one_subject(arguments: argparse.Namespace) -> None:
     plain = [one for one in (arguments.env, arguments.module, arguments.script) if one]
     own = bool(plain or arguments.against)
-    if any(files) and (own or not all(files)):
-        raise SettingsError(
-            "files of pairs, names of cases, `--env`, `--module` and `--script` do not go together", "one at a time"
-        )
-    if own and (arguments.cases or not arguments.against or len(plain) != 1):
+    if arguments.files and own:
+        raise SettingsError("files, `--env`, `--module` and `--script` do not go together", "one at a time")
+    if own and (not arguments.against or len(plain) != 1):
         raise SettingsError(
             "`--against` needs one plain version to hold against",
             "give `--env A --against B`, `--module A --against B` or `--script old.py --against new.py`",
         )
-    if arguments.html and not (own or any(files)):
-        raise SettingsError("`--html` is for code of yours", "name a file of pairs, `--env`, `--module` or `--script`")
-    return own or any(files)
-
-
-def explain(known: Any, as_json: bool) -> int:
-    """Where nothing is named, nothing is run."""
-    if as_json:
-        raise SettingsError(
-            "nothing was named to prove", "`hotloop prove --help` says what can be; `--own` proves ours"
-        )
-    print_line(f"Nothing was named, so nothing was proved. Two versions of your own code:\n\n  {EXAMPLES}")
-    print_line(
-        "\nOr fast paths of hotloop, by family or by case (`--list` names all of them); `--own` runs a small set,"
-    )
-    print_line("for a few minutes, `--full` every case:\n")
-    print_line("\n".join(f"  {line}" for line in known.families()))
-    return ExitCode.MISTAKE
-
-
-def run(arguments: argparse.Namespace) -> int:
+    if arguments.html and not (own or arguments.files):
+        raise SettingsError("`--html` shows what was proved", "name a file, `--env`, `--module` or `--script`")
     require_above_zero(arguments, "env_steps", "num_envs", "episodes", "optimiser_steps")
     for name in ("tolerance", "rounds"):
         if (getattr(arguments, name) or 0) < 0:
             raise SettingsError(f"`--{name}` is {getattr(arguments, name)}, expected 0 or more")
-    from hotloop.cli.console import Bar
-    from hotloop.proof.verdict import lines, summary
-
-    tasks = _tasks(arguments)
-    with Bar(len(tasks), arguments.quiet or bool(arguments.script)) as bar:
-        proofs = bar.collect(_proved(tasks, bar))
-    if arguments.html:
-        from hotloop.proof.pairs_page import write_page
-
-        write_page(arguments.html, proofs)
-    if arguments.json:
-        print_json({"pairs": [proof.as_data() for proof in proofs]})
-    else:
-        print_line("\n\n".join("\n".join(lines(proof)) for proof in proofs))
-        print_line(f"\n{summary(proofs)}" if len(proofs) > 1 else "")
-    return worst_of(proof.exit_code for proof in proofs)
 
 
-def worst_of(codes: Iterable[ExitCode]) -> int:
-    """Different, if anything is; else not decided, if anything is not."""
-    return max(codes, key=[ExitCode.YES, ExitCode.UNDECIDED, ExitCode.NO].index, default=ExitCode.YES)
+def explain(as_json: bool) -> int:
+    """Where nothing is named, nothing is run."""
+    if as_json:
+        raise SettingsError("nothing was named to prove", "`hotloop prove --help` says what can be")
+    print_line(f"Nothing was named, so nothing was proved. Two versions of your own code:\n\n  {EXAMPLES}")
+    print_line("\n`--list` names what a file or a folder has. Fast paths of hotloop's own are in `benchmarks/` of a")
+    print_line("checkout: `hotloop prove benchmarks --list`; `--quick` proves a small set of them, in a few minutes.")
+    return ExitCode.MISTAKE
 
 
-def _proved(tasks: list[tuple[str, Any]], bar: Any) -> Iterator[tuple[str, Any]]:
-    for name, prove in tasks:
-        bar.advance(name, 0)
-        yield name, prove()
+def found_in(arguments: argparse.Namespace) -> Any:
+    """The pairs and cases of the files, in which everything asked for has its use."""
+    from hotloop.proof.case_files import find
+    from hotloop.proof.case_rows import require_keepable
+
+    if arguments.keep is not None:
+        require_keepable(arguments.keep)
+    found = find(arguments.files)
+    if arguments.html and not found.pairs:
+        raise SettingsError("`--html` is of pairs, and the files have none", "`--json` and `--keep` are of cases")
+    return found
 
 
-def _tasks(arguments: argparse.Namespace) -> list[tuple[str, Any]]:
-    """What is to be proved, by name."""
+def tasks(arguments: argparse.Namespace) -> list[Task]:
+    """What is to be proved, by name, where that is two things named by options."""
     plain, fast = arguments.env or arguments.module or arguments.script, arguments.against
     if arguments.script:
         return [(fast, lambda: _programs(arguments))]
-    seconds = 1.0 if arguments.seconds is None else arguments.seconds
-    options: dict[str, Any] = {"seconds": seconds}
+    options: dict[str, Any] = {"seconds": seconds_of(arguments)}
     if arguments.tolerance is not None:
         options["tolerance"] = arguments.tolerance
     if arguments.env:
@@ -140,15 +116,24 @@ def _tasks(arguments: argparse.Namespace) -> list[tuple[str, Any]]:
         if arguments.env_steps is not None:
             options["env_steps"] = arguments.env_steps
         return [(fast, lambda: prove_envs(plain, fast, **options))]
-    if arguments.module:
-        from hotloop.proof.module_pairs import prove_modules
+    from hotloop.proof.module_pairs import prove_modules
 
-        options |= {"mapping": arguments.map, "optimiser_steps": arguments.optimiser_steps}
-        return [(fast, lambda: prove_modules(plain, fast, arguments.input, **options))]
-    from hotloop.proof.function_pairs import pairs_in, prove_pair
+    options |= {"mapping": arguments.map, "optimiser_steps": arguments.optimiser_steps}
+    return [(fast, lambda: prove_modules(plain, fast, arguments.input, **options))]
 
-    pairs = [pair for word in arguments.cases for pair in pairs_in(Path(word))]
-    return [(pair.title, lambda pair=pair: prove_pair(pair, seconds)) for pair in pairs]
+
+def tasks_of(found: Any, arguments: argparse.Namespace) -> list[Task]:
+    """The pairs of files, then their cases."""
+    from hotloop.proof.function_pairs import prove_pair
+    from hotloop.proof.run import prove_case
+
+    seconds = seconds_of(arguments)
+    pairs: list[Task] = [(pair.title, partial(prove_pair, pair, seconds)) for pair in found.pairs]
+    return [*pairs, *[(case.name, partial(prove_case, case, seconds)) for case in found.runnable(arguments.quick)]]
+
+
+def seconds_of(arguments: argparse.Namespace) -> float:
+    return 1.0 if arguments.seconds is None else float(arguments.seconds)
 
 
 def _programs(arguments: argparse.Namespace) -> Any:

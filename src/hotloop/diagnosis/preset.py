@@ -14,6 +14,7 @@ from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.errors import HotloopError
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.verdicts import IDENTICAL
+from hotloop.diagnosis.plain_replay import push_batch, push_one_by_one
 from hotloop.diagnosis.training_loop import TrainingLoop
 from hotloop.diagnosis.variations import Variation, training_alone, variations
 from hotloop.doctor.facts import machine_facts, usable_cores
@@ -22,7 +23,6 @@ from hotloop.doctor.loops import Loop, Ratio, compare_loops, record
 from hotloop.doctor.roofline import matrix_speed
 from hotloop.doctor.trace import Counts, Experiment, Slice, Subject, Trace
 from hotloop.lanes.spec import LANES
-from hotloop.proof.reference.snake_dqn import push_batch, push_one_by_one
 
 Say = Callable[[str], None]
 MOST_TURNS = 4_096

@@ -15,6 +15,7 @@ from hotloop.algos.registry import RunSettings
 from hotloop.core.settings import as_tree
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, EnvStep
+from hotloop.diagnosis.plain_replay import PlainReplay
 from hotloop.doctor.loops import Interval
 from hotloop.doctor.roofline import count_products
 from hotloop.doctor.trace import Counts
@@ -24,7 +25,6 @@ from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopAfter, arithmetic_on, compile_phase, spared_collector
 from hotloop.loop.on_policy_session import build_on_policy_session
 from hotloop.loop.session import build_session
-from hotloop.proof.reference.snake_dqn import ReplayBuffer
 from hotloop.replay.buffer import Replay
 from hotloop.runs.directory import Run
 
@@ -126,7 +126,7 @@ class PlainPushReplay:
     """
 
     def __init__(self, replay: Replay, push: Push, not_timed: AbstractContextManager[None]) -> None:
-        self.pushed = ReplayBuffer(replay.capacity)
+        self.pushed = PlainReplay(replay.capacity)
         self._replay, self._push, self._not_timed = replay, push, not_timed
         self.sample, self.update_priorities = replay.sample, replay.update_priorities
         self.drop_pending, self.reseed = replay.drop_pending, replay.reseed

@@ -1,16 +1,13 @@
 """Proof: every fast path is held equal to a plain program first, then timed against it.
 
-Ours start at `case.py`. Anybody's own code, two functions, envs or networks, starts at `function_pairs.py`, two whole
-programs at `program_pairs.py`.
+Two functions start at `function_pairs.py`, two programs with state at `case.py`, envs at `env_pairs.py`, networks at
+`module_pairs.py`, two whole scripts at `program_pairs.py`. Hotloop's own fast paths are cases in `benchmarks/`, which
+is not installed.
 
 Files:
-    bench_lanes.py    The table behind `lane = auto`: what an update costs on each lane, and whether the rule
-                      chooses well
-    bench_peers.py    Hotloop against other libraries: training, replay, and the table of both
-    bench_workers.py  Envs in worker processes against Gymnasium's AsyncVectorEnv: the same envs stepped by both,
-                      taking turns
-    case.py           The noun of this package: one optimisation under proof
-    cases/            What is proved, one family of cases per file
+    case.py           Two programs with state under proof, built for each of several sizes: `@hotloop.cases`
+    case_files.py     The pairs and cases of a file, or of the files of a folder; all of them, or those named
+    case_rows.py      What came of each case: rows of plain data, their table, and the file that they are kept in
     difference.py     The first difference between two answers: what differs, where, both values, how much and how
                       often
     draws.py          Whether two envs draw their random numbers in another order, or one of them is wrong
@@ -20,8 +17,6 @@ Files:
     env_players.py    N envs of whatever kind as N sequences of the same events: single envs, vector envs, and ours
     equivalence.py    Whether two programs compute the same: values, gradients, and what becomes of the state over a
                       whole sequence
-    figures.py        Figures kept in a file, and the documents that quote them: tables are made from the file,
-                      quotes are held against it
     function_pairs.py  Two functions held equal on the same inputs; `@hotloop.pair`, `hotloop.assert_same`
     made_inputs.py    Inputs made from given ones: rows permuted, repeated, removed, ties; and the smallest one
     memory.py         Peak bytes and allocations of one call, measured apart from its time
@@ -31,7 +26,6 @@ Files:
     pair_calls.py     Calling two functions alike: on copies of the input, from the same state of every generator
     pair_cost.py      What two functions that are equal cost: paired speed, memory, several sizes of input
     pairs_page.py     The evidence about somebody's own code as one HTML page
-    peers/            The same work in other libraries
     program_gaps.py   What of two programs was not compared, and what would decide it
     program_judgement.py  Whether two recordings are of programs that compute the same, and where they first part
     program_pairs.py  Two programs held equal: every env call and every update; then their time by turns
@@ -40,10 +34,7 @@ Files:
     program_words.py  Where two programs part, in words
     programs.py       Two programs as sequences of fingerprints, to be aligned
     randomness.py     Every generator that a program may draw from, in the same state before each call
-    reference/        Plain programs, the way a competent person writes them first
-    registry.py       All cases by name: family/variant/lane/size, where parts may be left out (`dqn-update/native`:
-                      all native ones)
-    run.py            `hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it
+    run.py            `hotloop.prove`: pairs and cases from start to end, equality first
     scales.py         What an entry's errors are measured by, without marks (-1e9) among what it stands with
     speed.py          How much faster: both programs interleaved in one process, since a machine's speed drifts
                       while it is measured

@@ -1,13 +1,24 @@
-"""The noun of this package: one optimisation under proof."""
+"""One optimisation under proof that is more than a function of its inputs: two programs with state, timed call by call.
+
+    @hotloop.cases("loss, gradient and Adam")
+    def update_cases():
+        return [hotloop.Case("my-update", f"b{rows}", partial(build, rows), tolerance=1e-5) for rows in (32, 256)]
+
+    def build(rows):
+        plain, fast = PlainAgent(rows), FastAgent(rows)
+        return hotloop.Programs(reference=plain.update, fast=fast.update)
+
+`hotloop prove my_cases.py` builds each case, holds the two programs equal, then times them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Keeps
-from hotloop.proof.equivalence import Equality, worst
+from hotloop.proof.equivalence import Equality, compare_answers, worst
 
 Call = Callable[[], Any]
 
@@ -30,7 +41,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Built:
+class Programs:
     """A case made ready: `reference` and `fast` do the same work per call, from the same start.
 
     What is timed is what was compared: `check` makes the first call of each of the two callables that the clock gets.
@@ -38,7 +49,7 @@ class Built:
 
     reference: Call
     fast: Call
-    compare: Callable[[Any, Any], Equality]
+    compare: Callable[[Any, Any], Equality] = compare_answers
     """Given what `fast` and `reference` answered; it may also look at what has become of the two programs."""
     calls: int = 1
     """Of each, compared one after the other."""
@@ -61,19 +72,24 @@ class Built:
 
 @dataclass(frozen=True)
 class Case:
-    """Family, variant, lane and size make its name; parts a family does not have are empty."""
+    """One optimisation at one size, for `@hotloop.cases`: how its two programs are built, and what is promised.
+
+    Family, variant, lane and size make its name; parts a family does not have are empty.
+    """
 
     family: str
     size: str
-    build: Callable[[], Built]
+    build: Callable[[], Programs]
     variant: str = ""
     lane: str = ""
     changes_learning: bool = False
     """It is no other form of the plain program, but another program: equality is not promised."""
     tolerance: float = 0.0
     """Largest allowed |fast - reference| / |reference|, per step made; 0: not a bit may differ."""
-    is_default: bool = False
-    """In the small set (`hotloop prove --own`)."""
+    quick: bool = False
+    """In the small set (`hotloop prove --quick`)."""
+    unavailable: str = ""
+    """Why it cannot run on this machine."""
 
     @property
     def kind(self) -> Keeps:
@@ -89,3 +105,36 @@ class Case:
     @property
     def name(self) -> str:
         return "/".join(self.parts)
+
+
+class CaseMaker(NamedTuple):
+    """A function that makes cases, and what they are about."""
+
+    make: Callable[..., list[Case]]
+    about: str
+
+
+Make = TypeVar("Make", bound=Callable[..., list[Case]])
+_makers: dict[str, list[CaseMaker]] = {}
+"""By the name of the module that they stand in."""
+
+
+def cases(about: str) -> Callable[[Make], Make]:
+    """Mark a function that makes cases, for `hotloop prove FILE.py`; the function itself is unchanged.
+
+        @hotloop.cases("loss, gradient and Adam")
+        def update_cases():
+            return [hotloop.Case("my-update", f"b{rows}", partial(build, rows)) for rows in (32, 256)]
+
+    It is called without arguments. `about` stands beside the family's name in `hotloop prove FILE.py --list`.
+    """
+
+    def mark(make: Make) -> Make:
+        _makers.setdefault(make.__module__, []).append(CaseMaker(make, about))
+        return make
+
+    return mark
+
+
+def makers_of(module: str) -> list[CaseMaker]:
+    return _makers.get(module, [])

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.core.errors import ArgumentError
 from hotloop.proof.scales import are_marks
+from hotloop.proof.values import as_array, is_array, is_number, leaves_of
 
 Snapshot = Mapping[str, Any]
 """Named arrays, tensors or numbers."""
@@ -64,6 +66,27 @@ def compare_snapshots(fast: Snapshot, reference: Snapshot, when: str) -> Equalit
     if fast.keys() != reference.keys():
         return Equality(float("inf"), f"{sorted(fast)} against {sorted(reference)} {when}")
     return compare((f"{name} {when}", fast[name], reference[name]) for name in fast)
+
+
+def compare_answers(fast: Any, reference: Any) -> Equality:
+    """Of two calls: numbers, arrays and tensors by their place in dicts, lists and tuples; all else must be equal."""
+    mine, theirs = dict(leaves_of(fast)), dict(leaves_of(reference))
+    if not any(map(_is_numeric, theirs.values())):
+        hint = "let both answer what has become of them (the loss, the parameters), or give `compare`"
+        raise ArgumentError("the plain program answered no number, so that nothing was compared", hint)
+    if mine.keys() != theirs.keys():
+        return Equality(float("inf"), f"the answer has {sorted(mine)} against {sorted(theirs)}")
+    return worst(_leaf_equality(path or "the answer", mine[path], theirs[path]) for path in theirs)
+
+
+def _is_numeric(leaf: Any) -> bool:
+    return is_array(leaf) or is_number(leaf)
+
+
+def _leaf_equality(path: str, mine: Any, theirs: Any) -> Equality:
+    if _is_numeric(mine) and _is_numeric(theirs):
+        return Equality(relative_error(as_array(mine), as_array(theirs)), path)
+    return Equality(0.0 if mine == theirs else float("inf"), path)
 
 
 def worst(equalities: Iterable[Equality]) -> Equality:

@@ -11,11 +11,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from hotloop.core.errors import ArgumentError, HotloopError
-from hotloop.core.user_files import run_file
+from hotloop.core.errors import ArgumentError
 from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import pair_cost
 from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
@@ -83,22 +81,9 @@ def pair(
     return mark
 
 
-def pairs_in(path: Path) -> list[Pair]:
-    """Run the file of the user's, once per process; the pairs it made, in order."""
-    if not path.is_file():
-        raise ArgumentError(f"there is no file `{path}`", "give the path from the folder you are in")
-    try:
-        module = run_file(path.expanduser().resolve())
-    except HotloopError:
-        raise
-    except Exception as error:
-        raise ArgumentError(
-            f"`{path}` cannot be loaded: {type(error).__name__}: {error}", f"run `python {path}`"
-        ) from error
-    found = _pairs.get(module.__name__, [])
-    if not found:
-        raise ArgumentError(f"`{path}` has no pairs", "mark fast functions with `@hotloop.pair(plain, inputs)`")
-    return found
+def pairs_of(module: str) -> list[Pair]:
+    """Those that a module of this name has made, in order."""
+    return _pairs.get(module, [])
 
 
 def assert_same(

@@ -1,118 +1,25 @@
-"""`hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it.
-
-What came of each case: rows of plain data, and the table a person reads.
-"""
+"""`hotloop.prove`: pairs and cases from start to end, equality first, and no speed for what fails it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from collections.abc import Callable
 from typing import Any, overload
 
-from rich.table import Table
-
 from hotloop.core.errors import ArgumentError
-from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Keeps
 from hotloop.loop.machine import arithmetic_on
-from hotloop.proof import memory, registry, speed
-from hotloop.proof.case import Built, Case
-from hotloop.proof.equivalence import Equality
+from hotloop.proof import case_files, memory, speed
+from hotloop.proof.case import Case, Programs
+from hotloop.proof.case_rows import Cost, Row
 from hotloop.proof.function_pairs import SIZES, Pair, prove_pair
-from hotloop.proof.memory import Memory
-from hotloop.proof.speed import Speed
-from hotloop.proof.verdict import Proof, Verdict
-from hotloop.render.tables import as_rich
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What only a case that is equal has."""
-
-    speed: Speed
-    reference_memory: Memory
-    fast_memory: Memory
-    growth: dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class Row:
-    case: Case
-    equality: Equality
-    cost: Cost | None
-
-    @property
-    def equal(self) -> bool | None:
-        """None where equality is not promised."""
-        return None if self.case.changes_learning else self.equality.within(self.case.tolerance)
-
-    @property
-    def verdict(self) -> Keeps | Verdict:
-        if self.equal is None:
-            return CHANGES_LEARNING
-        if not self.equal:
-            return "different"
-        return TO_ROUNDING if self.equality.max_error else IDENTICAL
-
-    def as_data(self) -> dict[str, Any]:
-        """One row of `hotloop prove --json`; what was not measured is null."""
-        cost = self.cost
-        return {
-            "case": self.case.name,
-            "kind": self.case.kind,
-            "equal": self.equal,
-            "verdict": self.verdict,
-            "max_error": self.equality.max_error if isfinite(self.equality.max_error) else None,
-            "tolerance": self.case.tolerance,
-            "speedup": cost and cost.speed.ratio,
-            "low": cost and cost.speed.low,
-            "high": cost and cost.speed.high,
-            "seconds": cost and {"fast": cost.speed.second_seconds, "reference": cost.speed.first_seconds},
-            "peak_bytes": cost and _both(cost, "peak_bytes"),
-            "allocations": cost and _both(cost, "allocations"),
-            "growth": cost and cost.growth,
-        }
-
-
-def _both(cost: Cost, name: str) -> dict[str, int]:
-    return {"fast": getattr(cost.fast_memory, name), "reference": getattr(cost.reference_memory, name)}
-
-
-HEADINGS = ["case", "verdict", "error", "allowed", "plain µs", "fast µs", "speed-up", "95 %"]
-HEADINGS += ["peak kB plain | fast", "allocations", "growth"]
-
-
-def draw(rows: Sequence[Row]) -> Table:
-    """For a terminal, cases that are not equal in red."""
-    unequal = [number for number, row in enumerate(rows) if row.equal is False]
-    return as_rich([HEADINGS, *map(_cells, rows)], left=("verdict", "growth"), red=unequal)
-
-
-def _cells(row: Row) -> list[str]:
-    cells = [row.case.name, row.verdict, f"{row.equality.max_error:.1e}", f"{row.case.tolerance:.0e}"]
-    if row.cost is None:
-        return [*cells, *["-"] * (len(HEADINGS) - len(cells))]
-    speed, growth = row.cost.speed, row.cost.growth
-    plain, fast = row.cost.reference_memory, row.cost.fast_memory
-    return [
-        *cells,
-        f"{speed.first_seconds * 1e6:,.1f}",
-        f"{speed.second_seconds * 1e6:,.1f}",
-        f"{speed.ratio:.2f}x",
-        f"{speed.low:.2f}-{speed.high:.2f}",
-        f"{plain.peak_bytes / 1000:,.1f} | {fast.peak_bytes / 1000:,.1f}",
-        f"{plain.allocations:,} | {fast.allocations:,}",
-        f"x{growth['factor']:.2f} from {growth['from']} to {growth['to']}" if growth else "-",
-    ]
-
+from hotloop.proof.verdict import Proof
 
 GROWTH_SHARE = 0.5
 """Of the time that a case's own comparison gets."""
 
 
 @overload
-def prove(*what: str, full: bool = False, seconds: float = 1.0) -> list[Row]: ...
+def prove(*what: str, quick: bool = False, seconds: float = 1.0) -> list[Row | Proof]: ...
 @overload
 def prove(
     plain: Callable[..., Any],
@@ -128,21 +35,21 @@ def prove(
 ) -> Proof: ...
 def prove(
     *what: Any,
-    full: bool = False,
+    quick: bool = False,
     tolerance: float = 1e-6,
     gradients: bool = True,
     made: bool = True,
     sizes: tuple[int, ...] = SIZES,
     seconds: float = 1.0,
     **inputs: Any,
-) -> list[Row] | Proof:
-    """Hold a fast program equal to a plain one, then time both by turns on one thread: two functions of yours, or ours.
+) -> list[Row | Proof] | Proof:
+    """Hold a fast program equal to a plain one, then time both by turns on one thread: two functions, or files of them.
 
         proof = hotloop.prove(plain_returns, fast_returns, [(rewards, 0.99)])
         print(proof.headline())  # identical for ..., or the first difference and the smallest input that shows it
 
-        for row in hotloop.prove("replay-add", "dqn-update/native"):
-            print(row.case.name, row.equal, row.cost.speed.ratio if row.cost else "not timed")
+        for found in hotloop.prove("my_pairs.py", "benchmarks::dqn-update/native"):
+            print(found.name, found.verdict, found.cost.speed.ratio if found.cost else "not timed")
 
     **Two functions and their inputs.** An input is a tuple of arguments, a dict of named ones, or the only argument; a
     list holds several inputs; a function makes one of each of `sizes`. Compared are values, gradients (unless
@@ -151,8 +58,9 @@ def prove(
     `tolerance` times its size, or that of its row or column; with 0 not at all. Where nothing differs,
     both are timed for `seconds`.
 
-    **Names** are those of our own cases, family/variant/lane/size, where parts may be left out; without names a small
-    set runs, with `full` every case. `as_data()` of an answer is what `hotloop prove --json` prints of it.
+    **Files** have pairs (`@hotloop.pair`), cases (`@hotloop.cases`) or both, and all of them are proved, in a folder
+    those of all its files; `FILE.py::NAME` chooses some, and `quick` the small set of the cases. `as_data()` of an
+    answer is what `hotloop prove --json` prints of it.
     """
     if inputs.keys() - {"inputs"}:
         raise ArgumentError(f"`prove` has no argument `{next(iter(inputs))}`", "`help(hotloop.prove)` explains")
@@ -160,37 +68,40 @@ def prove(
     if what and not all(isinstance(one, str) for one in what):
         if len(what) != 3:
             raise ArgumentError(
-                f"`prove` was given {len(what)} things", "give two functions and their inputs, or names"
+                f"`prove` was given {len(what)} things", "give two functions and their inputs, or files"
             )
         return prove_pair(Pair(what[0], what[1], what[2], tolerance, gradients, made, sizes), seconds)
-    chosen = registry.build_registry().select(what, full)
-    with arithmetic_on(threads=1):
-        return [prove_case(case, seconds) for case in chosen]
+    if not what:
+        raise ArgumentError("nothing was named to prove", "give two functions and their inputs, or files")
+    found = case_files.find(what)
+    proofs = [prove_pair(pair, seconds) for pair in found.pairs]
+    return [*proofs, *[prove_case(case, seconds) for case in found.runnable(quick)]]
 
 
 def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> Row:
     """Equality first; what is not equal is not timed."""
-    built = case.build()
-    equality = built.check()
-    if not case.changes_learning and not equality.within(case.tolerance):
-        return Row(case, equality, None)
-    return Row(case, equality, _cost(built, seconds, clock))
+    with arithmetic_on(threads=1):
+        programs = case.build()
+        equality = programs.check()
+        if not case.changes_learning and not equality.within(case.tolerance):
+            return Row(case, equality, None)
+        return Row(case, equality, _cost(programs, seconds, clock))
 
 
-def _cost(built: Built, seconds: float, clock: speed.Clock) -> Cost:
-    plain, fast = built.brief or (built.reference, built.fast)
+def _cost(programs: Programs, seconds: float, clock: speed.Clock) -> Cost:
+    plain, fast = programs.brief or (programs.reference, programs.fast)
     return Cost(
-        speed=speed.measure(built.reference, built.fast, seconds, clock),
+        speed=speed.measure(programs.reference, programs.fast, seconds, clock),
         reference_memory=memory.measure(plain),
         fast_memory=memory.measure(fast),
-        growth=_growth(built, seconds * GROWTH_SHARE, clock),
+        growth=_growth(programs, seconds * GROWTH_SHARE, clock),
     )
 
 
-def _growth(built: Built, seconds: float, clock: speed.Clock) -> dict[str, Any] | None:
+def _growth(programs: Programs, seconds: float, clock: speed.Clock) -> dict[str, Any] | None:
     """Time per unit at the larger size over that at the smaller: 1 is flat."""
-    if built.growth is None:
+    if programs.growth is None:
         return None
-    growth = built.growth()
+    growth = programs.growth()
     measured = speed.measure(growth.large, growth.small, seconds, clock)
     return {"factor": measured.ratio / growth.units, "from": growth.start, "to": growth.end}

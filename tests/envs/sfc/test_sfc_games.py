@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.sfc_oracle import SfcOracle
-from tests.oracles.snake_oracle import splitmix_tape
 
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.sfc.env import Sfc
+from tests.oracles.sfc_oracle import SfcOracle
+from tests.oracles.snake_oracle import splitmix_tape
 
 
 def play_both(seed, calls, choose, num_envs=2, **options):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.oracles.snake_oracle import reachable as search
-from tests.oracles.snake_oracle import reachable_many
 
 from hotloop.core.errors import EnvError
 from hotloop.envs.snake.board import board_of, pack, reachable, stride_of, unpack
 from hotloop.envs.snake.fill_kernels import nth_free_bit
+from tests.oracles.snake_oracle import reachable as search
+from tests.oracles.snake_oracle import reachable_many
 
 
 def random_boards(count: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

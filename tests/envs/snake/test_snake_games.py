@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.snake_oracle import SnakeOracle, splitmix_tape
 
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.snake.env import Snake
+from tests.oracles.snake_oracle import SnakeOracle, splitmix_tape
 
 MODES = ["basic", "basic10", "flood_fill", "selective", "enhanced", "foresight", "grid"]
 sizes = st.one_of(st.integers(5, 12), st.integers(5, 12), st.sampled_from([17, 32, 33, 63, 64]))

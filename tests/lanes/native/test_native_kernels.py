@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 from torch.testing import assert_close
 
 from hotloop.lanes.native import activation_kernels, matrix_kernels
@@ -18,6 +17,7 @@ from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants, padded_stride
 from hotloop.lanes.native.unit_kernels import prepare_units
 from hotloop.lanes.native.vector_kernels import float_mode
+from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 
 multiply, transpose = matrix_kernels.multiply, matrix_kernels.transpose
 functions = {"exp": activation_kernels.exp, "tanh": activation_kernels.tanh}

@@ -8,6 +8,15 @@ import sys
 import numpy as np
 import pytest
 import torch
+
+from hotloop.core.errors import NonFiniteError
+from hotloop.core.types import Array
+from hotloop.lanes.choice import LaneJob, choose_lane
+from hotloop.lanes.eager import EagerLane
+from hotloop.lanes.native import sac_plan_kernels as plan
+from hotloop.lanes.native.sac_lane import NativeSACLane
+from hotloop.lanes.sac_objective import SACBatch, SACObjective
+from hotloop.nets.sac_settings import SACLayout
 from tests.lanes import sac_pairs
 from tests.lanes.sac_pairs import (
     ACTIONS,
@@ -27,15 +36,6 @@ from tests.lanes.sac_pairs import (
     plain_agent,
     rates,
 )
-
-from hotloop.core.errors import NonFiniteError
-from hotloop.core.types import Array
-from hotloop.lanes.choice import LaneJob, choose_lane
-from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.native import sac_plan_kernels as plan
-from hotloop.lanes.native.sac_lane import NativeSACLane
-from hotloop.lanes.sac_objective import SACBatch, SACObjective
-from hotloop.nets.sac_settings import SACLayout
 
 
 def layout_of(objective: SACObjective, activation: str = "relu", hidden: tuple[int, ...] = HIDDEN) -> SACLayout:

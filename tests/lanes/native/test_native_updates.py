@@ -9,12 +9,12 @@ import sys
 import numpy as np
 import pytest
 import torch
-from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 from torch.testing import assert_close
 
 from hotloop.lanes.native import plan_kernels as plan
 from hotloop.lanes.native.lane import NativeBatch, NativeUpdater
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
+from tests.oracles.torch_dqn_update import QNetwork, TorchDQN
 
 ACTIVATIONS = ("relu", "tanh", "selu", "leaky_relu")
 HEADS = {

@@ -11,11 +11,11 @@ from safetensors.torch import load_file, save_file
 from torch.func import functional_call
 from torch.testing import assert_close
 
+from benchmarks.witnesses import topology as plain_program
 from hotloop.nets import TopologyNetwork
 from hotloop.nets.topology.convert import read_graph_file
 from hotloop.nets.topology.generators import dense, dense_small_world, small_world
 from hotloop.nets.topology.graph import TopologyError
-from hotloop.proof.reference import topology as plain_program
 
 GRAPHS = {
     "small world": small_world(3, 9, 2, 4, 0.3, 1),
