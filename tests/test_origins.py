@@ -14,7 +14,7 @@ import torch
 from hotloop.cli.main import VERBS
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.rules import load_rules
-from hotloop.envs.durotaxis.baselines import leftmost
+from hotloop.workloads.durotaxis.baselines import leftmost
 from hotloop.proof.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, named, read
 from hotloop.proof.registry import FAMILIES, Registry
 

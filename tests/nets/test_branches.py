@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
-from hotloop.envs.sfc.env import PARTS
+from hotloop.workloads.sfc.env import PARTS
 from hotloop.nets.branches import BranchAttention
 from hotloop.nets.build import QNetwork, build_q_network, mlp_layout
 from hotloop.nets.settings import BranchSettings, NetworkSettings

@@ -7,8 +7,8 @@ import pytest
 
 from hotloop.envs import cartpole_draw
 from hotloop.envs.registry import NATIVE
-from hotloop.envs.snake import draw as snake_draw
-from hotloop.envs.snake.env import Snake
+from hotloop.workloads.snake import draw as snake_draw
+from hotloop.workloads.snake.env import Snake
 from hotloop.viewing.scenes import DRAWERS
 
 

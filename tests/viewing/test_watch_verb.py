@@ -19,7 +19,7 @@ import pytest
 from hotloop import api
 from hotloop.cli import watch
 from hotloop.core.errors import EnvError, MissingExtraError, SettingsError
-from hotloop.envs.snake.env import STATS
+from hotloop.workloads.snake.env import STATS
 from hotloop.runs.directory import Run
 from hotloop.viewing import watch as watching
 from hotloop.viewing.frames import even, record

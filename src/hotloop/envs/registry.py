@@ -38,9 +38,9 @@ from hotloop.envs.user_files import require_named
 
 NATIVE: dict[str, str] = {
     "cartpole": "hotloop.envs.cartpole:CartPole",
-    "snake": "hotloop.envs.snake.env:Snake",
-    "sfc": "hotloop.envs.sfc.env:Sfc",
-    "durotaxis": "hotloop.envs.durotaxis.env:Durotaxis",
+    "snake": "hotloop.workloads.snake.env:Snake",
+    "sfc": "hotloop.workloads.sfc.env:Sfc",
+    "durotaxis": "hotloop.workloads.durotaxis.env:Durotaxis",
 }
 """Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option, and
 `dict_obs` where its observations have parts."""

@@ -15,9 +15,9 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, EnvStep, VecEnv
-from hotloop.envs.durotaxis.draw import text_of
-from hotloop.envs.durotaxis.env import Durotaxis
-from hotloop.envs.durotaxis.picture import Past, picture
+from hotloop.workloads.durotaxis.draw import text_of
+from hotloop.workloads.durotaxis.env import Durotaxis
+from hotloop.workloads.durotaxis.picture import Past, picture
 from hotloop.envs.registry import NATIVE, make_envs
 from hotloop.envs.settings import EnvSettings
 
@@ -32,19 +32,19 @@ def _cartpole() -> Any:
 
 
 def _snake() -> Any:
-    from hotloop.envs.snake import draw
+    from hotloop.workloads.snake import draw
 
     return draw
 
 
 def _sfc() -> Any:
-    from hotloop.envs.sfc import draw
+    from hotloop.workloads.sfc import draw
 
     return draw
 
 
 def _durotaxis() -> Any:
-    from hotloop.envs.durotaxis import draw
+    from hotloop.workloads.durotaxis import draw
 
     return draw
 

@@ -73,7 +73,7 @@ def watch(
     _require_sense(episodes=episodes, max_frames=max_frames, speed=speed, fps=fps)
     agent, env = _agent_and_env(run_dir, trust, checkpoint)
     from hotloop.viewing.frames import Recorder
-    from hotloop.viewing.html import Watched, require_page, write_page
+    from hotloop.workloads.sfc.page import Watched, require_page, write_page
     from hotloop.viewing.play import play_episodes
 
     if html is not None:

@@ -10,7 +10,7 @@ from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSe
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.sfc.env import PARTS
+from hotloop.workloads.sfc.env import PARTS
 from hotloop.nets.settings import BranchSettings, NetworkSettings
 
 ROWS, ACTIONS = 11, 5

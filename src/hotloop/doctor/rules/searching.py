@@ -214,7 +214,7 @@ GRAPH = Remedy(
 )
 SORT = Remedy(
     "Select instead of sorting: `numpy.argpartition` finds the k smallest in one pass, `min` the smallest. Among equal "
-    "ones it takes any; where the earlier must win, `hotloop.envs.durotaxis.baselines.leftmost` does what a stable "
+    "ones it takes any; where the earlier must win, `hotloop.workloads.durotaxis.baselines.leftmost` does what a stable "
     "sort does.",
     "few = sorted(range(len(x)), key=lambda node: x[node])[:k]",
     "import numpy as np\n\n"

@@ -15,8 +15,8 @@ import torch
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import Array, Batch, UpdateStats
-from hotloop.envs.sfc.env import PARTS
-from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS
+from hotloop.workloads.sfc.env import PARTS
+from hotloop.workloads.sfc.tables_kernels import NUM_ACTIONS
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.learners import copy_parameters, flat
 from hotloop.proof.cases.sfc_loop import LANES, make_config, make_settings

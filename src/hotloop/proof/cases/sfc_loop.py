@@ -32,8 +32,8 @@ from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.schedules import Schedule
 from hotloop.core.types import Array
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.sfc.layout_kernels import empty_worlds
-from hotloop.envs.sfc.network_kernels import find_all_paths
+from hotloop.workloads.sfc.layout_kernels import empty_worlds
+from hotloop.workloads.sfc.network_kernels import find_all_paths
 from hotloop.loop.session import Session
 from hotloop.nets.settings import NetworkSettings
 from hotloop.proof.case import Built, Case, Growth

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from hotloop.core.types import Array, ArraySpec, EnvStep
-from hotloop.envs.snake.board import board_of, pack, reachable, stride_of
-from hotloop.envs.snake.fill_kernels import fill_many
+from hotloop.workloads.snake.board import board_of, pack, reachable, stride_of
+from hotloop.workloads.snake.fill_kernels import fill_many
 from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.cases.replay import all_rows
 from hotloop.proof.cases.snake_step import carefully, make_ours

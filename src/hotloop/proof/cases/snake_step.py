@@ -19,8 +19,8 @@ import numpy as np
 from hotloop.core.kernels import next_below
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep
-from hotloop.envs.snake.env import Snake
-from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
+from hotloop.workloads.snake.env import Snake
+from hotloop.workloads.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
 from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
 from hotloop.proof.reference.snake_env import SnakeGames
