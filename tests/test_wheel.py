@@ -47,7 +47,14 @@ def test_the_wheel_holds_every_file_of_the_package(source: Path) -> None:
     wanted = {f"hotloop/{path.relative_to(source / 'src' / 'hotloop').as_posix()}" for path in files}
     assert not wanted - held
     for name in (
-        *("presets/dqn.toml", "render/page.css", "render/page.js", "dashboard/page/index.html", "py.typed"),
+        *(
+            "presets/dqn.toml",
+            "workloads/snake/presets/snake-dqn.toml",
+            "render/page.css",
+            "render/page.js",
+            "dashboard/page/index.html",
+            "py.typed",
+        ),
         *("dashboard/page/uplot/uPlot.iife.min.js", "dashboard/page/uplot/LICENSE", "doctor/recorder/child.py"),
     ):
         assert f"hotloop/{name}" in held

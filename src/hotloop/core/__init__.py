@@ -37,4 +37,5 @@ Files:
                       users
     verdicts.py       What our verdicts and exit codes mean: the same words in doctor, prove and compare, in text and
                       in JSON
+    workloads.py      Workloads: what one problem brings along, of ours or of anybody's package
 """

@@ -96,7 +96,8 @@ def import_module(env_id: str, name: str) -> None:
     """Import the module of `module:Id-v0`, which registers the id."""
     with env_code(env_id, f"cannot be made, since importing `{name}` failed", HINT):
         try:
-            importlib.import_module(name)
+            # runs of before the workloads had a folder of their own name ours where they were
+            importlib.import_module(re.sub(r"^hotloop\.envs\.", "hotloop.workloads.", name))
         except ModuleNotFoundError as error:
             raise EnvError(
                 f"there is no module `{error.name}` to import for `{env_id}`", "install it, or mend its name"

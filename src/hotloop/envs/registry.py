@@ -1,4 +1,4 @@
-"""From an id to envs. Native names are looked up here; nothing heavy is imported until one is made.
+"""From an id to envs. Native names are those that workloads bring; nothing heavy is imported until one is made.
 
 Policies that do not learn, to compare with: at random for every env, and the rules that an env brings along.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 import inspect
 from typing import Any
 
@@ -33,17 +32,14 @@ from hotloop.core.types import (
 from hotloop.core.user_files import is_file as is_file
 from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest
+from hotloop.core.workloads import batched_envs, import_place
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import require_named
 
-NATIVE: dict[str, str] = {
-    "cartpole": "hotloop.envs.cartpole:CartPole",
-    "snake": "hotloop.workloads.snake.env:Snake",
-    "sfc": "hotloop.workloads.sfc.env:Sfc",
-    "durotaxis": "hotloop.workloads.durotaxis.env:Durotaxis",
-}
-"""Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option, and
-`dict_obs` where its observations have parts."""
+
+def is_native(env_id: str) -> bool:
+    """Whether it names a batched env, ours or of an installed workload: one that steps all its envs in one call."""
+    return env_id in batched_envs()
 
 
 def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = True) -> VecEnv:
@@ -57,7 +53,7 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
         refuse_untrusted(env_id)
     if len(seeds) != num_envs:
         raise EnvError(f"{len(seeds)} seeds were given for {num_envs} envs", "give one seed per env")
-    if env_id in NATIVE:
+    if is_native(env_id):
         return _make_native(settings, num_envs, seeds)
     require_named(env_id)
     from hotloop.envs import gymnasium_make
@@ -98,7 +94,7 @@ def with_whole_path(settings: Any) -> Any:
 
 def episode_limit(settings: EnvSettings) -> int:
     """After how many of its steps an episode is truncated at the latest; 0 where only the env itself knows."""
-    if settings.max_episode_steps or settings.id in NATIVE or is_file(settings.id) or is_given(settings.id):
+    if settings.max_episode_steps or is_native(settings.id) or is_file(settings.id) or is_given(settings.id):
         return settings.max_episode_steps
     import gymnasium
 
@@ -107,7 +103,7 @@ def episode_limit(settings: EnvSettings) -> int:
 
 def list_envs() -> list[tuple[str, str]]:
     """Every id that can be made as it stands, with its kind: `native` or `gymnasium`."""
-    return [(name, "native") for name in NATIVE] + [(name, "gymnasium") for name in sorted(_gymnasium_ids())]
+    return [(name, "native") for name in batched_envs()] + [(name, "gymnasium") for name in sorted(_gymnasium_ids())]
 
 
 def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
@@ -123,8 +119,7 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             f"`env.wrappers` is set, but `{settings.id}` steps all its envs at once",
             "leave `wrappers` out: they wrap single envs of Gymnasium's",
         )
-    module, _, name = NATIVE[settings.id].partition(":")
-    kind = getattr(importlib.import_module(module), name)
+    kind = import_place(batched_envs()[settings.id])
     options: dict[str, Any] = dict(settings.options)
     if settings.max_episode_steps:
         options["max_episode_steps"] = settings.max_episode_steps
@@ -151,7 +146,7 @@ def _require_registered(env_id: str, gymnasium_id: str) -> None:
     known = _gymnasium_ids()
     if gymnasium_id in known:
         return
-    by_lower = {name.lower(): name for name in [*known, *NATIVE]}
+    by_lower = {name.lower(): name for name in [*known, *batched_envs()]}
     near = difflib.get_close_matches(gymnasium_id.lower(), by_lower, n=3, cutoff=0.6)
     hint = (
         f"did you mean {' or '.join(f'`{by_lower[name]}`' for name in near)}?" if near else "`hotloop envs` lists them"

@@ -24,7 +24,7 @@ from hotloop.core.user_files import is_file
 from hotloop.envs.foreign import MASK_KEY, close_all, env_code
 from hotloop.envs.gymnasium_make import import_module
 from hotloop.envs.gymnasium_vector import autoreset_mode
-from hotloop.envs.registry import NATIVE, make_envs
+from hotloop.envs.registry import is_native, make_envs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_maker, require_named
 
@@ -71,7 +71,7 @@ class Side(Protocol):
 
 
 def side_of(target: Target, num_envs: int) -> Side:
-    if isinstance(target, str) and target in NATIVE:
+    if isinstance(target, str) and is_native(target):
         return NativeEnvs(target, num_envs)
     name, make = _maker(target)
     with env_code(name, "could not be made", "compare what it is given with the arguments of its constructor"):

@@ -1,4 +1,4 @@
-"""`hotloop deploy`: an agent hardly trained, on substrates of choice."""
+"""`hotloop durotaxis deploy`: an agent hardly trained, on substrates of choice."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from hotloop import api
 from hotloop.cli.main import main
 from hotloop.cli.progress import print_result
-from hotloop.workloads.durotaxis.env import REWARD_TERMS
-from hotloop.workloads.durotaxis.settings import DurotaxisSettings
 from hotloop.loop import evaluate
 from hotloop.workloads.durotaxis.deploy import deploy
+from hotloop.workloads.durotaxis.env import REWARD_TERMS
+from hotloop.workloads.durotaxis.settings import DurotaxisSettings
 
 TINY: dict[str, Any] = {
     "total_env_steps": 16,
@@ -51,12 +51,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[DurotaxisSettings]:
 
 
 def ask(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert main(["deploy", *words, "--json"]) == 0
+    assert main(["durotaxis", "deploy", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def fail(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["deploy", *words]) == 2
+    assert main(["durotaxis", "deploy", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err

@@ -8,10 +8,10 @@ from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import BoxActions, NodeAction, NodeActions
 from hotloop.envs.contract import check_env
-from hotloop.workloads.durotaxis.env import Durotaxis
-from hotloop.workloads.durotaxis.settings import DurotaxisSettings
 from hotloop.envs.registry import make_baseline
 from hotloop.envs.settings import EnvSettings
+from hotloop.workloads.durotaxis.env import Durotaxis
+from hotloop.workloads.durotaxis.settings import DurotaxisSettings
 
 
 def test_a_curriculum_begins_with_the_ratio_alone():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hotloop.core.types import NodeAction
-from hotloop.workloads.durotaxis.node_log import LoggedColonies
 from hotloop.proof.cases.durotaxis_step import make_ours, make_plain, random_actions
+from hotloop.workloads.durotaxis.node_log import LoggedColonies
 
 MODES = {
     "ratio": {"max_nodes": 60, "substrate": "random"},

@@ -12,6 +12,11 @@ import pytest
 from hotloop import api
 from hotloop.cli import watch
 from hotloop.core.rng import derive_seeds
+from hotloop.envs.registry import AtRandom
+from hotloop.envs.settings import EnvSettings
+from hotloop.viewing.play import Episode, play_episodes
+from hotloop.viewing.scenes import make_scene
+from hotloop.viewing.screen import size_of
 from hotloop.workloads.durotaxis import draw
 from hotloop.workloads.durotaxis import picture as field
 from hotloop.workloads.durotaxis.baselines import Forward
@@ -33,11 +38,6 @@ from hotloop.workloads.durotaxis.picture import (
     horizon,
     picture,
 )
-from hotloop.envs.registry import AtRandom
-from hotloop.envs.settings import EnvSettings
-from hotloop.viewing.play import Episode, play_episodes
-from hotloop.viewing.scenes import DRAWERS, DurotaxisScene, make_scene
-from hotloop.viewing.screen import size_of
 
 
 def colony(**changes: Any) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def test_fields_of_any_shape_and_empty_colonies_can_be_drawn(size: tuple[float, 
     width, height = size
     envs = Durotaxis(2, derive_seeds(0, 2, "env"), width=width, height=height)
     envs.reset()
-    assert DRAWERS["durotaxis"].frame(envs.get_state()).shape == (656, 1000, 3)
+    assert draw.frame(envs.get_state(), 0).shape == (656, 1000, 3)
     nobody = colony(positions=np.empty((0, 2)), ages=np.empty(0, int), edges=np.empty((0, 2), int), field=list(size))
     assert picture(nobody, past_of(nobody)).shape == (656, 1000, 3)
     assert "0 nodes" in draw.text_of(nobody, past_of(nobody), colour=False)
@@ -178,7 +178,7 @@ def test_flat_ground_has_one_shade() -> None:
 
 def test_an_episode_remembers_its_way_and_ends_at_the_goal() -> None:
     last, scene = played(substrate="exponential")
-    assert isinstance(scene, DurotaxisScene)
+    assert isinstance(scene, draw.DurotaxisScene)
     assert last.stats["success"]
     assert scene.measures() == {"centroid": last.stats["final_centroid"], "colony_size": 6}
     rows = scene.text(colour=False).split("\n")

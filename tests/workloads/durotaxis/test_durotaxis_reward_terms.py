@@ -10,9 +10,9 @@ from tests.oracles.durotaxis_rewards_oracle import rewards_of
 
 from hotloop import api
 from hotloop.core.types import NodeAction
+from hotloop.reporting.make import make_report
 from hotloop.workloads.durotaxis.env import REWARD_TERMS, Durotaxis
 from hotloop.workloads.durotaxis.layout_kernels import DRIFTED, EMPTY, OUTSIDE, RUNS, SUCCEEDED, TOO_MANY
-from hotloop.reporting.make import make_report
 
 ENDINGS = {RUNS: "runs", TOO_MANY: "too many", EMPTY: "empty", OUTSIDE: "outside"}
 ENDINGS |= {DRIFTED: "drift", SUCCEEDED: "success"}

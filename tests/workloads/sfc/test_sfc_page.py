@@ -14,13 +14,14 @@ from hotloop.core.rng import derive_seeds
 from hotloop.core.types import DiscreteActions
 from hotloop.envs.registry import AtRandom
 from hotloop.envs.settings import EnvSettings
-from hotloop.workloads.sfc.draw import snapshot
-from hotloop.workloads.sfc.env import PARTS, Sfc
 from hotloop.nets.build import build_q_network
 from hotloop.nets.settings import BranchSettings, NetworkSettings
-from hotloop.workloads.sfc.page import MOST_MOMENTS, Watched, page, require_page, write_page
 from hotloop.viewing.play import play_episodes
-from hotloop.viewing.scenes import DRAWERS
+from hotloop.viewing.scenes import page_writer
+from hotloop.workloads.sfc import draw
+from hotloop.workloads.sfc.draw import snapshot
+from hotloop.workloads.sfc.env import PARTS, Sfc
+from hotloop.workloads.sfc.page import MOST_MOMENTS, Watched, page
 
 SETTINGS = EnvSettings(id="sfc", dict_obs="keep", options={"max_data_centres": 3, "max_request_count": 1})
 
@@ -40,9 +41,11 @@ def data_of(text: str) -> dict[str, list[dict[str, object]]]:
 
 
 def test_a_page_holds_a_whole_episode_thinned_out_with_attention(tmp_path: Path) -> None:
-    watched = Watched(Attentive())
-    moments = play_episodes(watched, SETTINGS, 1, 0, trust=False, pictures=True)
-    episode = write_page(moments, watched, tmp_path / "page.html")
+    episode = page_writer("sfc")(
+        Attentive(),
+        lambda policy: play_episodes(policy, SETTINGS, 1, 0, trust=False, pictures=True),
+        tmp_path / "page.html",
+    )
     assert episode.end == "terminated"
     data = data_of((tmp_path / "page.html").read_text())
     shown = data["moments"]
@@ -81,15 +84,16 @@ def test_no_text_leaves_its_quotes() -> None:
 
 
 def test_other_envs_have_no_page() -> None:
-    require_page("sfc")
-    with pytest.raises(EnvError, match="these have one: sfc"):
-        require_page("snake")
+    with pytest.raises(EnvError, match="these have one: sfc;"):
+        page_writer("snake")
+    with pytest.raises(EnvError, match="`CartPole-v1` has no page"):
+        page_writer("CartPole-v1")
 
 
 def test_acceptance_is_shown_while_an_episode_runs() -> None:
     envs = Sfc(1, derive_seeds(0, 1, "env"))
     envs.reset()
     state = envs.get_state()
-    assert DRAWERS["sfc"].measures(state, state) == {"acceptance": 0.0}
+    assert draw.measures(state, state) == {"acceptance": 0.0}
     state["satisfied"][0, 2], state["dropped"][0, 0] = 3, 1
-    assert DRAWERS["sfc"].measures(state, state) == {"acceptance": 0.75}
+    assert draw.measures(state, state) == {"acceptance": 0.75}

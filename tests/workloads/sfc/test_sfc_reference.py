@@ -5,8 +5,8 @@ import pytest
 from tests.oracles.snake_oracle import splitmix_tape
 
 from hotloop.core.rng import derive_seeds
-from hotloop.workloads.sfc.env import Sfc
 from hotloop.proof.reference.sfc_env import SfcEnv
+from hotloop.workloads.sfc.env import Sfc
 
 
 @pytest.mark.parametrize(("centres", "calls"), [(2, 900), (4, 500), (6, 60), (8, 6)])

@@ -5,8 +5,8 @@ import pytest
 from tests.oracles.snake_oracle import splitmix_tape
 
 from hotloop.core.rng import derive_seeds
-from hotloop.workloads.snake.env import Snake
 from hotloop.proof.reference.snake_env import SnakeGames
+from hotloop.workloads.snake.env import Snake
 
 MODES = {"basic": {}, "flood_fill": {"use_flood_fill": True}, "enhanced": {"use_enhanced": True}}
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import hotloop
-from hotloop.cli import draw
 from hotloop.core.errors import HotloopError
 from hotloop.nets.topology.generators import dense, small_world
 from hotloop.nets.topology.graph import make_topology, measure
 from hotloop.viewing.draw_network import colour, draw_network, lay_out, limit_of
+from hotloop.workloads.topology import verbs
 
 
 def test_colours_diverge_from_grey():
@@ -75,7 +75,7 @@ def graph_file(folder: Path) -> Path:
 
 
 def test_the_verb_draws_a_graph_file(tmp_path: Path, capsys):
-    assert draw.run([str(graph_file(tmp_path)), "--out", str(tmp_path / "net.svg"), "--json"]) == 0
+    assert verbs.draw([str(graph_file(tmp_path)), "--out", str(tmp_path / "net.svg"), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["nodes"] == 3
     assert answer["clustering"] == 1.0
@@ -85,7 +85,7 @@ def test_the_verb_draws_a_graph_file(tmp_path: Path, capsys):
 def test_the_verb_draws_a_run(tmp_path: Path, capsys):
     short = {"total_env_steps": 200, "warmup_env_steps": 100, "evaluation": {"episodes": 1, "final_episodes": 1}}
     hotloop.train(hotloop.preset("topology-dqn", **short, run_dir=str(tmp_path / "run")))
-    assert draw.run([str(tmp_path / "run"), "--out", str(tmp_path / "net.svg")]) == 0
+    assert verbs.draw([str(tmp_path / "run"), "--out", str(tmp_path / "net.svg")]) == 0
     assert re.search(r"nodes +70, 64 levels", capsys.readouterr().out)
     assert len(re.findall("<circle", (tmp_path / "net.svg").read_text())) == 70
 
@@ -93,12 +93,12 @@ def test_the_verb_draws_a_run(tmp_path: Path, capsys):
 def test_the_verb_refuses_what_it_cannot_draw(tmp_path: Path):
     file = graph_file(tmp_path)
     with pytest.raises(HotloopError, match="cannot write"):
-        draw.run([str(file), "--out", str(tmp_path / "no" / "net.svg")])
+        verbs.draw([str(file), "--out", str(tmp_path / "no" / "net.svg")])
     with pytest.raises(HotloopError):
-        draw.run([str(tmp_path / "nowhere")])
+        verbs.draw([str(tmp_path / "nowhere")])
     with pytest.raises(HotloopError, match="cannot read"):
-        draw.run([str(tmp_path / "nowhere.json")])
+        verbs.draw([str(tmp_path / "nowhere.json")])
     short = {"total_env_steps": 200, "warmup_env_steps": 100, "evaluation": {"episodes": 1, "final_episodes": 1}}
     hotloop.train(hotloop.preset("cartpole-dqn", **short, run_dir=str(tmp_path / "layers")))
     with pytest.raises(HotloopError, match="made of layers"):
-        draw.run([str(tmp_path / "layers"), "--out", str(tmp_path / "net.svg")])
+        verbs.draw([str(tmp_path / "layers"), "--out", str(tmp_path / "net.svg")])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import hotloop
-from hotloop.cli import draw
 from hotloop.core.errors import HotloopError
 from hotloop.nets.topology.generators import small_world
 from hotloop.runs.directory import Run
-from hotloop.viewing import draw as drawing
+from hotloop.workloads.topology import draw as drawing
+from hotloop.workloads.topology import verbs
 from hotloop.workloads.topology.draw_history import Snapshot, animate, in_between, snapshots
 from hotloop.workloads.topology.draw_picture import Limits, NetworkPainter
 
@@ -86,11 +86,11 @@ def test_a_run_tells_its_weights_checkpoint_by_checkpoint(run_dir):
 
 
 def test_the_verb_writes_png_and_refuses_what_it_cannot_write(run_dir, tmp_path, capsys):
-    assert draw.run([str(run_dir), "--out", str(tmp_path / "network.png"), "--json"]) == 0
+    assert verbs.draw([str(run_dir), "--out", str(tmp_path / "network.png"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["edges"] == 294
     assert (tmp_path / "network.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(HotloopError, match="no kind of picture"):
-        draw.run([str(run_dir), "--out", "network.jpg"])
+        verbs.draw([str(run_dir), "--out", "network.jpg"])
 
 
 def test_from_python_a_run_is_drawn_and_measured(run_dir, tmp_path):
@@ -113,7 +113,7 @@ def test_an_animation_needs_two_checkpoints_and_a_run(run_dir, tmp_path, graph):
         json.dumps({"nodes": [{"id": 1}, {"id": 2}], "edges": [{"source": 1, "target": 2}]})
     )
     with pytest.raises(HotloopError, match="only a run has weights over training"):
-        draw.run([str(tmp_path / "graph.json"), "--out", str(tmp_path / "graph.mp4")])
+        verbs.draw([str(tmp_path / "graph.json"), "--out", str(tmp_path / "graph.mp4")])
     run = Run.open(run_dir)
     run.checkpoints = tmp_path / "none"
     with pytest.raises(HotloopError, match="kept 0 checkpoints"):
@@ -123,5 +123,5 @@ def test_an_animation_needs_two_checkpoints_and_a_run(run_dir, tmp_path, graph):
 def test_an_animation_is_written(run_dir, tmp_path, monkeypatch):
     pytest.importorskip("imageio_ffmpeg")
     monkeypatch.setattr("hotloop.workloads.topology.draw_history.SECONDS", 0.4)
-    assert draw.run([str(run_dir), "--out", str(tmp_path / "training.mp4")]) == 0
+    assert verbs.draw([str(run_dir), "--out", str(tmp_path / "training.mp4")]) == 0
     assert (tmp_path / "training.mp4").stat().st_size > 1_000

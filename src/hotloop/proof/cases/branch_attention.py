@@ -15,13 +15,13 @@ import torch
 
 from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import Array, Batch, UpdateStats
-from hotloop.workloads.sfc.env import PARTS
-from hotloop.workloads.sfc.tables_kernels import NUM_ACTIONS
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.learners import copy_parameters, flat
 from hotloop.proof.cases.sfc_loop import LANES, make_config, make_settings
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots
 from hotloop.proof.reference import sfc_dqn
+from hotloop.workloads.sfc.env import PARTS
+from hotloop.workloads.sfc.tables_kernels import NUM_ACTIONS
 
 FORWARD_TOLERANCE, UPDATE_TOLERANCE = 1e-5, 1e-4
 ROWS = 32

@@ -19,15 +19,15 @@ import numpy as np
 from hotloop.core.kernels import next_uniform
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep, NodeAction
-from hotloop.workloads.durotaxis.baselines import leftmost
-from hotloop.workloads.durotaxis.draw import snapshot
-from hotloop.workloads.durotaxis.env import Durotaxis
-from hotloop.workloads.durotaxis.reward_kernels import ENTRIES
 from hotloop.maths.action_kernels import next_normal, shuffle
 from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.proof.reference.durotaxis_env import MILESTONES, Colony
 from hotloop.proof.reference.durotaxis_ppo import Draws as PlainDraws
+from hotloop.workloads.durotaxis.baselines import leftmost
+from hotloop.workloads.durotaxis.draw import snapshot
+from hotloop.workloads.durotaxis.env import Durotaxis
+from hotloop.workloads.durotaxis.reward_kernels import ENTRIES
 
 SEED = 3
 HELD = 0.5

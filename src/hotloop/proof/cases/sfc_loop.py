@@ -32,8 +32,6 @@ from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.schedules import Schedule
 from hotloop.core.types import Array
 from hotloop.envs.settings import EnvSettings
-from hotloop.workloads.sfc.layout_kernels import empty_worlds
-from hotloop.workloads.sfc.network_kernels import find_all_paths
 from hotloop.loop.session import Session
 from hotloop.nets.settings import NetworkSettings
 from hotloop.proof.case import Built, Case, Growth
@@ -46,6 +44,8 @@ from hotloop.proof.reference import sfc_dqn
 from hotloop.proof.reference.sfc_env import AllPathsSfcEnv, SfcEnv
 from hotloop.replay.buffer import Replay
 from hotloop.replay.settings import ReplaySettings
+from hotloop.workloads.sfc.layout_kernels import empty_worlds
+from hotloop.workloads.sfc.network_kernels import find_all_paths
 
 CENTRES = (2, 4, 6, 8)
 MANY_ENVS = 16

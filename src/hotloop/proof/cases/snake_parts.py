@@ -19,8 +19,6 @@ import numpy as np
 import torch
 
 from hotloop.core.types import Array, ArraySpec, EnvStep
-from hotloop.workloads.snake.board import board_of, pack, reachable, stride_of
-from hotloop.workloads.snake.fill_kernels import fill_many
 from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.cases.replay import all_rows
 from hotloop.proof.cases.snake_step import carefully, make_ours
@@ -30,6 +28,8 @@ from hotloop.proof.reference.snake_env import MOVES, SnakeGames
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
+from hotloop.workloads.snake.board import board_of, pack, reachable, stride_of
+from hotloop.workloads.snake.fill_kernels import fill_many
 
 Cell = tuple[int, int]
 

@@ -19,11 +19,11 @@ import numpy as np
 from hotloop.core.kernels import next_below
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep
-from hotloop.workloads.snake.env import Snake
-from hotloop.workloads.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
 from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
 from hotloop.proof.reference.snake_env import SnakeGames
+from hotloop.workloads.snake.env import Snake
+from hotloop.workloads.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
 
 MODES: dict[str, dict[str, bool]] = {
     "basic": {},

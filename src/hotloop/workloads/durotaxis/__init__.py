@@ -3,6 +3,7 @@
 Files:
     baselines.py            A rule that does not learn, to compare with
     colony_kernels.py       A colony on its substrate: how it begins, is pruned, grows and is measured
+    deploy.py               `deploy`: a trained agent on substrates of choice, and a file of what every node was and did
     draw.py                 A colony on its field as text for a terminal or as a picture, from a saved state or with
                             the past of its episode
     env.py                  Durotaxis, batched: one kernel call steps every colony, a second one writes what is seen
@@ -24,4 +25,18 @@ Files:
                             have equal states
     state_kernels.py        Nodes and edges of all colonies laid end to end for a saved state, and back
     step_kernels.py         N colonies in one call
+    verbs.py                `hotloop durotaxis deploy RUN`
 """
+
+from pathlib import Path
+
+from hotloop.core.workloads import Workload
+
+workload = Workload(
+    name="durotaxis",
+    about="Let a colony of cells grow toward stiffer ground.",
+    envs={"durotaxis": "hotloop.workloads.durotaxis.env:Durotaxis"},
+    drawings={"durotaxis": "hotloop.workloads.durotaxis.draw"},
+    presets=Path(__file__).parent / "presets",
+    verbs={"deploy": "hotloop.workloads.durotaxis.verbs:deploy"},
+)

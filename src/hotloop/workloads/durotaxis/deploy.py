@@ -32,7 +32,7 @@ def deploy(
     seed: int = 0,
     log: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Let a run's best agent migrate, and say how it fared: the object that `hotloop deploy --json` prints.
+    """Let a run's best agent migrate, and say how it fared: the object that `hotloop durotaxis deploy --json` prints.
 
         answer = deploy("runs/durotaxis-ppo-20260101-120000", substrate="exponential", m=0.008, log="nodes.csv")
         answer["substrates"]["exponential"]["success_rate"]
@@ -75,11 +75,11 @@ def _migrate(
 ) -> dict[str, Any]:
     """The object called `evaluation`, on one substrate."""
     from hotloop.core.settings import as_tree, build, merge
-    from hotloop.workloads.durotaxis.node_log import LoggedColonies
     from hotloop.envs.settings import EnvSettings
     from hotloop.loop.agent_files import load_agent
     from hotloop.loop.agents import require_same_actions
     from hotloop.loop.evaluate import play_fresh
+    from hotloop.workloads.durotaxis.node_log import LoggedColonies
 
     env = build(EnvSettings, merge(as_tree(settings.env), {"options": substrate}), source="the command line")
     agent, limit = load_agent(run, settings), settings.evaluation.max_episode_steps

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.core.types import Array
+from hotloop.core.types import Array, EnvStep
 from hotloop.workloads.durotaxis.layout_kernels import SUBSTRATES
 from hotloop.workloads.durotaxis.picture import (
     GOAL_LINE,
@@ -54,6 +54,8 @@ def _part(counts: Array, index: int) -> slice:
 
 
 State = Mapping[str, Array]
+FPS = 15
+"""Env steps per second that look natural."""
 COLUMNS, ROWS = 74, 10  # of the field, in characters
 TRACE = 40  # characters
 RAMP = " .:-=+*#%@"
@@ -149,3 +151,34 @@ def _trace(shares: Array, colour: bool) -> str:
         shares = shares[np.linspace(0, len(shares) - 1, TRACE).round().astype(int)]
     marks = STEPS if colour else "0123456789"
     return "".join(marks[_place(float(share), len(marks))] for share in shares)
+
+
+class DurotaxisScene:
+    """Remembers one row of numbers for each step of the episode; the colony itself is drawn as it is now."""
+
+    fps = FPS
+
+    def __init__(self, envs: Any) -> None:
+        envs.hold_finished()
+        self.envs = envs
+        settings = envs.settings
+        self._highest_ratio = settings.max_delete_ratio if settings.action == "ratio" else 1.0
+        self._past = Past(self._highest_ratio)
+
+    def note(self, step: EnvStep | None) -> None:
+        if step is None:
+            self._past = Past(self._highest_ratio)
+        self._now = self.envs.snapshot(0)
+        self._past.add(self._now)
+
+    def measures(self) -> dict[str, float]:
+        return {"centroid": self._now["centroid"][0], "colony_size": len(self._now["positions"])}
+
+    def text(self, colour: bool) -> str:
+        return text_of(self._now, self._past, colour)
+
+    def frame(self) -> Array:
+        return picture(self._now, self._past)
+
+
+scene = DurotaxisScene

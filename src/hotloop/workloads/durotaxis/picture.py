@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.types import Array
+from hotloop.render.picture import Box, Canvas, Colour, mixed
 from hotloop.workloads.durotaxis.layout_kernels import HIGH, LOW, RATIO
 from hotloop.workloads.durotaxis.step_kernels import GOAL
-from hotloop.render.picture import Box, Canvas, Colour, mixed
 
 FIELD = Box(20, 64, 620, 464)
 GLASS = (236, 140)  # width and height of the magnifying glass, in pixels

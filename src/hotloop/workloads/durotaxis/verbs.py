@@ -1,4 +1,4 @@
-"""`hotloop deploy RUN`: a durotaxis agent on a substrate of choice."""
+"""`hotloop durotaxis deploy RUN`: a trained agent on a substrate of choice."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.terminal import say
-from hotloop.workloads.durotaxis.deploy import COLUMNS, SUBSTRATES, deploy
+from hotloop.workloads.durotaxis import deploy as deployment
+from hotloop.workloads.durotaxis.deploy import COLUMNS, SUBSTRATES
 
 
-def run(words: list[str]) -> int:
+def deploy(words: list[str]) -> int:
+    """Let a trained agent migrate on a substrate of choice."""
     parser = VerbParser(
-        "deploy",
+        "durotaxis deploy",
         "Let a trained durotaxis agent migrate on a chosen substrate, and say how it fared: return, length, how often\n"
         "it reached the goal (success), where its centroid ended, how large its colony was.\n"
         "Without a substrate: on all three, one after the other. `--log FILE` also writes what every node was and did.",
-        "hotloop deploy runs/durotaxis-ppo-20260101-120000 --substrate exponential --m 0.008 --episodes 200",
+        "hotloop durotaxis deploy runs/durotaxis-ppo-20260101-120000 --substrate exponential --m 0.008 --episodes 200",
     )
     parser.add_argument("run", help="a run's directory")
     parser.add_argument("--substrate", choices=SUBSTRATES, help="how stiffness grows to the right")
@@ -29,7 +31,7 @@ def run(words: list[str]) -> int:
         help=f"a row for each node at each step, as JSON lines (.jsonl) or CSV (.csv): {', '.join(COLUMNS)}",
     )
     arguments = parser.parse_args(words)
-    told = deploy(
+    told = deployment.deploy(
         arguments.run,
         substrate=arguments.substrate or "",
         m=arguments.m,

@@ -15,6 +15,7 @@ Files:
                          numbers
     network_kernels.py   Data centres and the links between them: drawing a network, its shortest paths, and
                          bandwidth along them
+    page.py              An episode as a page: `hotloop watch RUN --html FILE`
     request_kernels.py   The life of a request: it arrives with its bundle, gets VNF after VNF, and is satisfied or
                          dropped
     settings.py          The rules of service-chain provisioning that can be chosen, as `env.options`
@@ -22,3 +23,15 @@ Files:
     step_kernels.py      N networks in one call
     tables_kernels.py    The services and network functions of the workload, as numbers
 """
+
+from pathlib import Path
+
+from hotloop.core.workloads import Workload
+
+workload = Workload(
+    name="sfc",
+    about="Place the chains of network functions that requests ask for on data centres, in time.",
+    envs={"sfc": "hotloop.workloads.sfc.env:Sfc"},
+    drawings={"sfc": "hotloop.workloads.sfc.draw"},
+    presets=Path(__file__).parent / "presets",
+)

@@ -8,12 +8,14 @@ and dropped requests for each service.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hotloop.core.types import Array
+from hotloop.core.types import Array, Policy
+from hotloop.render.picture import Box, Canvas, mixed
 from hotloop.workloads.sfc.layout_kernels import RUNS
 from hotloop.workloads.sfc.tables_kernels import (
     FIRST_SLOT,
@@ -26,13 +28,28 @@ from hotloop.workloads.sfc.tables_kernels import (
     UNITS_PER_MS,
     VNFS,
 )
-from hotloop.render.picture import Box, Canvas, mixed
+
+if TYPE_CHECKING:
+    from hotloop.viewing.play import Episode
 
 State = Mapping[str, Array]
+FPS = 50
+"""Env steps per second that look natural."""
 SKY, EDGE, VISITED, TAKEN, LOST = (24, 28, 36), (60, 68, 84), (240, 190, 110), (64, 190, 120), (235, 76, 70)
 SIZE = 320  # pixels of the map's side
 BARS = 160  # pixels of the bars' width
 RADIUS = 22
+
+
+def measures(first: State, now: State) -> dict[str, float]:
+    """The acceptance of env 0 so far."""
+    return {"acceptance": acceptance(now, 0)}
+
+
+def write_page(agent: Policy, play: Callable[[Policy], Generator[Episode, None, None]], file: Path) -> Episode:
+    from hotloop.workloads.sfc import page  # which needs PyTorch
+
+    return page.write_page(agent, play, file)
 
 
 def frame(state: State, index: int) -> Array:

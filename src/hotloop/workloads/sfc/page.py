@@ -1,25 +1,25 @@
-"""An episode as a page: `hotloop watch RUN --html FILE`, for envs whose moments can be told as data.
+"""A played episode as one page that needs nothing else: map with load, chains, acceptance and attention.
 
-A played episode of `sfc` as one page that needs nothing else: map with load, chains, acceptance and attention.
+It is what `hotloop watch RUN --html FILE` writes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from hotloop.core.errors import EnvError
-from hotloop.core.types import Array, Obs, map_obs
+from hotloop.core.types import Array, Obs, Policy, map_obs
 from hotloop.render.html import Html, document, element
 from hotloop.viewing.play import Episode
+from hotloop.workloads.sfc.draw import snapshot
+from hotloop.workloads.sfc.tables_kernels import SERVICES
 
 MOST_MOMENTS = 800
 """Of an episode on a page; a longer one is thinned out."""
-HAS_PAGE = ("sfc",)
 
 
 class Watched:
@@ -43,16 +43,10 @@ class Watched:
         return {name: round(float(values[0]), 4) for name, values in weights.items()}
 
 
-def require_page(env_id: str) -> None:
-    if env_id not in HAS_PAGE:
-        raise EnvError(f"`{env_id}` has no page", f"these have one: {', '.join(HAS_PAGE)}; `--video` shows the others")
-
-
-def write_page(moments: Generator[Episode, None, None], watched: Watched, file: Path) -> Episode:
+def write_page(agent: Policy, play: Callable[[Policy], Generator[Episode, None, None]], file: Path) -> Episode:
     """Play the first episode to its end and write it as a page."""
-    from hotloop.workloads.sfc.draw import snapshot
-    from hotloop.workloads.sfc.tables_kernels import SERVICES
-
+    watched = Watched(agent)
+    moments = play(watched)
     taken: list[dict[str, Any]] = []
     every, last = 1, None
     for count, episode in enumerate(moments):

@@ -13,3 +13,15 @@ Files:
     settings.py             The rules of a game of snake, as `env.options`
     step_kernels.py         N games in one call
 """
+
+from pathlib import Path
+
+from hotloop.core.workloads import Workload
+
+workload = Workload(
+    name="snake",
+    about="Eat, grow, and do not run into walls or yourself.",
+    envs={"snake": "hotloop.workloads.snake.env:Snake"},
+    drawings={"snake": "hotloop.workloads.snake.draw"},
+    presets=Path(__file__).parent / "presets",
+)

@@ -10,6 +10,8 @@ import numpy as np
 from hotloop.core.types import Array
 from hotloop.workloads.snake.layout_kernels import FOOD, HEAD, LENGTH, NO_CELL
 
+FPS = 15
+"""Env steps per second that look natural."""
 EMPTY, CHEQUER, TAIL, NECK, FACE, APPLE = (
     (24, 28, 36),
     (29, 34, 43),
@@ -42,6 +44,11 @@ def colours(state: Mapping[str, Array], index: int) -> Array:
     if food is not None:
         board[food[1], food[0]] = APPLE
     return board
+
+
+def measures(first: Mapping[str, Array], now: Mapping[str, Array]) -> dict[str, float]:
+    """The score of game 0 so far: how much the snake has grown."""
+    return {"score": len(cells(now, 0)[1]) - len(cells(first, 0)[1])}
 
 
 def frame(state: Mapping[str, Array], index: int) -> Array:

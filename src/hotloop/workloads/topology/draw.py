@@ -1,6 +1,6 @@
 """`draw`: a network that is wired by a graph as a picture or an animation, and the measures of its graph.
 
-Light until it draws: `hotloop draw` answers a mistake before PyTorch is loaded.
+Light until it draws: `hotloop topology draw` answers a mistake before PyTorch is loaded.
 """
 
 from __future__ import annotations

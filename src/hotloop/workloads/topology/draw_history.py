@@ -14,8 +14,8 @@ from hotloop.core.types import Array
 from hotloop.nets.topology.graph import Topology
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import Run
-from hotloop.workloads.topology.draw_picture import Limits, NetworkPainter, limits_of
 from hotloop.viewing.video import Video
+from hotloop.workloads.topology.draw_picture import Limits, NetworkPainter, limits_of
 
 FRAMES_PER_SECOND = 15.0
 SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""`hotloop draw RUN|GRAPH.json`."""
+"""`hotloop topology draw RUN|GRAPH.json`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.terminal import print_line, say
-from hotloop.workloads.topology.draw import draw
+from hotloop.workloads.topology import draw as drawing
 
 if TYPE_CHECKING:
     from hotloop.nets.topology.graph import Measures
 
 
-def run(words: list[str]) -> int:
+def draw(words: list[str]) -> int:
+    """Draw a network that is wired by a graph, and measure the graph."""
     parser = VerbParser(
-        "draw",
+        "topology draw",
         "Draw a network that is wired by a graph, in topological levels, with weights and biases as colours, and\n"
         "measure the graph. Give a run that was trained with `network.torso = topology` (its best weights are shown),\n"
         "or a JSON file in NetworkX's node-link form. FILE.mp4 and FILE.gif show the weights over training, from the\n"
         "checkpoints the run kept (train with `--checkpoint.every 2k --checkpoint.keep 100`).",
-        "hotloop draw runs/topology-dqn-20260101-120000 --out network.svg",
+        "hotloop topology draw runs/topology-dqn-20260101-120000 --out network.svg",
     )
     parser.add_argument("what", metavar="RUN|GRAPH.json", help="a run's directory, or a graph")
     parser.add_argument(
@@ -31,7 +32,7 @@ def run(words: list[str]) -> int:
         help=".svg (default: network.svg), .png, .mp4 or .gif",
     )
     arguments = parser.parse_args(words)
-    drawn = draw(arguments.what, arguments.out)
+    drawn = drawing.draw(arguments.what, arguments.out)
     if drawn.checkpoints:
         say(f"{drawn.checkpoints} checkpoints")
     if arguments.json:
