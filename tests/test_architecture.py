@@ -1,4 +1,4 @@
-"""Holds the import drawing: cli > guests > pages > tools > scale > loop > algos > lanes > parts > maths, render > core."""
+"""Holds the import drawing: cli > guests > pages > tools > scale > loop > algos > lanes > parts > base > core."""
 
 import ast
 import json

@@ -30,9 +30,12 @@ OURS = {name: f"hotloop.workloads.{name}:workload" for name in ("snake", "sfc", 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What a workload brings; code is named as `module:Name` and imported when it is used.
+    """What one problem brings along: batched envs, drawings, presets, verbs. Named as an entry point of the group
+    `hotloop.workloads`, it comes in as ours do; `docs/workloads.md` says how.
 
-    workload = hotloop.Workload(name="maze", about="Ways out of a maze.", envs={"maze": "hotloop_maze.env:Maze"})
+        workload = hotloop.Workload(name="maze", about="Ways out of a maze.", envs={"maze": "hotloop_maze.env:Maze"})
+
+    Code is named as `module:Name` and imported when it is used.
     """
 
     name: str
@@ -66,8 +69,9 @@ def workload_places() -> dict[str, str]:
     folder, which may be a run that somebody sent, is not installed."""
     from importlib.metadata import distributions
 
-    found = (point for one in distributions(path=steady_path(sys.path)) for point in one.entry_points)
-    return OURS | {point.name: point.value for point in found if point.group == GROUP and point.name not in OURS}
+    points = (point for one in distributions(path=steady_path(sys.path)) for point in one.entry_points)
+    others = {point.name: point.value for point in points if point.group == GROUP and point.name not in OURS}
+    return OURS | dict(sorted(others.items()))
 
 
 @cache

@@ -33,6 +33,7 @@ from hotloop.core.user_files import is_file as is_file
 from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest
 from hotloop.core.workloads import batched_envs, import_place
+from hotloop.envs.foreign import env_code
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import require_named
 
@@ -119,7 +120,9 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             f"`env.wrappers` is set, but `{settings.id}` steps all its envs at once",
             "leave `wrappers` out: they wrap single envs of Gymnasium's",
         )
-    kind = import_place(batched_envs()[settings.id])
+    place = batched_envs()[settings.id]
+    with env_code(settings.id, "cannot be loaded", f"its workload names `{place}`"):
+        kind = import_place(place)
     options: dict[str, Any] = dict(settings.options)
     if settings.max_episode_steps:
         options["max_episode_steps"] = settings.max_episode_steps
@@ -132,7 +135,8 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             raise SettingsError(f"`{settings.id}` has no option `{option}`", hint)
     if "dict_obs" in parameters:
         options["dict_obs"] = "flatten" if settings.dict_obs == "auto" else settings.dict_obs
-    return kind(num_envs, seeds, **options)
+    with env_code(settings.id, "could not be made", f"its workload names `{place}`"):
+        return kind(num_envs, seeds, **options)
 
 
 def _gymnasium_ids() -> list[str]:

@@ -80,24 +80,26 @@ class Scene(Protocol):
 
 
 class StateScene:
-    """A native env, drawn from its state; the last picture shows how the episode ended, not the next one's start."""
+    """A batched env, drawn from its state; the last picture shows how the episode ended, not the next one's start,
+    where env or drawing can tell."""
 
     def __init__(self, envs: Any, drawing: Any) -> None:
         self.envs = envs
         self.fps: float = drawing.FPS
         self._drawing = drawing
         self._measures: Any = getattr(drawing, "measures", lambda first, now: {})
-        self._holds = hasattr(envs, "hold_finished")
-        if self._holds:
+        self._final_state: Any = getattr(drawing, "final_state", None)
+        if hasattr(envs, "hold_finished"):
             envs.hold_finished()
+            self._final_state = None
         self._first: State | None = None
         self._ended: State | None = None
 
     def note(self, step: EnvStep | None) -> None:
         if step is None:
             self._first, self._ended = self.envs.get_state(), None
-        elif not self._holds and (step.terminated[0] or step.truncated[0]):
-            self._ended = self._drawing.final_state(self.envs.get_state(), step.final_obs)
+        elif self._final_state is not None and (step.terminated[0] or step.truncated[0]):
+            self._ended = self._final_state(self.envs.get_state(), step.final_obs)
 
     def measures(self) -> Measures:
         return {} if self._first is None else self._measures(self._first, self._now())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.envs.test_durotaxis_env import act, plant
+from tests.workloads.durotaxis.test_durotaxis_env import act, plant
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
