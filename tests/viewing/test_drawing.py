@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hotloop.core.workloads import batched_envs, drawings
+from hotloop.core.workloads import drawings, env_places
 from hotloop.envs import cartpole_draw
 from hotloop.workloads.snake import draw as snake_draw
 from hotloop.workloads.snake.env import Snake
@@ -98,4 +98,4 @@ def test_the_score_while_a_game_runs_is_how_much_the_snake_has_grown() -> None:
 
 
 def test_every_native_env_has_a_drawer() -> None:
-    assert drawings().keys() == batched_envs().keys()
+    assert drawings().keys() == env_places().keys()

@@ -70,7 +70,7 @@ def test_a_workload_in_a_package_of_its_own_trains_is_drawn_and_has_verbs(tmp_pa
         return done.stdout
 
     assert "corridor" in said("--help")
-    assert {"id": "corridor", "kind": "native"} in json.loads(said("envs --json"))["envs"]
+    assert {"id": "corridor", "kind": "workload"} in json.loads(said("envs --json"))["envs"]
     said("envs check corridor")
     assert json.loads(said("corridor --json"))["presets"] == ["corridor-dqn"]
     assert said("corridor best --length 20") == "0.81\n"
@@ -79,6 +79,28 @@ def test_a_workload_in_a_package_of_its_own_trains_is_drawn_and_has_verbs(tmp_pa
     said("watch run --frames pictures")
     assert list((tmp_path / "pictures").iterdir())
     assert json.loads(said("resume run --json"))["digest"] == trained["digest"]
+
+
+def test_a_gymnasium_env_of_a_workload_is_one_like_any_other(tmp_path: Path) -> None:
+    """In workers, wrapped, drawn by its own `render`; no `--trust`, since pip installed it."""
+    site = install(tmp_path / "site", "walks", "walks:workload")
+    (site / "walks.py").write_text(
+        "from pathlib import Path\nimport hotloop\n"
+        "workload = hotloop.Workload(name='walks', envs={'walk': 'own_env:Corridor'}, presets=Path(__file__).parent)\n"
+    )
+    shutil.copy(ROOT / "examples" / "own_env.py", site)
+    (site / "walk-dqn.toml").write_text("[env]\nid = 'walk'\n")
+
+    def said(words: str) -> str:
+        done = run(HOTLOOP, *words.split(), path=site, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    said("envs check walk --env.wrappers TimeAwareObservation")
+    trained = json.loads(said(f"train walk-dqn {SHORT} --env.num-envs 2 --env.workers 2 --run-dir run --json"))
+    assert trained["updates"] > 0
+    assert json.loads(said("evaluate run --episodes 2 --json"))["episodes"] == 2
+    assert "identical" in said("prove --env walk own_env.py:Corridor".replace("own_env", str(site / "own_env")))
 
 
 def test_the_example_is_little_to_write() -> None:

@@ -43,8 +43,8 @@ class Workload:
     about: str = ""
     """One sentence."""
     envs: Mapping[str, str] = field(default_factory=dict)
-    """Env id -> class of a batched env, called as `Class(num_envs, seeds, **options)`; it takes `max_episode_steps` as
-    an option, and `dict_obs` where its observations have parts. `hotloop envs check ID` holds it to the contract."""
+    """Env id -> class of a batched env, called as `Class(num_envs, seeds, **options)`, with `max_episode_steps` among
+    the options, and `dict_obs` where its observations have parts; or what makes one `gymnasium.Env`."""
     drawings: Mapping[str, str] = field(default_factory=dict)
     """Env id -> module that draws it (`hotloop.viewing.scenes` says with which functions)."""
     presets: Path | None = None
@@ -131,8 +131,8 @@ def preset_files(workload: Workload) -> list[Path]:
     return [] if workload.presets is None else sorted(workload.presets.glob("*.toml"))
 
 
-def batched_envs() -> dict[str, str]:
-    """Id of every batched env -> `module:Class`."""
+def env_places() -> dict[str, str]:
+    """Id of every env of a workload -> `module:Class`."""
     return {env_id: place for workload in workloads() for env_id, place in workload.envs.items()}
 
 

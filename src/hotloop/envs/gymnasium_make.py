@@ -17,6 +17,7 @@ from hotloop.core.errors import EnvError, MissingExtraError
 from hotloop.core.program import install_command
 from hotloop.core.types import Array, VecEnv
 from hotloop.core.user_files import is_file
+from hotloop.core.workloads import env_places
 from hotloop.envs.foreign import HINT, close_all, env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_vector import GymnasiumVector
@@ -65,6 +66,7 @@ def make_single(settings: EnvSettings, **options: Any) -> gymnasium.Env:
     if not is_file(settings.id):
         if limit:
             options["max_episode_steps"] = limit
+        register_of_workload(settings.id)
         env = gymnasium.make(settings.id.rpartition(":")[2], disable_env_checker=True, **options)
     else:
         env = load_maker(settings.id)(**options)
@@ -90,6 +92,13 @@ def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factor
 
     hint = "`gymnasium.utils.env_checker.check_env` looks at the whole of an env"
     return _adapt_single(settings, num_envs, seeds, make, hint)
+
+
+def register_of_workload(env_id: str) -> None:
+    """So that an env of an installed workload is made as any other of Gymnasium's: wrapped, in workers, drawn."""
+    place = env_places().get(env_id)
+    if place is not None and env_id not in gymnasium.registry:
+        gymnasium.register(env_id, entry_point=place)
 
 
 def import_module(env_id: str, name: str) -> None:

@@ -32,15 +32,23 @@ from hotloop.core.types import (
 from hotloop.core.user_files import is_file as is_file
 from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest
-from hotloop.core.workloads import batched_envs, import_place
+from hotloop.core.workloads import env_places, import_place
 from hotloop.envs.foreign import env_code
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import require_named
 
 
 def is_native(env_id: str) -> bool:
-    """Whether it names a batched env, ours or of an installed workload: one that steps all its envs in one call."""
-    return env_id in batched_envs()
+    """Whether a workload brings it as a batched env: one that is made with `seeds`, and steps all its envs in one call.
+    What makes single envs is Gymnasium's, whoever brings it."""
+    place = env_places().get(env_id, "")
+    return place.startswith("hotloop.") or (bool(place) and "seeds" in inspect.signature(_loaded(env_id)).parameters)
+
+
+def _loaded(env_id: str) -> Any:
+    place = env_places()[env_id]
+    with env_code(env_id, "cannot be loaded", f"its workload names `{place}`"):
+        return import_place(place)
 
 
 def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = True) -> VecEnv:
@@ -70,6 +78,7 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
     module, _, gymnasium_id = env_id.rpartition(":")
     if module:
         gymnasium_make.import_module(env_id, module)
+    gymnasium_make.register_of_workload(env_id)
     _require_registered(env_id, gymnasium_id)
     return gymnasium_make.make_from_id(settings, gymnasium_id, num_envs, seeds)
 
@@ -103,8 +112,10 @@ def episode_limit(settings: EnvSettings) -> int:
 
 
 def list_envs() -> list[tuple[str, str]]:
-    """Every id that can be made as it stands, with its kind: `native` or `gymnasium`."""
-    return [(name, "native") for name in batched_envs()] + [(name, "gymnasium") for name in sorted(_gymnasium_ids())]
+    """Every id that can be made as it stands, with its kind: `native`, `workload` (of an installed package, which is
+    not loaded for this) or `gymnasium`."""
+    brought = {name: "native" if place.startswith("hotloop.") else "workload" for name, place in env_places().items()}
+    return [*brought.items(), *((name, "gymnasium") for name in sorted(_gymnasium_ids()) if name not in brought)]
 
 
 def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
@@ -120,9 +131,7 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             f"`env.wrappers` is set, but `{settings.id}` steps all its envs at once",
             "leave `wrappers` out: they wrap single envs of Gymnasium's",
         )
-    place = batched_envs()[settings.id]
-    with env_code(settings.id, "cannot be loaded", f"its workload names `{place}`"):
-        kind = import_place(place)
+    kind = _loaded(settings.id)
     options: dict[str, Any] = dict(settings.options)
     if settings.max_episode_steps:
         options["max_episode_steps"] = settings.max_episode_steps
@@ -135,7 +144,7 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             raise SettingsError(f"`{settings.id}` has no option `{option}`", hint)
     if "dict_obs" in parameters:
         options["dict_obs"] = "flatten" if settings.dict_obs == "auto" else settings.dict_obs
-    with env_code(settings.id, "could not be made", f"its workload names `{place}`"):
+    with env_code(settings.id, "could not be made", "compare what it is given with the arguments of its constructor"):
         return kind(num_envs, seeds, **options)
 
 
@@ -150,7 +159,7 @@ def _require_registered(env_id: str, gymnasium_id: str) -> None:
     known = _gymnasium_ids()
     if gymnasium_id in known:
         return
-    by_lower = {name.lower(): name for name in [*known, *batched_envs()]}
+    by_lower = {name.lower(): name for name in [*known, *env_places()]}
     near = difflib.get_close_matches(gymnasium_id.lower(), by_lower, n=3, cutoff=0.6)
     hint = (
         f"did you mean {' or '.join(f'`{by_lower[name]}`' for name in near)}?" if near else "`hotloop envs` lists them"
