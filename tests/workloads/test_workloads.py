@@ -96,11 +96,11 @@ def test_a_gymnasium_env_of_a_workload_is_one_like_any_other(tmp_path: Path) -> 
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    said("envs check walk --env.wrappers TimeAwareObservation")
+    said("envs check walk --env.wrappers ClipReward(-1,1)")
     trained = json.loads(said(f"train walk-dqn {SHORT} --env.num-envs 2 --env.workers 2 --run-dir run --json"))
     assert trained["updates"] > 0
     assert json.loads(said("evaluate run --episodes 2 --json"))["episodes"] == 2
-    assert "identical" in said("prove --env walk own_env.py:Corridor".replace("own_env", str(site / "own_env")))
+    assert "identical" in said(f"prove --env walk --against {site}/own_env.py:Corridor --env-steps 300")
 
 
 def test_the_example_is_little_to_write() -> None:

@@ -66,7 +66,6 @@ def make_single(settings: EnvSettings, **options: Any) -> gymnasium.Env:
     if not is_file(settings.id):
         if limit:
             options["max_episode_steps"] = limit
-        register_of_workload(settings.id)
         env = gymnasium.make(settings.id.rpartition(":")[2], disable_env_checker=True, **options)
     else:
         env = load_maker(settings.id)(**options)
@@ -94,11 +93,12 @@ def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factor
     return _adapt_single(settings, num_envs, seeds, make, hint)
 
 
-def register_of_workload(env_id: str) -> None:
-    """So that an env of an installed workload is made as any other of Gymnasium's: wrapped, in workers, drawn."""
-    place = env_places().get(env_id)
-    if place is not None and env_id not in gymnasium.registry:
-        gymnasium.register(env_id, entry_point=place)
+def is_registered(gymnasium_id: str) -> bool:
+    """Whether Gymnasium can make it. What makes single envs in an installed workload is registered here, so that it is
+    an env like any other of Gymnasium's: wrapped, in workers, drawn."""
+    if gymnasium_id not in gymnasium.registry and gymnasium_id in env_places():
+        gymnasium.register(gymnasium_id, entry_point=env_places()[gymnasium_id])
+    return gymnasium_id in gymnasium.registry
 
 
 def import_module(env_id: str, name: str) -> None:

@@ -78,8 +78,8 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
     module, _, gymnasium_id = env_id.rpartition(":")
     if module:
         gymnasium_make.import_module(env_id, module)
-    gymnasium_make.register_of_workload(env_id)
-    _require_registered(env_id, gymnasium_id)
+    if not gymnasium_make.is_registered(gymnasium_id):
+        raise _unknown(env_id, gymnasium_id)
     return gymnasium_make.make_from_id(settings, gymnasium_id, num_envs, seeds)
 
 
@@ -154,19 +154,16 @@ def _gymnasium_ids() -> list[str]:
     return list(gymnasium.registry)
 
 
-def _require_registered(env_id: str, gymnasium_id: str) -> None:
+def _unknown(env_id: str, gymnasium_id: str) -> EnvError:
     """Only exact ids: Gymnasium would take `CartPole` for its newest version, which changes over time."""
-    known = _gymnasium_ids()
-    if gymnasium_id in known:
-        return
-    by_lower = {name.lower(): name for name in [*known, *env_places()]}
+    by_lower = {name.lower(): name for name in [*_gymnasium_ids(), *env_places()]}
     near = difflib.get_close_matches(gymnasium_id.lower(), by_lower, n=3, cutoff=0.6)
     hint = (
         f"did you mean {' or '.join(f'`{by_lower[name]}`' for name in near)}?" if near else "`hotloop envs` lists them"
     )
     if "/" in gymnasium_id and not near:
         hint = f"if a package registers it, name its module: `module:{gymnasium_id}`"
-    raise EnvError(f"there is no env `{env_id}`", hint)
+    return EnvError(f"there is no env `{env_id}`", hint)
 
 
 RANGE = 20.0

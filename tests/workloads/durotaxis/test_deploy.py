@@ -106,7 +106,7 @@ def test_the_seed_chooses_the_episodes(run: str, capsys: pytest.CaptureFixture[s
 def test_without_a_substrate_all_three_are_tried_and_told_in_a_table(
     run: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["deploy", run, "--episodes", "2"]) == 0
+    assert main(["durotaxis", "deploy", run, "--episodes", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["substrate", "episodes", "success"]
     assert [line.split()[:2] for line in lines[1:]] == [["linear", "2"], ["exponential", "2"], ["random", "2"]]
@@ -136,7 +136,7 @@ def test_a_log_has_a_row_for_every_node_of_every_episode_that_is_counted(
 def test_without_a_substrate_the_log_holds_all_three(
     run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["deploy", run, "--episodes", "1", "--log", str(tmp_path / "nodes.csv")]) == 0
+    assert main(["durotaxis", "deploy", run, "--episodes", "1", "--log", str(tmp_path / "nodes.csv")]) == 0
     assert "rows in" in capsys.readouterr().err
     assert {row["substrate"] for row in read_log(tmp_path / "nodes.csv")} == {"linear", "exponential", "random"}
 
