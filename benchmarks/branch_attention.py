@@ -19,10 +19,10 @@ from benchmarks.sfc_loop import LANES, make_config, make_settings
 from benchmarks.witnesses import sfc_dqn
 from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import Array, Batch, UpdateStats
-from hotloop.envs.sfc.env import PARTS
-from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots
+from hotloop.workloads.sfc.env import PARTS
+from hotloop.workloads.sfc.tables_kernels import NUM_ACTIONS
 
 FORWARD_TOLERANCE, UPDATE_TOLERANCE = 1e-5, 1e-4
 ROWS = 32

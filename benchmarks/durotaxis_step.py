@@ -22,13 +22,13 @@ from benchmarks.witnesses.durotaxis_ppo import Draws as PlainDraws
 from hotloop.core.kernels import next_uniform
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep, NodeAction
-from hotloop.envs.durotaxis.baselines import leftmost
-from hotloop.envs.durotaxis.draw import snapshot
-from hotloop.envs.durotaxis.env import Durotaxis
-from hotloop.envs.durotaxis.reward_kernels import ENTRIES
 from hotloop.maths.action_kernels import next_normal, shuffle
 from hotloop.proof.case import Call, Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
+from hotloop.workloads.durotaxis.baselines import leftmost
+from hotloop.workloads.durotaxis.draw import snapshot
+from hotloop.workloads.durotaxis.env import Durotaxis
+from hotloop.workloads.durotaxis.reward_kernels import ENTRIES
 
 SEED = 3
 HELD = 0.5

@@ -39,14 +39,14 @@ from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.schedules import Schedule
 from hotloop.core.types import Array
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.sfc.layout_kernels import empty_worlds
-from hotloop.envs.sfc.network_kernels import find_all_paths
 from hotloop.loop.session import Session
 from hotloop.nets.settings import NetworkSettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import Replay
 from hotloop.replay.settings import ReplaySettings
+from hotloop.workloads.sfc.layout_kernels import empty_worlds
+from hotloop.workloads.sfc.network_kernels import find_all_paths
 
 CENTRES = (2, 4, 6, 8)
 MANY_ENVS = 16

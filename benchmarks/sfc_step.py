@@ -27,11 +27,11 @@ from benchmarks.witnesses.sfc_env import SFCS, VNFS, AllPathsSfcEnv, SfcEnv
 from hotloop.core.kernels import next_below, next_uniform
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep
-from hotloop.envs.sfc.env import Sfc
-from hotloop.envs.sfc.layout_kernels import RUNS, WAITS
-from hotloop.envs.sfc.tables_kernels import FIRST_SLOT, NUM_SERVICES, ROUND_EVERY, SLOTS_PER_ROUND
 from hotloop.proof.case import Call, Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
+from hotloop.workloads.sfc.env import Sfc
+from hotloop.workloads.sfc.layout_kernels import RUNS, WAITS
+from hotloop.workloads.sfc.tables_kernels import FIRST_SLOT, NUM_SERVICES, ROUND_EVERY, SLOTS_PER_ROUND
 
 ENV_SEED = 3
 ROUNDS = 5

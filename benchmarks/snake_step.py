@@ -21,10 +21,10 @@ from benchmarks.witnesses.snake_env import SnakeGames
 from hotloop.core.kernels import next_below
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep
-from hotloop.envs.snake.env import Snake
-from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
 from hotloop.proof.case import Call, Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
+from hotloop.workloads.snake.env import Snake
+from hotloop.workloads.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
 
 MODES: dict[str, dict[str, bool]] = {
     "basic": {},

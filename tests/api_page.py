@@ -43,7 +43,8 @@ GROUPS = {
         "compare",
         "tune",
     ),
-    "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
+    "Look": ("report", "report_page", "watch", "show", "export_agent"),
+    "A workload of your own": ("Workload",),
     "Errors": ("HotloopError",),
 }
 HEAD = """# API

@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from hotloop.cli.main import VERBS
+from hotloop.core.workloads import workload_named
 from tests import api_page
 
 ROOT = Path(__file__).parents[1]
+OF_THE_EXAMPLE = "corridor"
+"""The workload of examples/own_workload."""
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -76,8 +79,9 @@ def test_links_lead_somewhere_and_verbs_exist(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if not target.startswith("http"):
             assert (document.parent / target).exists(), target
-    for verb in re.findall(r"(?:`|^)hotloop ([a-z]+(?:-[a-z]+)*)", text, flags=re.MULTILINE):
-        assert verb in VERBS, verb
+    for verb, then in re.findall(r"(?:`|^)hotloop ([a-z]+(?:-[a-z]+)*)(?: ([a-z]+))?", text, flags=re.MULTILINE):
+        workload = workload_named(verb)
+        assert verb in {*VERBS, OF_THE_EXAMPLE} or (workload is not None and (not then or then in workload.verbs)), verb
 
 
 def test_files_named_in_the_reading_order_exist() -> None:

@@ -13,9 +13,11 @@ import torch
 from benchmarks.all_cases import known
 from benchmarks.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, named
 from hotloop.cli.main import VERBS
+from hotloop.core.workloads import workload_places
 from hotloop.doctor.rules import load_rules
-from hotloop.envs.durotaxis.baselines import leftmost
+from hotloop.presets import preset_names
 from hotloop.proof.case_rows import read_kept
+from hotloop.workloads.durotaxis.baselines import leftmost
 
 ROOT = Path(__file__).parents[1]
 FIGURES = read_kept(ROOT / KEPT)
@@ -125,14 +127,14 @@ def test_files_verbs_and_findings_exist() -> None:
     for name in re.findall(r"`((?:src|benchmarks|docs|tests|examples)/[^`]+)`", PAGE):
         assert (ROOT / name).is_file(), name
     for name in re.findall(r"hotloop ([a-z]+)", " ".join(quoted(PAGE))):
-        assert name in VERBS, name
+        assert name in VERBS or name in workload_places(), name
     codes = {rule.code for rule in load_rules()}
     for code in re.findall(r"`([A-Z]+\d{3})`", PAGE):
         assert code in codes, code
 
 
 def test_presets_exist() -> None:
-    presets = {path.stem for path in (ROOT / "src" / "hotloop" / "presets").glob("*.toml")}
+    presets = set(preset_names())
     named = {word for text in quoted(PAGE) for word in text.split() if re.fullmatch(PRESET, word)}
     assert named - set(known().about) - presets == set()
     assert {"snake-original-64", "sfc-like-fast", "topology-original", "durotaxis-like"} <= named

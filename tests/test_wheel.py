@@ -49,7 +49,14 @@ def test_the_wheel_holds_every_file_of_the_package(source: Path) -> None:
     assert not wanted - held
     assert {name.split("/")[0].partition("-")[0] for name in held} == {"hotloop"}, "benchmarks and tests stay outside"
     for name in (
-        *("presets/dqn.toml", "render/page.css", "render/page.js", "dashboard/page/index.html", "py.typed"),
+        *(
+            "presets/dqn.toml",
+            "workloads/snake/presets/snake-dqn.toml",
+            "render/page.css",
+            "render/page.js",
+            "dashboard/page/index.html",
+            "py.typed",
+        ),
         *("dashboard/page/uplot/uPlot.iife.min.js", "dashboard/page/uplot/LICENSE", "doctor/recorder/child.py"),
     ):
         assert f"hotloop/{name}" in held

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hotloop.api import train as train
     from hotloop.comparison.compare import compare as compare
     from hotloop.core.errors import HotloopError as HotloopError
+    from hotloop.core.workloads import Workload as Workload
     from hotloop.diagnosis.diagnose import diagnose as diagnose
     from hotloop.export.agent_files import export_agent as export_agent
     from hotloop.parts.advantage import gae as gae
@@ -66,6 +67,7 @@ _HOMES = {
     "Replay": "parts.replay",
     "Rollout": "parts.rollout",
     "SACLearner": "parts.sac_learner",
+    "Workload": "core.workloads",
     "assert_same": "proof.function_pairs",
     "cases": "proof.case",
     "compare": "comparison.compare",

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.witnesses.sfc_env import SfcEnv
 from hotloop.core.rng import derive_seeds
-from hotloop.envs.sfc.env import Sfc
+from hotloop.workloads.sfc.env import Sfc
 from tests.oracles.snake_oracle import splitmix_tape
 
 

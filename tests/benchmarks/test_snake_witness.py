@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.witnesses.snake_env import SnakeGames
 from hotloop.core.rng import derive_seeds
-from hotloop.envs.snake.env import Snake
+from hotloop.workloads.snake.env import Snake
 from tests.oracles.snake_oracle import splitmix_tape
 
 MODES = {"basic": {}, "flood_fill": {"use_flood_fill": True}, "enhanced": {"use_enhanced": True}}

@@ -13,6 +13,7 @@ import pytest
 
 import hotloop
 from hotloop.cli.main import VERBS, main
+from hotloop.core.workloads import workloads
 
 TINY = [
     "--total-env-steps",
@@ -121,9 +122,10 @@ def test_the_summary_has_both_rates_and_says_what_the_doctor_would(capsys: pytes
 
 
 def test_every_verb_explains_itself_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    for verb in VERBS:
+    own = [(workload.name, verb) for workload in workloads() for verb in ("", *workload.verbs)]
+    for verb in [*VERBS, *(" ".join(words).strip() for words in own if words[0] != "hotloop")]:
         with pytest.raises(SystemExit) as left:
-            main([verb, "--help"])
+            main([*verb.split(), "--help"])
         assert left.value.code == 0
         text = capsys.readouterr().out
         assert "example" in text

@@ -260,7 +260,7 @@ def test_an_edit_recompiles_what_depends_on_it_and_nothing_else(copied, monkeypa
     assert changed_by("maths/gae_kernels.py") == {"maths/gae_kernels.py"}
     assert changed_by("replay/storage_kernels.py") == {f"replay/{name}_kernels.py" for name in ("storage", "n_step")}
     assert "lanes/native/update_kernels.py" in changed_by("lanes/native/plan_kernels.py")  # imported from its package
-    assert "envs/durotaxis/step_kernels.py" in changed_by("envs/durotaxis/settings.py")  # constants count too
+    assert "workloads/durotaxis/step_kernels.py" in changed_by("workloads/durotaxis/settings.py")  # constants count too
     assert changed_by("core/types.py") == changed_by("core/kernel_cache.py") == changed_by("loop/session.py") == set()
 
 

@@ -9,9 +9,9 @@ from hotloop.cli.main import main
 from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import BoxActions, HybridActions, MultiDiscreteActions, NodeAction, NodeActions
-from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.foreign import require_discrete
 from hotloop.envs.registry import RANGE, AtRandom, make_baseline
+from hotloop.workloads.durotaxis.env import Durotaxis
 
 OBS = np.zeros((1_000, 3), np.float32)
 

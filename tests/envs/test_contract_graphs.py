@@ -6,7 +6,7 @@ import pytest
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.envs.contract import check_env
 from hotloop.envs.contract_play import fault_in
-from hotloop.envs.durotaxis.env import Durotaxis
+from hotloop.workloads.durotaxis.env import Durotaxis
 
 SPEC = GraphSpec(2, 1, 3)
 

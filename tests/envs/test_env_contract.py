@@ -8,9 +8,9 @@ import pytest
 from gymnasium import spaces
 
 from hotloop.core.types import Array, EnvStep, Obs
+from hotloop.core.workloads import env_places
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.contract import CHECKS, check_env
-from hotloop.envs.registry import NATIVE
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.spaces import obs_bounds, raw_obs_for
 
@@ -30,7 +30,7 @@ def failures(target: object, env_steps: int = 150) -> dict[str, str]:
     return {result.name: result.detail for result in check_env(target, env_steps) if not result.ok}
 
 
-@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("name", env_places())
 def test_every_native_env_keeps_the_contract(name):
     assert failures(EnvSettings(id=name), 1000) == {}
 

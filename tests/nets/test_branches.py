@@ -7,10 +7,10 @@ from torch.testing import assert_close
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
-from hotloop.envs.sfc.env import PARTS
 from hotloop.nets.branches import BranchAttention
 from hotloop.nets.build import QNetwork, build_q_network, mlp_layout
 from hotloop.nets.settings import BranchSettings, NetworkSettings
+from hotloop.workloads.sfc.env import PARTS
 
 SMALL = {"row_width": 2, "width": 3, "attention": 5, "vector_hidden": (4,)}
 BYTES = np.dtype(np.uint8)

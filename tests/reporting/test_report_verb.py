@@ -52,7 +52,7 @@ def test_a_network_wired_by_a_graph_is_drawn_with_its_measures(trained, tmp_path
     assert drawing.startswith("data:image/svg+xml;base64,")
     assert "small-worldness" in seen.words
     assert "Pictures were not asked for." in seen.words
-    assert "hotloop draw" in seen.text
+    assert "hotloop topology draw" in seen.text
 
 
 def test_a_run_without_its_result_can_be_resumed(trained, tmp_path, capsys):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hotloop.core.workloads import drawings, env_places
 from hotloop.envs import cartpole_draw
-from hotloop.envs.registry import NATIVE
-from hotloop.envs.snake import draw as snake_draw
-from hotloop.envs.snake.env import Snake
-from hotloop.viewing.scenes import DRAWERS
+from hotloop.workloads.snake import draw as snake_draw
+from hotloop.workloads.snake.env import Snake
 
 
 def cart(x: float, angle: float) -> dict[str, np.ndarray]:
@@ -95,8 +94,8 @@ def test_a_snake_in_colour() -> None:
 def test_the_score_while_a_game_runs_is_how_much_the_snake_has_grown() -> None:
     first, now = snake_state(), snake_state()
     first["game"][0, 1] = 2
-    assert DRAWERS["snake"].measures(first, now) == {"score": 1}
+    assert snake_draw.measures(first, now) == {"score": 1}
 
 
 def test_every_native_env_has_a_drawer() -> None:
-    assert DRAWERS.keys() == NATIVE.keys()
+    assert drawings().keys() == env_places().keys()

@@ -19,11 +19,11 @@ import pytest
 from hotloop import api
 from hotloop.cli import watch
 from hotloop.core.errors import EnvError, MissingExtraError, SettingsError
-from hotloop.envs.snake.env import STATS
 from hotloop.runs.directory import Run
 from hotloop.viewing import watch as watching
 from hotloop.viewing.frames import even, record
 from hotloop.viewing.screen import LEAVE
+from hotloop.workloads.snake.env import STATS
 
 TINY: dict[str, Any] = {
     "total_env_steps": 400,

@@ -8,10 +8,8 @@ Files:
                       lost
     dashboard.py      `hotloop dashboard [FOLDER]`
     debug_nan.py      `hotloop debug-nan RUN`
-    deploy.py         `hotloop deploy RUN`: a durotaxis agent on a substrate of choice
     doctor.py         `hotloop doctor PRESET|SCRIPT.py`
     doctor_options.py  The options of `hotloop doctor`
-    draw.py           `hotloop draw RUN|GRAPH.json`
     envs.py           `hotloop envs`, `hotloop envs check ID`
     evaluate.py       `hotloop evaluate RUN`, or `hotloop evaluate PRESET --policy NAME`
     export.py         `hotloop export RUN --onnx FILE`
@@ -31,4 +29,5 @@ Files:
     train.py          `hotloop train PRESET|FILE.toml [--any.setting VALUE]`
     tune.py           `hotloop tune PRESET [--any.setting VALUE] --search NAME=VALUES ... --trials N`
     watch.py          `hotloop watch RUN`
+    workload.py       `hotloop WORKLOAD`, `hotloop WORKLOAD VERB ...`: what one problem brings along
 """

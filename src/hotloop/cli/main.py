@@ -23,16 +23,15 @@ from hotloop.core.terminal import (
 )
 from hotloop.core.values import nearest
 from hotloop.core.verdicts import ExitCode
+from hotloop.core.workloads import workload_places
 
 VERBS = {
     "train": "train an agent from a preset or a TOML file",
     "resume": "continue a run that was stopped or killed, exactly",
     "debug-nan": "repeat the update at which a run's numbers became NaN or infinite",
     "evaluate": "play fresh episodes with a run's best agent",
-    "deploy": "let a durotaxis agent migrate on a substrate of choice",
     "watch": "watch a run's best agent play: terminal, video or pictures",
     "compare": "train arms x seeds in parallel and say what a change did to learning",
-    "draw": "draw a DAG-wired network with its weights, and measure its graph",
     "doctor": "say why a training loop is slow, ours or any script, and what to do",
     "prove": "hold a fast program equal to a plain one, then time both",
     "report": "write one HTML page that shows a run",
@@ -108,7 +107,12 @@ def _run(words: list[str]) -> int:
         verb = importlib.import_module(f"hotloop.cli.{words[0].replace('-', '_')}")
         return int(verb.run(words[1:]))
     if words and not words[0].startswith("-"):
-        near = nearest(words[0], VERBS)
+        from hotloop.cli import workload
+
+        if words[0] in workload_places():
+            remove_leftovers()
+            return workload.run(words[0], words[1:])
+        near = workload.verb_elsewhere(words[0]) or nearest(words[0], [*VERBS, *workload_places()])
         raise SettingsError(
             f"`{words[0]}` is no verb of hotloop", f"did you mean `{near}`?" if near else f"one of {', '.join(VERBS)}"
         )
@@ -120,7 +124,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hotloop",
         description="Train deep-RL agents at the speed of the machine.",
-        epilog="verbs:\n" + "".join(f"  {name:10} {meaning}\n" for name, meaning in VERBS.items()) + "\n" + EXAMPLES,
+        epilog="verbs:\n"
+        + "".join(f"  {name:10} {meaning}\n" for name, meaning in VERBS.items())
+        + f"\nworkloads, with verbs of their own (`hotloop NAME`): {', '.join(workload_places())}\n\n{EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="hotloop VERB ... (`hotloop VERB --help` explains each)",
     )

@@ -38,4 +38,5 @@ Files:
     verdicts.py       What our verdicts and exit codes mean: the same words in doctor, prove and compare, in text and
                       in JSON
     vocabulary.py     Names of settings: what they were called before, and what other libraries call them
+    workloads.py      Workloads: what one problem brings along, of ours or of anybody's package
 """

@@ -27,13 +27,19 @@ def own_program(file: str, *words: str) -> tuple[str, ...]:
 
 
 def safe_path(path: list[str]) -> list[str]:
-    """The same folders in the same order, ours among them; those that follow the current one about (an empty or
-    relative entry, also of PYTHONPATH, which Python makes absolute) hide nothing any more: they come last."""
-    named = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if not os.path.isabs(entry)]
-    moved = {place for entry in named if os.environ.get("PYTHONPATH") for place in _whole(entry)}
-    kept = [entry for entry in path if os.path.isabs(entry) and entry not in moved]
+    """The same folders in the same order, ours among them; those that follow the current one about hide nothing any
+    more: they come last."""
+    kept = steady_path(path)
     last = [place for entry in path if entry not in kept for place in _whole(entry)]
     return list(dict.fromkeys([*kept, FOLDER_OF_PACKAGE, *last]))
+
+
+def steady_path(path: list[str]) -> list[str]:
+    """Without the folders that follow the current one about: an empty or relative entry, also of PYTHONPATH, which
+    Python makes absolute."""
+    named = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if not os.path.isabs(entry)]
+    moved = {place for entry in named if os.environ.get("PYTHONPATH") for place in _whole(entry)}
+    return [entry for entry in path if os.path.isabs(entry) and entry not in moved]
 
 
 def _whole(entry: str) -> list[str]:

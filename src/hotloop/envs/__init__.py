@@ -1,4 +1,4 @@
-"""Environments: the contract, the registry, ours, and any of Gymnasium's.
+"""Environments: the contract, the registry, CartPole, and any of Gymnasium's.
 
 Files:
     cartpole.py          CartPole, batched: one kernel call steps every env, equal to Gymnasium's CartPole-v1 up to
@@ -9,7 +9,6 @@ Files:
     contract.py          What every VecEnv promises, checked by playing it: `hotloop envs check ID`, and one test
                          over all of ours
     contract_play.py     Random legal play, recorded: the raw material of the contract checks
-    durotaxis/           Durotaxis: colonies of cells that grow toward stiffer ground
     foreign.py           Blaming the right env: every mistake of an env we did not write becomes one error that
                          names env, index and field
     gymnasium_envs.py    Single Gymnasium envs stepped side by side, each answer checked as it is copied
@@ -19,8 +18,6 @@ Files:
                          encoders that write them
     registry.py          From an id to envs
     settings.py          Which environment, how many of it, and how its observations are handed on
-    sfc/                 Service chains placed in networks of data centres
-    snake/               Snake, batched
     spaces.py            Gymnasium spaces as ours: the parts of observations, and actions
     user_files.py        Envs in a file of the user's own: `path/to/file.py:Class`, or `path/to/file.py:function` that
                          makes one

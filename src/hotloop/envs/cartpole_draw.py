@@ -12,6 +12,8 @@ from hotloop.core.types import Array
 from hotloop.envs.cartpole_kernels import HALF_LENGTH, POSITION_LIMIT
 from hotloop.render.picture import Box, Canvas
 
+FPS = 50
+"""Env steps per second that look natural."""
 SKY, GROUND, LIMIT, CART, POLE, AXLE = (
     (24, 28, 36),
     (60, 68, 84),

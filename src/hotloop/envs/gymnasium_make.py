@@ -17,6 +17,7 @@ from hotloop.core.errors import EnvError, MissingExtraError
 from hotloop.core.program import install_command
 from hotloop.core.types import Array, VecEnv
 from hotloop.core.user_files import is_file
+from hotloop.core.workloads import env_places
 from hotloop.envs.foreign import HINT, close_all, env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_vector import GymnasiumVector
@@ -92,11 +93,20 @@ def make_from_factory(settings: EnvSettings, num_envs: int, seeds: Array, factor
     return _adapt_single(settings, num_envs, seeds, make, hint)
 
 
+def is_registered(gymnasium_id: str) -> bool:
+    """Whether Gymnasium can make it. What makes single envs in an installed workload is registered here, so that it is
+    an env like any other of Gymnasium's: wrapped, in workers, drawn."""
+    if gymnasium_id not in gymnasium.registry and gymnasium_id in env_places():
+        gymnasium.register(gymnasium_id, entry_point=env_places()[gymnasium_id])
+    return gymnasium_id in gymnasium.registry
+
+
 def import_module(env_id: str, name: str) -> None:
     """Import the module of `module:Id-v0`, which registers the id."""
     with env_code(env_id, f"cannot be made, since importing `{name}` failed", HINT):
         try:
-            importlib.import_module(name)
+            # runs of before the workloads had a folder of their own name ours where they were
+            importlib.import_module(re.sub(r"^hotloop\.envs\.", "hotloop.workloads.", name))
         except ModuleNotFoundError as error:
             raise EnvError(
                 f"there is no module `{error.name}` to import for `{env_id}`", "install it, or mend its name"

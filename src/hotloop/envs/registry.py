@@ -1,4 +1,4 @@
-"""From an id to envs. Native names are looked up here; nothing heavy is imported until one is made.
+"""From an id to envs. Native names are those that workloads bring; nothing heavy is imported until one is made.
 
 Policies that do not learn, to compare with: at random for every env, and the rules that an env brings along.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 import inspect
 from typing import Any
 
@@ -33,17 +32,23 @@ from hotloop.core.types import (
 from hotloop.core.user_files import is_file as is_file
 from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest
+from hotloop.core.workloads import env_places, import_place
+from hotloop.envs.foreign import env_code
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import require_named
 
-NATIVE: dict[str, str] = {
-    "cartpole": "hotloop.envs.cartpole:CartPole",
-    "snake": "hotloop.envs.snake.env:Snake",
-    "sfc": "hotloop.envs.sfc.env:Sfc",
-    "durotaxis": "hotloop.envs.durotaxis.env:Durotaxis",
-}
-"""Name -> class, called as `Class(num_envs, seeds, **options)`; takes `max_episode_steps` as an option, and
-`dict_obs` where its observations have parts."""
+
+def is_native(env_id: str) -> bool:
+    """Whether a workload brings it as a batched env: one that is made with `seeds`, and steps all its envs in one call.
+    What makes single envs is Gymnasium's, whoever brings it."""
+    place = env_places().get(env_id, "")
+    return place.startswith("hotloop.") or (bool(place) and "seeds" in inspect.signature(_loaded(env_id)).parameters)
+
+
+def _loaded(env_id: str) -> Any:
+    place = env_places()[env_id]
+    with env_code(env_id, "cannot be loaded", f"its workload names `{place}`"):
+        return import_place(place)
 
 
 def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = True) -> VecEnv:
@@ -57,7 +62,7 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
         refuse_untrusted(env_id)
     if len(seeds) != num_envs:
         raise EnvError(f"{len(seeds)} seeds were given for {num_envs} envs", "give one seed per env")
-    if env_id in NATIVE:
+    if is_native(env_id):
         return _make_native(settings, num_envs, seeds)
     require_named(env_id)
     from hotloop.envs import gymnasium_make
@@ -73,7 +78,8 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
     module, _, gymnasium_id = env_id.rpartition(":")
     if module:
         gymnasium_make.import_module(env_id, module)
-    _require_registered(env_id, gymnasium_id)
+    if not gymnasium_make.is_registered(gymnasium_id):
+        raise _unknown(env_id, gymnasium_id)
     return gymnasium_make.make_from_id(settings, gymnasium_id, num_envs, seeds)
 
 
@@ -98,7 +104,7 @@ def with_whole_path(settings: Any) -> Any:
 
 def episode_limit(settings: EnvSettings) -> int:
     """After how many of its steps an episode is truncated at the latest; 0 where only the env itself knows."""
-    if settings.max_episode_steps or settings.id in NATIVE or is_file(settings.id) or is_given(settings.id):
+    if settings.max_episode_steps or is_native(settings.id) or is_file(settings.id) or is_given(settings.id):
         return settings.max_episode_steps
     import gymnasium
 
@@ -106,8 +112,10 @@ def episode_limit(settings: EnvSettings) -> int:
 
 
 def list_envs() -> list[tuple[str, str]]:
-    """Every id that can be made as it stands, with its kind: `native` or `gymnasium`."""
-    return [(name, "native") for name in NATIVE] + [(name, "gymnasium") for name in sorted(_gymnasium_ids())]
+    """Every id that can be made as it stands, with its kind: `native`, `workload` (of an installed package, which is
+    not loaded for this) or `gymnasium`."""
+    brought = {name: "native" if place.startswith("hotloop.") else "workload" for name, place in env_places().items()}
+    return [*brought.items(), *((name, "gymnasium") for name in sorted(_gymnasium_ids()) if name not in brought)]
 
 
 def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
@@ -123,8 +131,7 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             f"`env.wrappers` is set, but `{settings.id}` steps all its envs at once",
             "leave `wrappers` out: they wrap single envs of Gymnasium's",
         )
-    module, _, name = NATIVE[settings.id].partition(":")
-    kind = getattr(importlib.import_module(module), name)
+    kind = _loaded(settings.id)
     options: dict[str, Any] = dict(settings.options)
     if settings.max_episode_steps:
         options["max_episode_steps"] = settings.max_episode_steps
@@ -137,7 +144,8 @@ def _make_native(settings: EnvSettings, num_envs: int, seeds: Array) -> VecEnv:
             raise SettingsError(f"`{settings.id}` has no option `{option}`", hint)
     if "dict_obs" in parameters:
         options["dict_obs"] = "flatten" if settings.dict_obs == "auto" else settings.dict_obs
-    return kind(num_envs, seeds, **options)
+    with env_code(settings.id, "could not be made", "compare what it is given with the arguments of its constructor"):
+        return kind(num_envs, seeds, **options)
 
 
 def _gymnasium_ids() -> list[str]:
@@ -146,19 +154,16 @@ def _gymnasium_ids() -> list[str]:
     return list(gymnasium.registry)
 
 
-def _require_registered(env_id: str, gymnasium_id: str) -> None:
+def _unknown(env_id: str, gymnasium_id: str) -> EnvError:
     """Only exact ids: Gymnasium would take `CartPole` for its newest version, which changes over time."""
-    known = _gymnasium_ids()
-    if gymnasium_id in known:
-        return
-    by_lower = {name.lower(): name for name in [*known, *NATIVE]}
+    by_lower = {name.lower(): name for name in [*_gymnasium_ids(), *env_places()]}
     near = difflib.get_close_matches(gymnasium_id.lower(), by_lower, n=3, cutoff=0.6)
     hint = (
         f"did you mean {' or '.join(f'`{by_lower[name]}`' for name in near)}?" if near else "`hotloop envs` lists them"
     )
     if "/" in gymnasium_id and not near:
         hint = f"if a package registers it, name its module: `module:{gymnasium_id}`"
-    raise EnvError(f"there is no env `{env_id}`", hint)
+    return EnvError(f"there is no env `{env_id}`", hint)
 
 
 RANGE = 20.0

@@ -30,7 +30,7 @@ from hotloop.core.kernel_cache import PACKAGE, kernels_are_kept, kernels_folder,
 from hotloop.core.own_folders import NoFolder
 from hotloop.core.settings import as_tree, build
 from hotloop.envs.contract_play import Chooser, seeds_for
-from hotloop.envs.registry import NATIVE, make_envs
+from hotloop.envs.registry import is_native, make_envs
 from hotloop.replay.buffer import Replay
 from hotloop.replay.layout import stored_action
 from hotloop.replay.n_step import Returns
@@ -94,7 +94,7 @@ def finish_rehearsal() -> None:
 def _mark_of(settings: Any) -> Path | None:
     """The file that says that such a run's kernels were compiled here before; None where none should be in advance."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if settings.env.id not in NATIVE or cores < 2 or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if not is_native(settings.env.id) or cores < 2 or numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return None
     sources = sorted(PACKAGE.rglob("*_kernels.py"))
     told: list[Any] = [source_hash(path) for path in sources]

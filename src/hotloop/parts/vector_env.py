@@ -24,7 +24,7 @@ from hotloop.core.types import (
     VecEnv,
     map_obs,
 )
-from hotloop.envs.registry import NATIVE, make_envs
+from hotloop.envs.registry import is_native, make_envs
 from hotloop.envs.settings import EnvSettings
 from hotloop.parts.specs import read_action_spec
 from hotloop.parts.values import Values, require_count
@@ -235,7 +235,7 @@ class Vector(VectorEnv[Any, Any, Any]):
             raise ArgumentError(f"`seed` has {len(numbers)} entries for {self.num_envs} envs", "give one for each")
         numbers = [require_count("seed", number, 0) for number in numbers]
         name = self._settings.id
-        if isinstance(self._env, str) and name in NATIVE:
+        if isinstance(self._env, str) and is_native(name):
             numbers = [derive_seed(number, name) for number in numbers]
         return np.array(numbers, np.uint64)
 
@@ -243,7 +243,7 @@ class Vector(VectorEnv[Any, Any, Any]):
         if self._is_new and np.array_equal(seeds, self._seeds):
             return
         self._seeds = seeds
-        if hasattr(self._envs, "reseed") and self._settings.id not in NATIVE:
+        if hasattr(self._envs, "reseed") and not is_native(self._settings.id):
             self._envs.reseed(seeds)
         else:  # made anew
             self._envs.close()

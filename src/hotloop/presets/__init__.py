@@ -1,9 +1,11 @@
-"""Named settings: one TOML file per workload and algorithm; and settings in a file of one's own."""
+"""Named settings: one TOML file per workload and algorithm; and settings in a file of one's own.
+
+Those in this folder are for any env and for Gymnasium's; the others are in the folders of the workloads.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.settings import MAX_SETTINGS_BYTES, parse_toml
 from hotloop.core.values import nearest
 from hotloop.core.vocabulary import upgraded
+from hotloop.core.workloads import preset_files, workloads
 
 RENAMED = {
     "sfc-original": ("sfc-like", "docs/sfc.md"),
@@ -24,11 +27,14 @@ ALGORITHMS_HERE = (
 )
 
 
+def all_preset_files() -> dict[str, Path]:
+    """Name -> file, of every workload."""
+    return {file.stem: file for workload in workloads() for file in preset_files(workload)}
+
+
 def preset_names() -> list[str]:
     """Those for any env first."""
-    files = resources.files(__package__).iterdir()
-    names = sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
-    return sorted(names, key=lambda name: "-" in name)
+    return sorted(sorted(all_preset_files()), key=lambda name: "-" in name)
 
 
 def presets_by_workload() -> str:
@@ -50,7 +56,7 @@ def preset_text(name: str) -> str:
         )
     if name not in preset_names():
         raise SettingsError(f"no preset and no file is called `{name}`", _hint_for(name))
-    return resources.files(__package__).joinpath(f"{name}.toml").read_text()
+    return all_preset_files()[name].read_text()
 
 
 def _hint_for(name: str) -> str:

@@ -22,9 +22,9 @@ from hotloop.core.graphs import Graphs
 from hotloop.core.types import BoxActions, DiscreteActions, MultiDiscreteActions, VecEnv
 from hotloop.core.user_files import is_file
 from hotloop.envs.foreign import MASK_KEY, close_all, env_code
-from hotloop.envs.gymnasium_make import import_module
+from hotloop.envs.gymnasium_make import import_module, is_registered
 from hotloop.envs.gymnasium_vector import autoreset_mode
-from hotloop.envs.registry import NATIVE, make_envs
+from hotloop.envs.registry import is_native, make_envs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_maker, require_named
 
@@ -71,7 +71,7 @@ class Side(Protocol):
 
 
 def side_of(target: Target, num_envs: int) -> Side:
-    if isinstance(target, str) and target in NATIVE:
+    if isinstance(target, str) and is_native(target):
         return NativeEnvs(target, num_envs)
     name, make = _maker(target)
     with env_code(name, "could not be made", "compare what it is given with the arguments of its constructor"):
@@ -89,7 +89,7 @@ def _maker(target: Target) -> tuple[str, Callable[..., Any]]:
     module, _, gymnasium_id = target.rpartition(":")
     if module:
         import_module(target, module)
-    if gymnasium_id not in gymnasium.registry:
+    if not is_registered(gymnasium_id):
         raise EnvError(f"there is no env `{target}`", "`hotloop envs` lists them; one of yours is `file.py:Class`")
     return target, lambda: gymnasium.make(gymnasium_id, disable_env_checker=True)
 

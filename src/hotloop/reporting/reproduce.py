@@ -148,7 +148,7 @@ def _uses(facts: RunFacts, topology: bool) -> Iterator[tuple[str, str]]:
     run = shlex.quote(str(facts.run.path))
     yield _resume_words(facts), f"hotloop resume {run}"
     if facts.checkpoints:
-        drawn = f"\nhotloop draw {run} --out network.svg" if topology else ""
+        drawn = f"\nhotloop topology draw {run} --out network.svg" if topology else ""
         yield "Its best agent, on fresh episodes and to look at:", f"hotloop evaluate {run}\nhotloop watch {run}{drawn}"
 
 

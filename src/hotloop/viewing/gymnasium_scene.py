@@ -15,7 +15,7 @@ from hotloop.core.errors import EnvError, HotloopError, MissingExtraError
 from hotloop.core.types import Array, EnvStep
 from hotloop.envs.foreign import env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
-from hotloop.envs.gymnasium_make import import_module, make_single
+from hotloop.envs.gymnasium_make import import_module, is_registered, make_single
 from hotloop.envs.registry import is_file, refuse_untrusted
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_maker
@@ -105,6 +105,8 @@ def _make(settings: EnvSettings) -> gymnasium.Env:
             raise EnvError(f"`{settings.id}` steps many envs at once, which cannot be shown", "leave out the picture")
     elif module := settings.id.rpartition(":")[0]:
         import_module(settings.id, module)
+    elif not is_registered(settings.id):
+        raise EnvError(f"there is no env `{settings.id}`", "install the package that brings it")
     return make_single(settings, render_mode="rgb_array")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,20 +73,19 @@ def watch(
     _require_sense(episodes=episodes, max_frames=max_frames, speed=speed, fps=fps)
     agent, env = _agent_and_env(run_dir, trust, checkpoint)
     from hotloop.viewing.frames import Recorder
-    from hotloop.viewing.html import Watched, require_page, write_page
     from hotloop.viewing.play import play_episodes
+    from hotloop.viewing.scenes import page_writer
+
+    def play(policy: Policy) -> Generator[Episode, None, None]:
+        return play_episodes(policy, env, episodes, seed, trust=trust, pictures=True)
 
     if html is not None:
-        require_page(env.id)
-        watched = Watched(agent)
-        moments = play_episodes(watched, env, episodes, seed, trust=trust, pictures=True)
-        return Viewing(_kept([write_page(moments, watched, Path(html))], each), (Path(html),))
+        return Viewing(_kept([page_writer(env.id)(agent, play, Path(html))], each), (Path(html),))
     if video is None and frames is None:
         return Viewing(_kept(play_episodes(agent, env, episodes, seed, trust=trust, pictures=False), each))
     film, folder = (None if name is None else Path(name) for name in (video, frames))
     with Recorder(film, folder, speed, fps) as recorder:
-        moments = play_episodes(agent, env, episodes, seed, trust=trust, pictures=True)
-        kept = _kept(recorder.take(moments, max_frames), each)
+        kept = _kept(recorder.take(play(agent), max_frames), each)
     return Viewing(kept, tuple(path for path in (film, folder) if path), recorder.frames, recorder.cut)
 
 
@@ -110,13 +109,13 @@ def show(
     _require_sense(episodes=episodes, speed=speed, fps=fps)
     agent, env = _agent_and_env(run_dir, trust)
     from hotloop.viewing.play import play_episodes
-    from hotloop.viewing.scenes import DRAWERS
+    from hotloop.viewing.scenes import drawing_of, is_drawn
     from hotloop.viewing.screen import Pace, Screen, colours_of
     from hotloop.viewing.terminal import Player
 
-    if env.id not in DRAWERS:
+    if not is_drawn(env.id):
         raise NoPictureError(f"`{env.id}` has no picture for the terminal", "`--video FILE.mp4` shows it")
-    natural, interrupted = DRAWERS[env.id].fps, False
+    natural, interrupted = float(drawing_of(env.id).FPS), False
     with Screen() as screen:
         player = Player(screen, Pace(natural, fps / natural if fps else speed), colours_of(os.environ))
         try:

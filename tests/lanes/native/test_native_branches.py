@@ -10,8 +10,8 @@ from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSe
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.envs.settings import EnvSettings
-from hotloop.envs.sfc.env import PARTS
 from hotloop.nets.settings import BranchSettings, NetworkSettings
+from hotloop.workloads.sfc.env import PARTS
 
 ROWS, ACTIONS = 11, 5
 SMALL = BranchSettings(vector_hidden=(9,), row_width=5, width=6, attention=7)

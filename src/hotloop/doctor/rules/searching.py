@@ -214,8 +214,8 @@ GRAPH = Remedy(
 )
 SORT = Remedy(
     "Select instead of sorting: `numpy.argpartition` finds the k smallest in one pass, `min` the smallest. Among equal "
-    "ones it takes any; where the earlier must win, `hotloop.envs.durotaxis.baselines.leftmost` does what a stable "
-    "sort does.",
+    "ones it takes any; where the earlier must win, `hotloop.workloads.durotaxis.baselines.leftmost` does what a "
+    "stable sort does.",
     "few = sorted(range(len(x)), key=lambda node: x[node])[:k]",
     "import numpy as np\n\n"
     "few = np.argpartition(x, k - 1)[:k]  # in any order, which is often enough\n"

@@ -20,7 +20,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from hotloop.core.errors import EnvError, HotloopError
@@ -29,6 +28,7 @@ from hotloop.core.settings import build
 from hotloop.core.types import EnvStep, map_obs
 from hotloop.core.user_files import file_digest, is_file, whole_path
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
+from hotloop.envs.gymnasium_make import is_registered
 from hotloop.envs.registry import make_envs
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
@@ -109,7 +109,7 @@ class _Server:
     def _make(self) -> GymnasiumEnvs:
         settings = build(EnvSettings, self._request["settings"])
         require_unchanged(settings.id, self._request["source"])
-        if ":" not in settings.id and settings.id not in gymnasium.registry:  # the pool has found it: another process
+        if ":" not in settings.id and not is_registered(settings.id):  # the pool has found it: another process
             raise EnvError(
                 f"`{settings.id}` is registered by your program, which its workers do not run",
                 f"register it in a module, and name that too: `module:{settings.id}`",
