@@ -17,8 +17,12 @@ PACKAGE = Path(hotloop.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     {"core"},
-    {"maths", "render"},
-    {"envs", "nets", "replay", "runs", "doctor"},
+    {"render"},
+    {"runs"},
+    {"presets"},
+    {"doctor"},
+    {"maths"},
+    {"envs", "nets", "replay"},
     {"lanes"},
     {"algos"},
     {"loop"},
@@ -31,7 +35,6 @@ EDGE = {"cli", "api", "adapters", "__init__", "__main__"}
 ONLY = {
     "doctor": {"core", "render"},
     "render": {"core"},
-    "presets": {"core"},
     "proof/reference": set(),
 }
 HEAVY = ("torch", "numba", "gymnasium", "PIL", "ray")
@@ -78,11 +81,10 @@ def imported_parts(path: Path) -> set[str]:
 
 def allowed(part: str) -> set[str]:
     if part in EDGE:
-        return EDGE | set(LEVEL) | {"presets"}
+        return EDGE | set(LEVEL)
     if part in ONLY:
         return ONLY[part] | ({part} if part != "proof/reference" else set())
-    below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
-    return below | {part} | ({"presets"} if LEVEL[part] >= LEVEL["algos"] else set())
+    return {other for other in LEVEL if LEVEL[other] < LEVEL[part]} | {part}
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

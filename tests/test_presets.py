@@ -12,12 +12,12 @@ import pytest
 from tests.envs import planted_envs
 
 import hotloop
-from hotloop.algos.registry import ALGORITHMS
 from hotloop.core.errors import MissingExtraError, SettingsError
 from hotloop.core.rng import derive_seed
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import build_q_network
-from hotloop.presets import RENAMED, preset_names, preset_tree
+from hotloop.presets.named import RENAMED, preset_names, preset_tree
+from hotloop.presets.registry import ALGORITHMS
 
 SHORT = {
     "total_env_steps": 600,

@@ -14,10 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
-    from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-    from hotloop.algos.registry import preset as preset
-    from hotloop.algos.sac_settings import SACSettings as SACSettings
     from hotloop.api import evaluate as evaluate
     from hotloop.api import history as history
     from hotloop.api import iterate as iterate
@@ -38,6 +34,10 @@ if TYPE_CHECKING:
     from hotloop.parts.vector_env import final_mask as final_mask
     from hotloop.parts.vector_env import final_obs as final_obs
     from hotloop.parts.vector_env import vector as vector
+    from hotloop.presets.dqn_settings import DQNSettings as DQNSettings
+    from hotloop.presets.ppo_settings import PPOSettings as PPOSettings
+    from hotloop.presets.registry import preset as preset
+    from hotloop.presets.sac_settings import SACSettings as SACSettings
     from hotloop.proof.env_pairs import prove_envs as prove_envs
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from hotloop.viewing.watch import watch as watch
 
 _HOMES = {
-    "DQNSettings": "algos.dqn_settings",
+    "DQNSettings": "presets.dqn_settings",
     "HotloopError": "core.errors",
-    "PPOSettings": "algos.ppo_settings",
-    "SACSettings": "algos.sac_settings",
+    "PPOSettings": "presets.ppo_settings",
+    "SACSettings": "presets.sac_settings",
     "PolicyLearner": "parts.policy_learner",
     "QLearner": "parts.q_learner",
     "Replay": "parts.replay",
@@ -71,7 +71,7 @@ _HOMES = {
     "iterate": "api",
     "load": "api",
     "pair": "proof.function_pairs",
-    "preset": "algos.registry",
+    "preset": "presets.registry",
     "prove": "proof.run",
     "prove_envs": "proof.env_pairs",
     "prove_modules": "proof.module_pairs",

@@ -11,7 +11,7 @@ from hotloop.envs.contract import check_env
 from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.durotaxis.settings import DurotaxisSettings
 from hotloop.envs.registry import make_baseline
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 
 
 def test_a_curriculum_begins_with_the_ratio_alone():

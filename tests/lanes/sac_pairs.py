@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from hotloop.core.types import Array
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
 from hotloop.nets.sac_network import SACNetwork
-from hotloop.nets.sac_settings import SACLayout
+from hotloop.presets.sac_network_settings import SACLayout
 from hotloop.proof.reference.sac_update import SACAgent, TD3Agent
 
 FEATURES, ACTIONS, HIDDEN, ROWS, GAMMA = 5, 2, (16, 11), 8, 0.97

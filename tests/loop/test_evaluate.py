@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
-from hotloop.algos.run_settings import EvaluationSettings
 from hotloop.loop.evaluate import Best, EvaluationPlan, play_episodes, summarise
+from hotloop.presets.run_settings import EvaluationSettings
 
 
 def test_every_env_plays_its_quota_however_long_it_takes():

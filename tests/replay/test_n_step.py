@@ -9,9 +9,9 @@ from tests.oracles.replay_oracle import RingOracle
 from tests.replay.replay_steps import SCALAR, column, env_step, scalar_replay, stored_rows
 
 from hotloop.core.errors import CheckpointError, SettingsError
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 
 
 def test_a_full_window_lets_the_oldest_step_leave():

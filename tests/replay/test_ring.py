@@ -6,9 +6,9 @@ from tests.replay.replay_steps import column, env_step, scalar_replay, stored_ro
 
 from hotloop.core.errors import CheckpointError, EnvError
 from hotloop.core.types import ArraySpec, EnvStep, map_obs
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 
 
 def test_the_oldest_rows_give_way_once_the_ring_is_full():

@@ -9,8 +9,8 @@ import pytest
 from tests.reporting.written_runs import write_run
 
 from hotloop import api
-from hotloop.algos.registry import label_of, settings_from_words, settings_of
 from hotloop.core.settings import as_tree
+from hotloop.presets.registry import label_of, settings_from_words, settings_of
 from hotloop.reporting.facts import RunFacts, read_facts
 from hotloop.reporting.reproduce import reproduce
 from hotloop.runs.directory import Run

@@ -34,7 +34,7 @@ from hotloop.envs.durotaxis.picture import (
     picture,
 )
 from hotloop.envs.registry import AtRandom
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.viewing.play import Episode, play_episodes
 from hotloop.viewing.scenes import DRAWERS, DurotaxisScene, make_scene
 from hotloop.viewing.screen import size_of

@@ -13,11 +13,11 @@ from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import DiscreteActions
 from hotloop.envs.registry import AtRandom
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.sfc.draw import snapshot
 from hotloop.envs.sfc.env import PARTS, Sfc
 from hotloop.nets.build import build_q_network
-from hotloop.nets.settings import BranchSettings, NetworkSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import BranchSettings, NetworkSettings
 from hotloop.viewing.html import MOST_MOMENTS, Watched, page, require_page, write_page
 from hotloop.viewing.play import play_episodes
 from hotloop.viewing.scenes import DRAWERS

@@ -13,7 +13,7 @@ from hotloop.core.program import take_options
 from hotloop.core.terminal import AnswerLostError, answer_stream, print_line
 
 if TYPE_CHECKING:
-    from hotloop.algos.registry import RunSettings
+    from hotloop.presets.registry import RunSettings
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -42,7 +42,7 @@ class VerbParser(argparse.ArgumentParser):
 
 def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     """A preset or TOML file with overrides; what that takes is imported now, so that `--help` answers at once."""
-    from hotloop.algos import registry
+    from hotloop.presets import registry
 
     return registry.settings_from_words(name, words)
 
@@ -55,8 +55,8 @@ def require_above_zero(arguments: argparse.Namespace, *names: str, hint: str = "
 
 def env_overrides(verb: str, words: Sequence[str]) -> dict[str, Any]:
     """What is left of a command line may change the env, and nothing else."""
-    from hotloop.algos.dqn_settings import DQNSettings
     from hotloop.core.overrides import parse_overrides
+    from hotloop.presets.dqn_settings import DQNSettings
 
     for word in words:
         if word.startswith("--") and not word.startswith("--env."):

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.registry import tree_from_words
 from hotloop.comparison.finished import FoundRuns, find_runs, folder_name, holds_runs
 from hotloop.comparison.scores import Scores, find_files, is_file_arm, parse_scores
 from hotloop.comparison.scripts import SEED, Script, find_script
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import flag_of
 from hotloop.core.values import nearest
-from hotloop.presets import preset_names
+from hotloop.presets.named import preset_names
+from hotloop.presets.registry import tree_from_words
 
 HINT = (
     "an arm is a preset, a TOML file, a folder of runs, a script, or scores (`FILE:COLUMN` with {seed} in the path): "

@@ -20,8 +20,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 
 from hotloop.core.errors import SettingsError
 from hotloop.envs.registry import is_file, make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_maker
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.proof import peers, speed
 from hotloop.proof.bench_peers import PeerRow
 

@@ -19,7 +19,7 @@ from hotloop.envs.durotaxis.draw import text_of
 from hotloop.envs.durotaxis.env import Durotaxis
 from hotloop.envs.durotaxis.picture import Past, picture
 from hotloop.envs.registry import NATIVE, make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 
 State = Mapping[str, Array]
 Measures = dict[str, float]

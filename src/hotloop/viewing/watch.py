@@ -16,7 +16,7 @@ from hotloop.core.errors import EnvError, SettingsError
 
 if TYPE_CHECKING:
     from hotloop.core.types import Policy
-    from hotloop.envs.settings import EnvSettings
+    from hotloop.presets.env_settings import EnvSettings
     from hotloop.viewing.play import Episode
 
 
@@ -139,8 +139,8 @@ def _require_sense(speed: float, fps: float | None, **counts: int) -> None:
 
 
 def _agent_and_env(run_dir: str | Path, trust: bool, checkpoint: str = "") -> tuple[Policy, EnvSettings]:
-    from hotloop.algos.registry import settings_of
     from hotloop.loop.agent_files import load_agent
+    from hotloop.presets.registry import settings_of
     from hotloop.runs.directory import Run
 
     run = Run.open(run_dir)

@@ -7,8 +7,8 @@ from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.contract import check_env
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.sfc.env import Sfc
+from hotloop.presets.env_settings import EnvSettings
 
 NAT, FW, VOC, TM, WO, IDPS, UNINSTALL, WAIT = 0, 1, 2, 3, 4, 5, 6, 12
 CLOUD_GAMING, AUGMENTED_REALITY, VOIP, VIDEO, IOT, INDUSTRY = range(6)

@@ -8,9 +8,9 @@ from gymnasium.vector import AutoresetMode
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.envs.contract import check_env as check_contract
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.sfc import draw
 from hotloop.envs.sfc.gymnasium_env import ENV_ID, SfcEnv, SfcVectorEnv, register
+from hotloop.presets.env_settings import EnvSettings
 
 FULL_ID = f"hotloop.envs.sfc.gymnasium_env:{ENV_ID}"
 

@@ -10,9 +10,9 @@ from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.contract import check_env as check_contract
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.snake import draw
 from hotloop.envs.snake.gymnasium_env import ENV_ID, register
+from hotloop.presets.env_settings import EnvSettings
 
 FULL_ID = f"hotloop.envs.snake.gymnasium_env:{ENV_ID}"
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from hotloop.algos.ppo import PPOLearner
-from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.core.types import (
     ActionSpec,
     Array,
@@ -21,10 +20,11 @@ from hotloop.core.types import (
     RolloutRow,
     UpdateStats,
 )
-from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.policy_objective import Minibatches
 from hotloop.loop.rollout import RolloutBuffer
-from hotloop.nets.settings import ActorCriticSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import ActorCriticSettings
+from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 from hotloop.proof.reference.ppo_parts import PPOAgent

@@ -20,13 +20,13 @@ import numpy as np
 from hotloop.core.kernels import next_below
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.types import Array, ArraySpec, Batch, EnvStep
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.sfc_step import Tape
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.proof.reference.replays import MemmapReplayBuffer, ReplayBuffer
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays
 
 OBS_SIZE = 4

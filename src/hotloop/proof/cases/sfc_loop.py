@@ -20,7 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.dqn_settings import (
+from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.schedules import Schedule
+from hotloop.core.types import Array
+from hotloop.envs.sfc.layout_kernels import empty_worlds
+from hotloop.envs.sfc.network_kernels import find_all_paths
+from hotloop.loop.session import Session
+from hotloop.presets.dqn_settings import (
     CheckpointSettings,
     DQNSettings,
     EvaluationSettings,
@@ -28,14 +34,9 @@ from hotloop.algos.dqn_settings import (
     OptimiserSettings,
     TargetSettings,
 )
-from hotloop.core.rng import derive_seed, derive_seeds
-from hotloop.core.schedules import Schedule
-from hotloop.core.types import Array
-from hotloop.envs.settings import EnvSettings
-from hotloop.envs.sfc.layout_kernels import empty_worlds
-from hotloop.envs.sfc.network_kernels import find_all_paths
-from hotloop.loop.session import Session
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import NetworkSettings
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.learners import copy_parameters, flat
 from hotloop.proof.cases.replay import all_rows
@@ -45,7 +46,6 @@ from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.proof.reference import sfc_dqn
 from hotloop.proof.reference.sfc_env import AllPathsSfcEnv, SfcEnv
 from hotloop.replay.buffer import Replay
-from hotloop.replay.settings import ReplaySettings
 
 CENTRES = (2, 4, 6, 8)
 MANY_ENVS = 16

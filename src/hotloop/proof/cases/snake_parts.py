@@ -21,6 +21,7 @@ import torch
 from hotloop.core.types import Array, ArraySpec, EnvStep
 from hotloop.envs.snake.board import board_of, pack, reachable, stride_of
 from hotloop.envs.snake.fill_kernels import fill_many
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Built, Call, Case, Growth
 from hotloop.proof.cases.replay import all_rows
 from hotloop.proof.cases.snake_step import carefully, make_ours
@@ -29,7 +30,6 @@ from hotloop.proof.reference.snake_dqn import ReplayBuffer, push_batch, push_one
 from hotloop.proof.reference.snake_env import MOVES, SnakeGames
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 
 Cell = tuple[int, int]
 
