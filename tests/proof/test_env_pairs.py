@@ -14,7 +14,7 @@ from tests.proof import planted_env
 
 import hotloop
 from hotloop.core.errors import EnvError
-from hotloop.maths.two_sample import distribution_distance
+from hotloop.core.two_sample import distribution_distance
 from hotloop.proof import speed
 from hotloop.proof.draws import draw_differently
 from hotloop.proof.verdict import Proof

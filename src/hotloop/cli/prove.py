@@ -55,7 +55,7 @@ def _prove(cases: Any, known: Any, arguments: Any) -> int:
     from rich.text import Text
 
     from hotloop.cli.console import Bar, print_table
-    from hotloop.loop.machine import arithmetic_on
+    from hotloop.core.arithmetic import arithmetic_on
     from hotloop.proof import figures
     from hotloop.proof.run import draw, prove_case
 

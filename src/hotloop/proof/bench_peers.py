@@ -27,9 +27,9 @@ from typing import Any
 from rich.table import Table
 
 from hotloop.core import program
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.intervals import median_interval
 from hotloop.core.keeper import Keeper
-from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import peers, speed
 from hotloop.proof.peers.libraries import ALGORITHMS, Library
 from hotloop.proof.peers.replay_libraries import CALLS

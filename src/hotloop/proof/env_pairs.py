@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import EnvError
-from hotloop.loop.machine import arithmetic_on
-from hotloop.maths.two_sample import distribution_distance, holm
+from hotloop.core.two_sample import distribution_distance, holm
 from hotloop.proof import speed
 from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.draws import draw_differently
@@ -63,7 +63,7 @@ def prove_envs(
     draw random numbers in another order, returns, lengths, rewards and first observations of `episodes` episodes of
     each are tested instead. Timing takes `seconds`; 0: none.
     """
-    with generators_kept(), arithmetic_on(threads=1):
+    with arithmetic_on(threads=1), generators_kept():
         return _EnvCheck((plain, fast), num_envs, seed, tolerance).run(env_steps, episodes, seconds)
 
 

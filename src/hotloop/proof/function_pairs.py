@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import ArgumentError, HotloopError
+from hotloop.core.extras import torch_if_installed
 from hotloop.core.user_files import run_file
-from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import pair_cost
 from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.made_inputs import Arguments, made_from, smallest
@@ -144,6 +145,7 @@ def check_pair(pair: Pair) -> Proof:
     for function in (pair.plain, pair.fast):
         if not callable(function):
             raise ArgumentError(f"{function!r} is no function", "give two functions and their inputs")
+    torch_if_installed()  # a function may import it when it is called, and then draw from its generator
     with generators_kept():
         return _Check(pair).run()
 

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import ArgumentError, HotloopError
 from hotloop.core.user_files import is_file, run_file, split_file
-from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import pair_cost
 from hotloop.proof.difference import LetPass
 from hotloop.proof.function_pairs import Pair, check_pair

@@ -13,9 +13,9 @@ from typing import Any, overload
 
 from rich.table import Table
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import ArgumentError
 from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Keeps
-from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import memory, registry, speed
 from hotloop.proof.case import Built, Case
 from hotloop.proof.equivalence import Equality

@@ -1,0 +1,46 @@
+"""Packages that hotloop's instruments work without: what of them is there, and the sentence where one is missing."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from hotloop.core.errors import MissingExtraError
+from hotloop.core.program import install_command
+
+TRAIN = {"torch": "PyTorch", "numba": "numba", "gymnasium": "Gymnasium", "networkx": "networkx", "PIL": "Pillow"}
+"""What the extra `train` brings: module -> the name that its users know."""
+
+
+def torch_if_loaded() -> Any:
+    """PyTorch where this process has imported it, else None: then no value of it is a tensor."""
+    return sys.modules.get("torch")
+
+
+def torch_if_installed() -> Any:
+    """PyTorch, imported now; None where it is not installed."""
+    return importlib.import_module("torch") if find_spec("torch") else None
+
+
+def can_train() -> bool:
+    """Whether everything is installed that training imports; imports none of it."""
+    return all(find_spec(module) is not None for module in TRAIN)
+
+
+def require_training(what: str) -> None:
+    """MissingExtraError unless everything that trains is installed; imports none of it. `what` begins the sentence."""
+    for module in TRAIN:
+        if find_spec(module) is None:
+            raise missing_training(what, module)
+
+
+def missing_training(what: str, module: str) -> MissingExtraError:
+    return MissingExtraError(f"{what} needs {TRAIN[module]}, which is not installed", install_command("train"))
+
+
+def missing_for(what: str, error: ImportError) -> MissingExtraError | None:
+    """The sentence for an import that failed; None where it was of nothing that `train` brings."""
+    module = (error.name or "").partition(".")[0]
+    return missing_training(what, module) if module in TRAIN and find_spec(module) is None else None
