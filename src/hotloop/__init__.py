@@ -98,7 +98,8 @@ def __getattr__(name: str) -> "Any":
         return importlib.import_module("hotloop.core.program").hotloop_version()
     if name not in _HOMES:
         raise AttributeError(f"module 'hotloop' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"hotloop.{_HOMES[name]}"), name)
+    with importlib.import_module("hotloop.core.extras").explained_imports(f"`hotloop.{name}`"):
+        return getattr(importlib.import_module(f"hotloop.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from hotloop.cli.arguments import print_error
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
+from hotloop.core.extras import explained_imports
 from hotloop.core.interrupts import own_interrupts, stop_code
 from hotloop.core.program import hotloop_version, is_debugging, program, take_options, wants_json
 from hotloop.core.temporary import remove_leftovers
@@ -103,7 +104,8 @@ def _run(words: list[str]) -> int:
     if words and words[0] in VERBS:
         remove_leftovers()
         verb = importlib.import_module(f"hotloop.cli.{words[0].replace('-', '_')}")
-        return int(verb.run(words[1:]))
+        with explained_imports(f"`hotloop {words[0]}`"):
+            return int(verb.run(words[1:]))
     if words and not words[0].startswith("-"):
         near = nearest(words[0], VERBS)
         raise SettingsError(

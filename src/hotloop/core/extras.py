@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -40,7 +42,13 @@ def missing_training(what: str, module: str) -> MissingExtraError:
     return MissingExtraError(f"{what} needs {TRAIN[module]}, which is not installed", install_command("train"))
 
 
-def missing_for(what: str, error: ImportError) -> MissingExtraError | None:
-    """The sentence for an import that failed; None where it was of nothing that `train` brings."""
-    module = (error.name or "").partition(".")[0]
-    return missing_training(what, module) if module in TRAIN and find_spec(module) is None else None
+@contextmanager
+def explained_imports(what: str) -> Iterator[None]:
+    """An import that fails since nothing that trains is installed becomes one sentence; any other stays what it is."""
+    try:
+        yield
+    except ImportError as error:
+        module = (error.name or "").partition(".")[0]
+        if module in TRAIN and find_spec(module) is None:
+            raise missing_training(what, module) from error
+        raise

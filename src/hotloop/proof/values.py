@@ -38,7 +38,7 @@ def is_module(value: Any) -> bool:
 
 def is_optimizer(value: Any) -> bool:
     torch = torch_if_loaded()
-    return torch is not None and is_optimizer(value)
+    return torch is not None and isinstance(value, torch.optim.Optimizer)
 
 
 def is_array(value: Any) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,6 +44,11 @@ class Box(NamedTuple):
     @property
     def height(self) -> float:
         return self.bottom - self.top
+
+
+def can_paint() -> bool:
+    """Whether Pillow is installed."""
+    return find_spec("PIL") is not None
 
 
 class Canvas:
