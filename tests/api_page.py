@@ -33,13 +33,10 @@ GROUPS = {
         "prove",
         "assert_same",
         "pair",
-        "prove_envs",
-        "prove_modules",
-        "prove_programs",
         "compare",
         "tune",
     ),
-    "Look": ("report", "report_page", "watch", "show", "draw", "deploy", "export_agent"),
+    "Look": ("report", "watch", "draw", "deploy", "export_agent"),
     "Errors": ("HotloopError",),
 }
 HEAD = """# API

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from hotloop.api import history as history
     from hotloop.api import iterate as iterate
     from hotloop.api import load as load
-    from hotloop.api import report_page as report_page
     from hotloop.api import resume as resume
     from hotloop.api import train as train
     from hotloop.comparison.compare import compare as compare
@@ -38,15 +37,11 @@ if TYPE_CHECKING:
     from hotloop.presets.ppo_settings import PPOSettings as PPOSettings
     from hotloop.presets.registry import preset as preset
     from hotloop.presets.sac_settings import SACSettings as SACSettings
-    from hotloop.proof.env_pairs import prove_envs as prove_envs
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
-    from hotloop.proof.module_pairs import prove_modules as prove_modules
-    from hotloop.proof.program_pairs import prove_programs as prove_programs
-    from hotloop.proof.run import prove as prove
+    from hotloop.proof.prove import prove as prove
     from hotloop.reporting.make import report as report
     from hotloop.tuning.search import tune as tune
-    from hotloop.viewing.watch import show as show
     from hotloop.viewing.watch import watch as watch
 
 _HOMES = {
@@ -72,14 +67,9 @@ _HOMES = {
     "load": "api",
     "pair": "proof.function_pairs",
     "preset": "presets.registry",
-    "prove": "proof.run",
-    "prove_envs": "proof.env_pairs",
-    "prove_modules": "proof.module_pairs",
-    "prove_programs": "proof.program_pairs",
+    "prove": "proof.prove",
     "report": "reporting.make",
-    "report_page": "api",
     "resume": "api",
-    "show": "viewing.watch",
     "train": "api",
     "tune": "tuning.search",
     "vector": "parts.vector_env",

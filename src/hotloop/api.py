@@ -337,13 +337,3 @@ def history(run_dir: str | Path, event: str = "progress", frame: bool | None = N
     except ImportError as error:
         raise MissingExtraError("a DataFrame needs pandas, which is not installed", "pip install pandas") from error
     return pandas.DataFrame(rows)
-
-
-def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False) -> str:
-    """The text of the page that `hotloop.report` writes, unwritten.
-
-    page = hotloop.report_page("runs/cartpole-dqn-20260101-120000", frames=False)
-    """
-    from hotloop.reporting.make import make_report
-
-    return make_report(run_dir, frames=frames, trust=trust).html

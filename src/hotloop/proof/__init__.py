@@ -39,11 +39,12 @@ Files:
     program_runs.py   Runs somebody's program under the recorder, in a copy of its folder
     program_words.py  Where two programs part, in words
     programs.py       Two programs as sequences of fingerprints, to be aligned
+    prove.py          `hotloop.prove`: two versions of one thing held equal, then timed; what they are says how
     randomness.py     Every generator that a program may draw from, in the same state before each call
     reference/        Plain programs, the way a competent person writes them first
     registry.py       All cases by name: family/variant/lane/size, where parts may be left out (`dqn-update/native`:
                       all native ones)
-    run.py            `hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it
+    run.py            Our own cases from start to end, equality first, and no speed for a case that fails it
     scales.py         What an entry's errors are measured by, without marks (-1e9) among what it stands with
     speed.py          How much faster: both programs interleaved in one process, since a machine's speed drifts
                       while it is measured

@@ -53,9 +53,6 @@ def prove_envs(
 ) -> Proof:
     """Hold a fast env equal to a plain one: the same seeds and actions, whole episodes; then time both by turns.
 
-        proof = hotloop.prove_envs("slow.py:Env", "fast.py:Env")
-        print(proof.headline())
-
     An env is an id (Gymnasium's or ours), `file.py:Name`, a class, or a function that makes one; where it takes
     `num_envs`, or is a `VectorEnv`, it is batched, and held against that many single ones with the same seeds. About
     `env_steps` are played with random actions (legal ones, by `info["action_mask"]`), episodes to their end. A number

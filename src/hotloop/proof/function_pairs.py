@@ -128,6 +128,21 @@ def assert_same(
         raise AssertionError("\n".join([*lines, *checked.notes]))
 
 
+def prove_functions(
+    plain: Function,
+    fast: Function,
+    inputs: Any,
+    *,
+    tolerance: float = 1e-6,
+    gradients: bool = True,
+    made: bool = True,
+    sizes: tuple[int, ...] = SIZES,
+    seconds: float = 1.0,
+) -> Proof:
+    """What `hotloop.prove` does with two functions."""
+    return prove_pair(Pair(plain, fast, inputs, tolerance, gradients, made, sizes), seconds)
+
+
 def prove_pair(pair: Pair, seconds: float = 1.0) -> Proof:
     """Equality first; then speed, memory and growth with size, on one thread."""
     with arithmetic_on(threads=1):

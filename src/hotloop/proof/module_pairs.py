@@ -57,9 +57,6 @@ def prove_modules(
 ) -> Proof:
     """Hold a fast network equal to a plain one: forward, gradients, optimiser steps, train and eval mode; then timed.
 
-        proof = hotloop.prove_modules("slow.py:Net", "fast.py:Net", (32, 4))
-        print(proof.headline())
-
     A network is `file.py:Name`, a class or function that makes one without arguments, or a module. `inputs` is a shape,
     a list of shapes, or a tuple of tensors; without it, it is read from the first Linear, Conv or Embedding. Parameters
     are mapped by name, else by order and shape, or by `mapping`, a function from the plain `state_dict` to the fast's.

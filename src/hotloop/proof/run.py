@@ -1,4 +1,4 @@
-"""`hotloop.prove`: cases from start to end, equality first, and no speed for a case that fails it.
+"""Our own cases from start to end, equality first, and no speed for a case that fails it.
 
 What came of each case: rows of plain data, and the table a person reads.
 """
@@ -6,23 +6,21 @@ What came of each case: rows of plain data, and the table a person reads.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, overload
+from typing import Any
 
 from rich.table import Table
 
 from hotloop.core.arithmetic import arithmetic_on
-from hotloop.core.errors import ArgumentError
 from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, Keeps
 from hotloop.proof import memory, registry, speed
 from hotloop.proof.case import Built, Case
 from hotloop.proof.equivalence import Equality
-from hotloop.proof.function_pairs import SIZES, Pair, prove_pair
 from hotloop.proof.memory import Memory
 from hotloop.proof.speed import Speed
-from hotloop.proof.verdict import Proof, Verdict
+from hotloop.proof.verdict import Verdict
 from hotloop.render.tables import as_rich
 
 
@@ -111,59 +109,9 @@ GROWTH_SHARE = 0.5
 """Of the time that a case's own comparison gets."""
 
 
-@overload
-def prove(*what: str, full: bool = False, seconds: float = 1.0) -> list[Row]: ...
-@overload
-def prove(
-    plain: Callable[..., Any],
-    fast: Callable[..., Any],
-    inputs: Any,
-    /,
-    *,
-    tolerance: float = 1e-6,
-    gradients: bool = True,
-    made: bool = True,
-    sizes: tuple[int, ...] = SIZES,
-    seconds: float = 1.0,
-) -> Proof: ...
-def prove(
-    *what: Any,
-    full: bool = False,
-    tolerance: float = 1e-6,
-    gradients: bool = True,
-    made: bool = True,
-    sizes: tuple[int, ...] = SIZES,
-    seconds: float = 1.0,
-    **inputs: Any,
-) -> list[Row] | Proof:
-    """Hold a fast program equal to a plain one, then time both by turns on one thread: two functions of yours, or ours.
-
-        proof = hotloop.prove(plain_returns, fast_returns, [(rewards, 0.99)])
-        print(proof.headline())  # identical for ..., or the first difference and the smallest input that shows it
-
-        for row in hotloop.prove("replay-add", "dqn-update/native"):
-            print(row.case.name, row.equal, row.cost.speed.ratio if row.cost else "not timed")
-
-    **Two functions and their inputs.** An input is a tuple of arguments, a dict of named ones, or the only argument; a
-    list holds several inputs; a function makes one of each of `sizes`. Compared are values, gradients (unless
-    `gradients` is false), dtypes, shapes, containers, what raises and what becomes of the inputs, on these inputs and
-    (unless `made` is false) on ones made from them: rows permuted, repeated, removed, ties. A number may differ by
-    `tolerance` times its size, or that of its row or column; with 0 not at all. Where nothing differs,
-    both are timed for `seconds`.
-
-    **Names** are those of our own cases, family/variant/lane/size, where parts may be left out; without names a small
-    set runs, with `full` every case. `as_data()` of an answer is what `hotloop prove --json` prints of it.
-    """
-    if inputs.keys() - {"inputs"}:
-        raise ArgumentError(f"`prove` has no argument `{next(iter(inputs))}`", "`help(hotloop.prove)` explains")
-    what = (*what, *inputs.values())
-    if what and not all(isinstance(one, str) for one in what):
-        if len(what) != 3:
-            raise ArgumentError(
-                f"`prove` was given {len(what)} things", "give two functions and their inputs, or names"
-            )
-        return prove_pair(Pair(what[0], what[1], what[2], tolerance, gradients, made, sizes), seconds)
-    chosen = registry.build_registry().select(what, full)
+def prove_cases(*names: str, full: bool = False, seconds: float = 1.0) -> list[Row]:
+    """Our own cases, family/variant/lane/size, where parts may be left out; without names a small set, or all."""
+    chosen = registry.build_registry().select(names, full)
     with arithmetic_on(threads=1):
         return [prove_case(case, seconds) for case in chosen]
 
