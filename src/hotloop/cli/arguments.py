@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hotloop.core.errors import HotloopError, SettingsError
+from hotloop.core.extras import require_training
 from hotloop.core.program import take_options
 from hotloop.core.terminal import AnswerLostError, answer_stream, print_line
 
@@ -41,10 +42,13 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
-    """A preset or TOML file with overrides; what that takes is imported now, so that `--help` answers at once."""
+    """A preset or TOML file with overrides, of a run that is to be trained now; what that takes is imported now, so
+    that `--help` answers at once."""
     from hotloop.presets import registry
 
-    return registry.settings_from_words(name, words)
+    settings = registry.settings_from_words(name, words)
+    require_training(f"training `{name}`")
+    return settings
 
 
 def require_above_zero(arguments: argparse.Namespace, *names: str, hint: str = "") -> None:

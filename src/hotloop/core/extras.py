@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,11 @@ TRAIN = {"torch": "PyTorch", "numba": "numba", "gymnasium": "Gymnasium", "networ
 """What the extra `train` brings: module -> the name that its users know."""
 
 
+def is_installed(module: str) -> bool:
+    """Nothing is imported. Folders first: import hooks (of editable installations, say) are asked only after them."""
+    return PathFinder.find_spec(module) is not None or find_spec(module) is not None
+
+
 def torch_if_loaded() -> Any:
     """PyTorch where this process has imported it, else None: then no value of it is a tensor."""
     return sys.modules.get("torch")
@@ -23,19 +29,32 @@ def torch_if_loaded() -> Any:
 
 def torch_if_installed() -> Any:
     """PyTorch, imported now; None where it is not installed."""
-    return importlib.import_module("torch") if find_spec("torch") else None
+    return importlib.import_module("torch") if is_installed("torch") else None
 
 
 def can_train() -> bool:
     """Whether everything is installed that training imports; imports none of it."""
-    return all(find_spec(module) is not None for module in TRAIN)
+    return all(map(is_installed, TRAIN))
 
 
 def require_training(what: str) -> None:
     """MissingExtraError unless everything that trains is installed; imports none of it. `what` begins the sentence."""
     for module in TRAIN:
-        if find_spec(module) is None:
+        if not is_installed(module):
             raise missing_training(what, module)
+
+
+def need(extra: str, what: str, *modules: str) -> list[Any]:
+    """The modules, imported; an error with the pip line where one is not installed."""
+    found = []
+    for name in modules:
+        try:
+            found.append(importlib.import_module(name))
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                f"{what} needs `{error.name}`, which is not installed", install_command(extra)
+            ) from None
+    return found
 
 
 def missing_training(what: str, module: str) -> MissingExtraError:
@@ -49,6 +68,6 @@ def explained_imports(what: str) -> Iterator[None]:
         yield
     except ImportError as error:
         module = (error.name or "").partition(".")[0]
-        if module in TRAIN and find_spec(module) is None:
+        if module in TRAIN and not is_installed(module):
             raise missing_training(what, module) from error
         raise

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import io
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from hotloop.core.extras import is_installed
 from hotloop.core.types import Array
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Box(NamedTuple):
 
 def can_paint() -> bool:
     """Whether Pillow is installed."""
-    return find_spec("PIL") is not None
+    return is_installed("PIL")
 
 
 class Canvas:
