@@ -22,18 +22,18 @@ from benchmarks.durotaxis_step import Draws, RecordedPlay, grow, make_ours, plai
 from benchmarks.learners import copy_parameters, flat
 from benchmarks.witnesses import durotaxis_network, durotaxis_ppo
 from benchmarks.witnesses.durotaxis_env import Colony
-from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.graphs import Graphs
 from hotloop.core.rng import derive_seed
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
-from hotloop.envs.settings import EnvSettings
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
 from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.nets.graphs.attention import to_tensors
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
-from hotloop.nets.settings import GraphNetworkSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import GraphNetworkSettings
+from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.presets.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare
 

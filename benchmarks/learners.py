@@ -12,10 +12,10 @@ import torch
 
 from benchmarks.witnesses.dqn_update import DQNAgent
 from hotloop.algos.dqn import DQNLearner
-from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array, ArraySpec, Batch
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.network_settings import NetworkSettings
 
 Variant = Literal["dqn", "double", "dueling", "c51", "prioritised", "n-step", "mse", "masked", "rainbow"]
 OBS_SIZE = 4

@@ -17,7 +17,19 @@ import hotloop
 from benchmarks.learners import copy_parameters, flat, lane_problem
 from benchmarks.sfc_step import Tape
 from benchmarks.witnesses import dqn_cartpole
-from hotloop.algos.dqn_settings import (
+from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.schedules import Schedule
+from hotloop.core.timer import PhaseTimer
+from hotloop.core.types import Array
+from hotloop.envs.cartpole import CartPole
+from hotloop.envs.gymnasium_envs import gymnasium_seeds
+from hotloop.lanes.spec import LANES
+from hotloop.loop.contract import NullProgress
+from hotloop.loop.journal import NullJournal
+from hotloop.loop.machine import StopSignals
+from hotloop.loop.off_policy import run_loop
+from hotloop.loop.session import Session, build_session
+from hotloop.presets.dqn_settings import (
     CheckpointSettings,
     DQNSettings,
     EvaluationSettings,
@@ -25,23 +37,11 @@ from hotloop.algos.dqn_settings import (
     OptimiserSettings,
     TargetSettings,
 )
-from hotloop.core.rng import derive_seed, derive_seeds
-from hotloop.core.schedules import Schedule
-from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import Array
-from hotloop.envs.cartpole import CartPole
-from hotloop.envs.gymnasium_envs import gymnasium_seeds
-from hotloop.envs.settings import EnvSettings
-from hotloop.lanes.spec import LANES
-from hotloop.loop.contract import NullProgress
-from hotloop.loop.journal import NullJournal
-from hotloop.loop.machine import StopSignals
-from hotloop.loop.off_policy import run_loop
-from hotloop.loop.session import Session, build_session
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import NetworkSettings
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare
-from hotloop.replay.settings import ReplaySettings
 
 ENVS = {"gymnasium": "CartPole-v1", "native-env": "cartpole"}
 TOLERANCE = 1e-3

@@ -13,7 +13,6 @@ import hotloop
 from benchmarks.learners import lane_problem
 from benchmarks.witnesses.ppo_parts import PPOAgent
 from hotloop.algos.ppo import PPOLearner
-from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.core.types import (
     ActionSpec,
     Array,
@@ -24,10 +23,11 @@ from hotloop.core.types import (
     RolloutRow,
     UpdateStats,
 )
-from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.policy_objective import Minibatches
 from hotloop.loop.rollout import RolloutBuffer
-from hotloop.nets.settings import ActorCriticSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import ActorCriticSettings
+from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 

@@ -23,11 +23,11 @@ from benchmarks.witnesses.replays import MemmapReplayBuffer, ReplayBuffer
 from hotloop.core.kernels import next_below
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.types import Array, ArraySpec, Batch, EnvStep
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays
 
 OBS_SIZE = 4

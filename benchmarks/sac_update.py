@@ -12,12 +12,12 @@ import torch
 import hotloop
 from benchmarks.learners import lane_problem
 from benchmarks.witnesses.sac_update import SACAgent, TD3Agent
-from hotloop.algos.dqn_settings import LearnerSettings
 from hotloop.algos.sac import SACLearner
-from hotloop.algos.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
 from hotloop.core.types import Array, ArraySpec, BoxActions, UpdateStats
 from hotloop.lanes.sac_objective import SACBatch
-from hotloop.nets.sac_settings import SACNetworkSettings
+from hotloop.presets.dqn_settings import LearnerSettings
+from hotloop.presets.sac_network_settings import SACNetworkSettings
+from hotloop.presets.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 

@@ -27,7 +27,11 @@ from benchmarks.sfc_step import ROUNDS, Tape, make_plain, plain_from
 from benchmarks.snake_loop import NEVER, Ours, tape_of
 from benchmarks.witnesses import sfc_dqn
 from benchmarks.witnesses.sfc_env import AllPathsSfcEnv, SfcEnv
-from hotloop.algos.dqn_settings import (
+from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.schedules import Schedule
+from hotloop.core.types import Array
+from hotloop.loop.session import Session
+from hotloop.presets.dqn_settings import (
     CheckpointSettings,
     DQNSettings,
     EvaluationSettings,
@@ -35,16 +39,12 @@ from hotloop.algos.dqn_settings import (
     OptimiserSettings,
     TargetSettings,
 )
-from hotloop.core.rng import derive_seed, derive_seeds
-from hotloop.core.schedules import Schedule
-from hotloop.core.types import Array
-from hotloop.envs.settings import EnvSettings
-from hotloop.loop.session import Session
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import NetworkSettings
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import Replay
-from hotloop.replay.settings import ReplaySettings
 from hotloop.workloads.sfc.layout_kernels import empty_worlds
 from hotloop.workloads.sfc.network_kernels import find_all_paths
 

@@ -26,7 +26,16 @@ from benchmarks.sfc_step import Tape
 from benchmarks.snake_parts import compare_rows
 from benchmarks.snake_step import make_plain, observation_of, plain_from
 from benchmarks.witnesses import snake_dqn
-from hotloop.algos.dqn_settings import (
+from hotloop.core.rng import derive_seed, derive_seeds
+from hotloop.core.schedules import Schedule
+from hotloop.core.timer import PhaseTimer
+from hotloop.core.types import ArraySpec
+from hotloop.loop.contract import NullProgress
+from hotloop.loop.journal import NullJournal
+from hotloop.loop.machine import StopSignals
+from hotloop.loop.off_policy import run_loop
+from hotloop.loop.session import Session, build_session
+from hotloop.presets.dqn_settings import (
     CheckpointSettings,
     DQNSettings,
     EvaluationSettings,
@@ -34,20 +43,11 @@ from hotloop.algos.dqn_settings import (
     OptimiserSettings,
     TargetSettings,
 )
-from hotloop.core.rng import derive_seed, derive_seeds
-from hotloop.core.schedules import Schedule
-from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import ArraySpec
-from hotloop.envs.settings import EnvSettings
-from hotloop.loop.contract import NullProgress
-from hotloop.loop.journal import NullJournal
-from hotloop.loop.machine import StopSignals
-from hotloop.loop.off_policy import run_loop
-from hotloop.loop.session import Session, build_session
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import NetworkSettings
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Call, Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
-from hotloop.replay.settings import ReplaySettings
 
 RUN_ENV_STEPS = 400_000
 """Of a whole run."""

@@ -24,11 +24,11 @@ from benchmarks.snake_step import carefully, make_ours
 from benchmarks.witnesses.snake_dqn import ReplayBuffer, push_batch, push_one_by_one
 from benchmarks.witnesses.snake_env import MOVES, SnakeGames
 from hotloop.core.types import Array, ArraySpec, EnvStep
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Call, Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from hotloop.workloads.snake.board import board_of, pack, reachable, stride_of
 from hotloop.workloads.snake.fill_kernels import fill_many
 

@@ -20,12 +20,12 @@ from benchmarks.learners import GAMMA, LR, NUM_ACTIONS, OBS_SIZE, TARGET_EVERY, 
 from benchmarks.witnesses import topology as dictionary
 from benchmarks.witnesses import topology_levels
 from hotloop.algos.dqn import DQNLearner
-from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.types import ArraySpec, UpdateStats
-from hotloop.nets.settings import NetworkSettings, TopologySettings
 from hotloop.nets.topology.generators import small_world
 from hotloop.nets.topology.graph import Topology
 from hotloop.nets.topology.network import TopologyNetwork
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.network_settings import NetworkSettings, TopologySettings
 from hotloop.proof.case import Call, Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots, worst
 

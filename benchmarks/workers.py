@@ -26,8 +26,8 @@ from hotloop.cli.arguments import require_above_zero
 from hotloop.cli.main import run_command
 from hotloop.core.errors import SettingsError
 from hotloop.envs.registry import is_file, make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_maker
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.proof import speed
 
 TIMED_ENVS = Path(__file__).parent / "peers" / "timed_envs.py"

@@ -1,4 +1,5 @@
-"""Holds the import drawing: cli > guests > pages > tools > scale > loop > algos > lanes > parts > base > core."""
+"""Holds the import drawing: cli > guests > pages > tools > scale > loop > algos > lanes > parts > base > core; and the
+line between what is light and what trains."""
 
 import ast
 import json
@@ -19,7 +20,9 @@ TREES = {path: ast.parse(path.read_text()) for path in FILES}
 LAYERS = [
     {"core"},
     {"maths", "render"},
-    {"envs", "nets", "replay", "runs", "doctor"},
+    {"runs"},
+    {"presets"},
+    {"envs", "nets", "replay", "doctor"},
     {"lanes"},
     {"algos"},
     {"loop"},
@@ -28,6 +31,16 @@ LAYERS = [
     {"reporting", "tuning", "diagnosis", "dashboard"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+LIGHT = {"core", "render", "runs", "presets", "doctor", "proof", "scale", "comparison", "dashboard"}
+"""What `pip install hotloop` is for: works without the extra `train`, and imports nothing below that line."""
+STILL_BELOW = {
+    "proof/env_play.py": {"envs"},
+    "proof/env_players.py": {"envs"},
+    "proof/registry.py": {"lanes"},
+}
+"""Files of light rooms that import what trains, and which of it; this list may only shrink."""
+OUR_OWN_CASES = ("proof/bench_", "proof/cases/", "proof/peers/", "proof/reference/")
+"""They are about what trains, and are on their way out of the package."""
 EDGE = {"cli", "api", "adapters", "__init__", "__main__"}
 GUESTS = "workloads"
 """Import what they like up to the tools, and what a verb parses and prints with; nobody imports them."""
@@ -47,9 +60,18 @@ network has a way in. May only shrink."""
 ONLY = {
     "doctor": {"core", "render"},
     "render": {"core"},
-    "presets": {"core"},
 }
 HEAVY = ("torch", "numba", "gymnasium", "PIL", "ray")
+ALSO_HEAVY = ("llvmlite", "networkx", "scipy")
+LOADED_AT_ONCE = {
+    "core/kernel_cache.py": {"llvmlite", "numba"},
+    "core/kernels.py": {"numba"},
+    "proof/env_players.py": {"gymnasium"},
+    "proof/module_inputs.py": {"torch"},
+    "proof/module_pairs.py": {"torch"},
+    "proof/module_training.py": {"torch"},
+}
+"""Files of light rooms that import a heavy library as they are loaded; this list may only shrink."""
 SIX_FILES = [
     "loop/off_policy.py",
     "loop/collector.py",
@@ -91,13 +113,12 @@ def imported_parts(path: Path) -> set[str]:
 
 def allowed(part: str) -> set[str]:
     if part in EDGE:
-        return EDGE | set(LEVEL) | {"presets"}
+        return EDGE | set(LEVEL)
     if part == GUESTS:
-        return set(LEVEL) | {"presets", "cli", GUESTS}
+        return set(LEVEL) | {"cli", GUESTS}
     if part in ONLY:
         return ONLY[part] | {part}
-    below = {other for other in LEVEL if LEVEL[other] < LEVEL[part]}
-    return below | {part} | ({"presets"} if LEVEL[part] >= LEVEL["algos"] else set())
+    return {other for other in LEVEL if LEVEL[other] < LEVEL[part]} | {part}
 
 
 def test_imports_point_down_only():
@@ -163,6 +184,28 @@ def test_the_networks_of_single_workloads_are_known_to_few():
                 if f"{module}.".startswith(f"hotloop.{network}.") and part_of(path) not in ("nets", GUESTS):
                     found[network].add(part_of(path))
     assert found == WOVEN_IN
+
+
+def light_files() -> Iterator[tuple[str, Path]]:
+    names = ((name_of(path), path) for path in FILES if part_of(path) in LIGHT)
+    return ((name, path) for name, path in names if not name.startswith(OUR_OWN_CASES))
+
+
+def test_light_rooms_import_light_rooms_only():
+    found = {name: imported_parts(path) - LIGHT - {"__init__"} for name, path in light_files()}
+    assert {name: parts for name, parts in found.items() if parts} == STILL_BELOW
+
+
+def loaded_at_once(path: Path) -> set[str]:
+    """Heavy libraries that a file imports outside of its functions; what only a type checker reads does not count."""
+    imports = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    modules = [module for node in imports for module in imported_modules(path, node)]
+    return {module.partition(".")[0] for module in modules} & {*HEAVY, *ALSO_HEAVY}
+
+
+def test_light_rooms_load_no_heavy_library():
+    found = {name: loaded_at_once(path) for name, path in light_files()}
+    assert {name: libraries for name, libraries in found.items() if libraries} == LOADED_AT_ONCE
 
 
 def test_the_drawing_test_sees_relative_plain_and_nested_imports(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from benchmarks.figures import ALLOCATIONS, ERROR, KEPT, RATIO, Quotes, blocks, 
 from hotloop.cli.main import VERBS
 from hotloop.core.workloads import workload_places
 from hotloop.doctor.rules import load_rules
-from hotloop.presets import preset_names
+from hotloop.presets.named import preset_names
 from hotloop.proof.case_rows import read_kept
 from hotloop.workloads.durotaxis.baselines import leftmost
 

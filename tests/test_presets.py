@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import hotloop
-from hotloop.algos.registry import ALGORITHMS
 from hotloop.core.errors import MissingExtraError, SettingsError
 from hotloop.core.rng import derive_seed
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import build_q_network
-from hotloop.presets import RENAMED, preset_names, preset_tree
+from hotloop.presets.named import RENAMED, preset_names, preset_tree
+from hotloop.presets.registry import ALGORITHMS
 from tests.envs import planted_envs
 
 SHORT = {

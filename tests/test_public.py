@@ -101,10 +101,10 @@ def test_train_load_evaluate_and_resume(run: str) -> None:
     assert hotloop.resume(run)["env_steps"] == 400
 
 
-def test_report_writes_the_page_that_report_page_returns(run: str, tmp_path: Path) -> None:
+def test_report_writes_the_page_that_it_returns(run: str, tmp_path: Path) -> None:
     made = hotloop.report(run, html=tmp_path / "page.html", frames=False)
     assert made.file == tmp_path / "page.html"
-    assert made.file.read_text() == made.html == hotloop.report_page(run, frames=False)
+    assert made.file.read_text() == made.html == hotloop.report(run, frames=False, write=False).html
     assert made.data["bytes"] == made.file.stat().st_size
     assert "400 env steps" in made.sentence
 

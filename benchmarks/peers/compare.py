@@ -30,9 +30,9 @@ from benchmarks.peers.libraries import ALGORITHMS, Library
 from benchmarks.peers.replay_libraries import CALLS
 from benchmarks.peers.replay_work import Call, Work, hotloop_call
 from hotloop.core import program
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.intervals import median_interval
 from hotloop.core.keeper import Keeper
-from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import speed
 from hotloop.render.tables import as_rich
 

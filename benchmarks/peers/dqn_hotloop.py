@@ -16,24 +16,24 @@ from clocked_cartpole import (
     report,
 )
 
-from hotloop.algos.dqn_settings import (
+from hotloop.core.schedules import Schedule
+from hotloop.core.settings import as_tree
+from hotloop.core.temporary import TemporaryFolder
+from hotloop.core.timer import PhaseTimer
+from hotloop.envs.cartpole import CartPole
+from hotloop.loop import off_policy
+from hotloop.loop.contract import NullProgress
+from hotloop.loop.iterate import to_the_end
+from hotloop.presets.dqn_settings import (
     CheckpointSettings,
     DQNSettings,
     EvaluationSettings,
     OptimiserSettings,
     TargetSettings,
 )
-from hotloop.core.schedules import Schedule
-from hotloop.core.settings import as_tree
-from hotloop.core.temporary import TemporaryFolder
-from hotloop.core.timer import PhaseTimer
-from hotloop.envs.cartpole import CartPole
-from hotloop.envs.settings import EnvSettings
-from hotloop.loop import off_policy
-from hotloop.loop.contract import NullProgress
-from hotloop.loop.iterate import to_the_end
-from hotloop.nets.settings import NetworkSettings
-from hotloop.replay.settings import ReplaySettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import NetworkSettings
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.runs.directory import Run
 
 

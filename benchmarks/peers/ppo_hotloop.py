@@ -8,16 +8,16 @@ from clocked_cartpole import ENV_ID, HIDDEN, WINDOW, read_arguments, report
 from dqn_hotloop import clock_native_env
 from ppo_cartpole import ADAM_EPSILON, BATCH, EPOCHS, NUM_ENVS, ROLLOUT, ROLLOUT_STEPS, SETTINGS, whole_rollouts
 
-from hotloop.algos.ppo_settings import PolicyOptimiserSettings, PPOSettings
-from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.core.settings import as_tree
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.timer import PhaseTimer
-from hotloop.envs.settings import EnvSettings
 from hotloop.loop import on_policy
 from hotloop.loop.contract import NullProgress
 from hotloop.loop.iterate import to_the_end
-from hotloop.nets.settings import ActorCriticSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import ActorCriticSettings
+from hotloop.presets.ppo_settings import PolicyOptimiserSettings, PPOSettings
+from hotloop.presets.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.runs.directory import Run
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from hotloop.core.types import Array, ArraySpec, EnvStep
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 
 Call = Callable[[], Any]
 CAPACITY = 100_000

@@ -7,17 +7,17 @@ from pathlib import Path
 from clocked_cartpole import report
 from clocked_pendulum import ENV_ID, LEARNING_STARTS, SETTINGS, read_sac_arguments
 
-from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings
-from hotloop.algos.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
 from hotloop.core.settings import as_tree
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.timer import PhaseTimer
-from hotloop.envs.settings import EnvSettings
 from hotloop.loop import off_policy
 from hotloop.loop.contract import NullProgress
 from hotloop.loop.iterate import to_the_end
-from hotloop.nets.sac_settings import SACNetworkSettings
-from hotloop.replay.settings import ReplaySettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.replay_settings import ReplaySettings
+from hotloop.presets.run_settings import CheckpointSettings, EvaluationSettings
+from hotloop.presets.sac_network_settings import SACNetworkSettings
+from hotloop.presets.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
 from hotloop.runs.directory import Run
 
 

@@ -14,15 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
-    from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-    from hotloop.algos.registry import preset as preset
-    from hotloop.algos.sac_settings import SACSettings as SACSettings
     from hotloop.api import evaluate as evaluate
     from hotloop.api import history as history
     from hotloop.api import iterate as iterate
     from hotloop.api import load as load
-    from hotloop.api import report_page as report_page
     from hotloop.api import resume as resume
     from hotloop.api import train as train
     from hotloop.comparison.compare import compare as compare
@@ -39,29 +34,29 @@ if TYPE_CHECKING:
     from hotloop.parts.vector_env import final_mask as final_mask
     from hotloop.parts.vector_env import final_obs as final_obs
     from hotloop.parts.vector_env import vector as vector
+    from hotloop.presets.dqn_settings import DQNSettings as DQNSettings
+    from hotloop.presets.ppo_settings import PPOSettings as PPOSettings
+    from hotloop.presets.registry import preset as preset
+    from hotloop.presets.sac_settings import SACSettings as SACSettings
     from hotloop.proof.case import Case as Case
     from hotloop.proof.case import Growth as Growth
     from hotloop.proof.case import Programs as Programs
     from hotloop.proof.case import cases as cases
-    from hotloop.proof.env_pairs import prove_envs as prove_envs
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
-    from hotloop.proof.module_pairs import prove_modules as prove_modules
-    from hotloop.proof.program_pairs import prove_programs as prove_programs
-    from hotloop.proof.run import prove as prove
+    from hotloop.proof.prove import prove as prove
     from hotloop.reporting.make import report as report
     from hotloop.tuning.search import tune as tune
-    from hotloop.viewing.watch import show as show
     from hotloop.viewing.watch import watch as watch
 
 _HOMES = {
     "Case": "proof.case",
-    "DQNSettings": "algos.dqn_settings",
+    "DQNSettings": "presets.dqn_settings",
     "Growth": "proof.case",
     "HotloopError": "core.errors",
-    "PPOSettings": "algos.ppo_settings",
+    "PPOSettings": "presets.ppo_settings",
     "Programs": "proof.case",
-    "SACSettings": "algos.sac_settings",
+    "SACSettings": "presets.sac_settings",
     "PolicyLearner": "parts.policy_learner",
     "QLearner": "parts.q_learner",
     "Replay": "parts.replay",
@@ -81,15 +76,10 @@ _HOMES = {
     "iterate": "api",
     "load": "api",
     "pair": "proof.function_pairs",
-    "preset": "algos.registry",
-    "prove": "proof.run",
-    "prove_envs": "proof.env_pairs",
-    "prove_modules": "proof.module_pairs",
-    "prove_programs": "proof.program_pairs",
+    "preset": "presets.registry",
+    "prove": "proof.prove",
     "report": "reporting.make",
-    "report_page": "api",
     "resume": "api",
-    "show": "viewing.watch",
     "train": "api",
     "tune": "tuning.search",
     "vector": "parts.vector_env",
@@ -108,7 +98,8 @@ def __getattr__(name: str) -> "Any":
         return importlib.import_module("hotloop.core.program").hotloop_version()
     if name not in _HOMES:
         raise AttributeError(f"module 'hotloop' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"hotloop.{_HOMES[name]}"), name)
+    with importlib.import_module("hotloop.core.extras").explained_imports(f"`hotloop.{name}`"):
+        return getattr(importlib.import_module(f"hotloop.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

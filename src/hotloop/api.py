@@ -12,12 +12,6 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from hotloop.algos.dqn_settings import DQNSettings as DQNSettings
-from hotloop.algos.ppo_settings import PPOSettings as PPOSettings
-from hotloop.algos.registry import ALGORITHMS, RunSettings, label_of
-from hotloop.algos.registry import preset as preset
-from hotloop.algos.registry import settings_of as settings_of
-from hotloop.algos.sac_settings import SACSettings as SACSettings
 from hotloop.core.errors import HotloopError as HotloopError
 from hotloop.core.errors import MissingExtraError, RunError, SettingsError
 from hotloop.core.given import give, is_given, require_given
@@ -25,8 +19,7 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Policy, VecEnv
-from hotloop.envs.registry import make_baseline, refuse_untrusted, with_whole_path
-from hotloop.envs.settings import EnvSettings
+from hotloop.envs.registry import make_baseline
 from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.agent_files import give_network, load_agent, load_agent_file, read_agent_file, weights_of
@@ -37,6 +30,14 @@ from hotloop.loop.iterate import Iteration, to_the_end
 from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import extend, require_resumable
 from hotloop.loop.running import Claim, Rows
+from hotloop.presets.dqn_settings import DQNSettings as DQNSettings
+from hotloop.presets.env_names import refuse_untrusted, with_whole_path
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.ppo_settings import PPOSettings as PPOSettings
+from hotloop.presets.registry import ALGORITHMS, RunSettings, label_of
+from hotloop.presets.registry import preset as preset
+from hotloop.presets.registry import settings_of as settings_of
+from hotloop.presets.sac_settings import SACSettings as SACSettings
 from hotloop.runs.directory import Run
 from hotloop.runs.events import read_events
 
@@ -336,13 +337,3 @@ def history(run_dir: str | Path, event: str = "progress", frame: bool | None = N
     except ImportError as error:
         raise MissingExtraError("a DataFrame needs pandas, which is not installed", "pip install pandas") from error
     return pandas.DataFrame(rows)
-
-
-def report_page(run_dir: str | Path, *, frames: bool = True, trust: bool = False) -> str:
-    """The text of the page that `hotloop.report` writes, unwritten.
-
-    page = hotloop.report_page("runs/cartpole-dqn-20260101-120000", frames=False)
-    """
-    from hotloop.reporting.make import make_report
-
-    return make_report(run_dir, frames=frames, trust=trust).html

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hotloop.algos.dqn import DQNLearner, q_spec
-from hotloop.algos.dqn_settings import DQNSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import NonFiniteError
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import build
 from hotloop.core.types import ArraySpec, Batch
+from hotloop.presets.dqn_settings import DQNSettings, OptimiserSettings, TargetSettings
 
 
 def made(counters: Counters | None = None, **tree) -> DQNLearner:

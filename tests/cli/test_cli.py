@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import hotloop
-from hotloop.cli.main import VERBS, main
+from hotloop.cli.main import GROUPS, VERBS, main
 from hotloop.core.workloads import workloads
 
 TINY = [
@@ -130,6 +130,26 @@ def test_every_verb_explains_itself_with_an_example(capsys: pytest.CaptureFixtur
         text = capsys.readouterr().out
         assert "example" in text
         assert "--json" in text
+
+
+def test_help_shows_verbs_in_groups_and_with_all_those_that_few_need(capsys: pytest.CaptureFixture[str]) -> None:
+    screens = []
+    for words in (["--help"], [], ["help", "--all"], ["--help", "--all"]):
+        with pytest.raises(SystemExit) as left:
+            main(words)
+        assert left.value.code == 0
+        screens.append(capsys.readouterr().out)
+    assert screens[0] == screens[1]
+    assert screens[2] == screens[3]
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(grouped) == len(set(grouped))
+    few = set(VERBS) - set(grouped)
+    assert {"debug-nan", "bench"} <= few
+    for screen, with_all in ((screens[0], False), (screens[2], True)):
+        listed = {line.split()[0] for line in screen.splitlines() if line.startswith("  ") and line[2] != " "}
+        assert {*grouped} <= listed
+        assert (few <= listed, bool(few & listed)) == (with_all, with_all)
+        assert [title for title in GROUPS if f"\n{title}:\n" in screen] == [*GROUPS]
 
 
 def test_settings_lists_every_field_with_default_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:

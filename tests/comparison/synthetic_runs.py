@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.comparison.arms import Arm
 from hotloop.core.settings import as_tree
+from hotloop.presets.dqn_settings import DQNSettings
 from hotloop.runs.directory import Run
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.algos.registry import settings_from_words
 from hotloop.comparison.arms import Arm, parse_arms
 from hotloop.comparison.jobs import Job, default_folder, plan_jobs
 from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError
 from hotloop.core.settings import as_tree
+from hotloop.presets.registry import settings_from_words
 from tests.comparison.synthetic_runs import make_arm, write_run
 
 

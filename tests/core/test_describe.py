@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.describe import describe, field_docs
 from hotloop.core.settings import field_types, leaf_types
+from hotloop.presets.dqn_settings import DQNSettings
 
 ROWS = describe(DQNSettings)
 

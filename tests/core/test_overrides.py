@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import as_words, parse_overrides
 from hotloop.core.settings import build, leaf_types
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.ppo_settings import PPOSettings
 
 
 def tree_of(line: str) -> dict:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.registry import class_of, settings_class
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import as_tree, build, flatten, leaf_types, merge
 from hotloop.core.values import Count, Ratio, exact_fraction, parse_count
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.registry import class_of, settings_class
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core import settings as loader
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.settings import build, leaf_types
 from hotloop.core.vocabulary import ELSEWHERE
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.ppo_settings import PPOSettings
 
 KEYS = list(leaf_types(DQNSettings))
 TABLES = sorted({key.rsplit(".", depth)[0] for key in KEYS for depth in range(1, key.count(".") + 1)})

@@ -11,8 +11,8 @@ from hotloop.core.types import Array, EnvStep, Obs
 from hotloop.core.workloads import env_places
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.contract import CHECKS, check_env
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.spaces import obs_bounds, raw_obs_for
+from hotloop.presets.env_settings import EnvSettings
 
 PLANTED = Path(__file__).parent / "planted_envs.py"
 GOOD = "Counter Parts FromOne TwoChoices MaskInInfo MaskMethod SharedBuffer CloseFails make_counter"

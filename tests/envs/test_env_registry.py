@@ -9,8 +9,9 @@ import pytest
 from hotloop.core.errors import EnvError, MissingExtraError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import VecEnv
-from hotloop.envs.registry import list_envs, make_envs, needs_trust
-from hotloop.envs.settings import EnvSettings
+from hotloop.envs.registry import list_envs, make_envs
+from hotloop.presets.env_names import needs_trust
+from hotloop.presets.env_settings import EnvSettings
 from tests.envs import planted_envs
 
 PLANTED = Path(planted_envs.__file__)

@@ -26,10 +26,10 @@ from hotloop.core.types import (
     VecEnv,
 )
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
 from hotloop.envs.workers.messages import Plan, new_memory, slabs_in
 from hotloop.envs.workers.pool import WorkerPool
+from hotloop.presets.env_settings import EnvSettings
 from tests.envs import planted_envs, planted_worker_envs
 
 PLANTED = Path(planted_envs.__file__)
@@ -284,7 +284,7 @@ def test_a_script_without_a_main_guard_can_use_workers(tmp_path):
     script.write_text(
         "import numpy as np\n"
         "from hotloop.envs.registry import make_envs\n"
-        "from hotloop.envs.settings import EnvSettings\n"
+        "from hotloop.presets.env_settings import EnvSettings\n"
         "envs = make_envs(EnvSettings(id='CartPole-v1', num_envs=2, workers=2), 2, np.zeros(2, np.uint64))\n"
         "print(envs.reset()[0].shape)\n"
     )  # and nobody closes them

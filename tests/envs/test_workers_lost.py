@@ -20,8 +20,8 @@ import pytest
 from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seed
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import supervisor
+from hotloop.presets.env_settings import EnvSettings
 from tests.envs import planted_worker_envs
 
 FILE = Path(planted_worker_envs.__file__)
@@ -242,7 +242,7 @@ OWNER = """
 import os, signal, sys, time
 import numpy as np
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 name, trouble = sys.argv[1:]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with Ctrl-C ignored
 settings = EnvSettings(id=name, num_envs=4, workers=2, options={"bad_seed": 6} if "Hangs" in name else {})

@@ -11,8 +11,8 @@ from hotloop.core.rng import derive_seeds
 from hotloop.core.settings import as_tree, build
 from hotloop.core.types import VecEnv
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
-from hotloop.envs.wrappers import REFUSED, parse_wrapper
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.env_wrappers import REFUSED, parse_wrapper
 from tests.envs import planted_envs
 
 PLANTED = planted_envs.__file__

@@ -96,7 +96,7 @@ def pages(folder: Path) -> dict[str, Any]:
             synthetic_runs.write_run(folder / arm.folder / f"seed-{seed}", arm, seed, [10.0, 60.0 + seed])
     question = Question("hotloop compare one other --seeds 2", "mean_return", 50.0, 2, workers=2, cores=4)
     texts = {
-        "report": hotloop.report_page(folder / "run"),
+        "report": hotloop.report(folder / "run", write=False).html,
         "doctor": str(page(make_trace(), FINDINGS)),
         "compare": str(as_html(collect(question, plan_jobs(arms, 2, folder)))),
     }

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hotloop.algos.ppo import PPOLearner
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.settings import build, merge
 from hotloop.core.types import (
     ActionSpec,
@@ -20,6 +19,7 @@ from hotloop.core.types import (
     RolloutRow,
 )
 from hotloop.loop.rollout import RolloutBuffer
+from hotloop.presets.ppo_settings import PPOSettings
 
 STEPS, ENVS, FEATURES = 8, 4, 5
 BASE: dict[str, Any] = {

@@ -12,7 +12,7 @@ from benchmarks.witnesses.sac_update import SACAgent, TD3Agent
 from hotloop.core.types import Array
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
 from hotloop.nets.sac_network import SACNetwork
-from hotloop.nets.sac_settings import SACLayout
+from hotloop.presets.sac_network_settings import SACLayout
 
 FEATURES, ACTIONS, HIDDEN, ROWS, GAMMA = 5, 2, (16, 11), 8, 0.97
 LR, K = 1e-3, 6

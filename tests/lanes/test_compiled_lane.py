@@ -25,7 +25,7 @@ from hotloop.lanes.objective import flatten_tensors, restore_tensors
 from hotloop.lanes.q_objective import QObjective, QSpec, TransitionBatch
 from hotloop.lanes.spec import Lane
 from hotloop.nets.build import build_q_network
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.network_settings import NetworkSettings
 
 pytestmark = pytest.mark.skipif(
     compiling.compiler_problem() != "", reason=f"compiled lane: {compiling.compiler_problem()}"

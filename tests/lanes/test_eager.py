@@ -12,7 +12,7 @@ from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.nets.build import QNetwork, build_q_network
 from hotloop.nets.modules import resample_noise
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.network_settings import NetworkSettings
 from tests.oracles import categorical_oracle
 
 OBS, ACTIONS, ROWS = 4, 3, 16

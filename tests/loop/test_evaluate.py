@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.algos.run_settings import EvaluationSettings
 from hotloop.loop.evaluate import Best, EvaluationPlan, play_episodes, summarise
+from hotloop.presets.run_settings import EvaluationSettings
 from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
 

@@ -6,10 +6,10 @@ import pytest
 from torch import nn
 
 import hotloop
-from hotloop.algos.registry import settings_of
 from hotloop.cli.main import main
 from hotloop.core import given
 from hotloop.core.errors import HotloopError, RunError, SettingsError
+from hotloop.presets.registry import settings_of
 from hotloop.runs.directory import Run
 
 SMALL = {

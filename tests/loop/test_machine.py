@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from hotloop.core.arithmetic import denormals_are_flushed
 from hotloop.core.schedules import Counters
-from hotloop.loop.machine import StopAfter, denormals_are_flushed, machine_for
+from hotloop.loop.machine import StopAfter, machine_for
 
 
 def test_denormals_are_flushed_while_a_run_trains_and_kept_afterwards() -> None:

@@ -9,7 +9,7 @@ import torch
 from hotloop.core.types import ArraySpec
 from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
-from hotloop.nets.settings import ActorCriticSettings
+from hotloop.presets.network_settings import ActorCriticSettings
 
 VECTOR, IMAGE = ArraySpec((5,)), ArraySpec((6, 6, 2), np.dtype(np.uint8))
 HYBRID = ActionLayout((3, 2), continuous=2)

@@ -9,7 +9,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
 from hotloop.nets.branches import BranchAttention
 from hotloop.nets.build import QNetwork, build_q_network, mlp_layout
-from hotloop.nets.settings import BranchSettings, NetworkSettings
+from hotloop.presets.network_settings import BranchSettings, NetworkSettings
 from hotloop.workloads.sfc.env import PARTS
 
 SMALL = {"row_width": 2, "width": 3, "attention": 5, "vector_hidden": (4,)}

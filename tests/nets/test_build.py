@@ -11,7 +11,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import QNetwork, build_q_network, mlp_layout, num_features, observation_words
 from hotloop.nets.modules import CNN, MLP, JoinedTorso, as_vector
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.network_settings import NetworkSettings
 
 VECTOR = ArraySpec((3,))
 IMAGE = ArraySpec((6, 5, 2), np.dtype(np.uint8))

@@ -11,7 +11,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.nets.graphs.attention import to_tensors
 from hotloop.nets.graphs.network import GraphOutcome, build_graph_actor_critic
-from hotloop.nets.settings import GraphNetworkSettings
+from hotloop.presets.network_settings import GraphNetworkSettings
 from tests.oracles.graph_attention_oracle import outcome_of_one_graph
 
 SPEC = GraphSpec(node_features=5, edge_features=3, graph_features=4)

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import build_q_network
 from hotloop.nets.modules import NoisyLinear, resample_noise, silence_noise
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.network_settings import NetworkSettings
 
 NETWORK = build_q_network(NetworkSettings(noisy=True, dueling=True), ArraySpec((3,)), 4, 0)
 OBS = torch.tensor([[1.0, -2.0, 3.0]])

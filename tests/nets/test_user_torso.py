@@ -13,8 +13,8 @@ from hotloop.lanes.choice import UPDATES_THAT_REPAY_COMPILING, untraceable_torso
 from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
 from hotloop.nets.build import build_q_network, mlp_layout, observation_words
-from hotloop.nets.settings import ActorCriticSettings, NetworkSettings
 from hotloop.nets.user_torso import UserTorso
+from hotloop.presets.network_settings import ActorCriticSettings, NetworkSettings
 
 SOURCE = Path(__file__).with_name("planted_torsos.py")
 VECTOR = ArraySpec((4,))

@@ -11,11 +11,11 @@ import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-import hotloop
 from hotloop.core.errors import EnvError
-from hotloop.maths.two_sample import distribution_distance
+from hotloop.core.two_sample import distribution_distance
 from hotloop.proof import speed
 from hotloop.proof.draws import draw_differently
+from hotloop.proof.env_pairs import prove_envs
 from hotloop.proof.verdict import Proof
 from tests.proof import planted_env
 
@@ -29,7 +29,7 @@ def _few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def prove(plain: Any, fast: Any, **more: Any) -> Proof:
-    return hotloop.prove_envs(plain, fast, **{**FEW, **more})
+    return prove_envs(plain, fast, **{**FEW, **more})
 
 
 def batched(mode: AutoresetMode, make: Any = None) -> Any:

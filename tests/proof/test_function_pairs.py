@@ -38,7 +38,7 @@ def plain_sum(x: Any) -> Any:
 
 
 def test_equal_functions_are_compared_on_given_and_made_inputs_and_timed() -> None:
-    proof = hotloop.prove(plain_sum, lambda x: np.add.reduce(x), ROWS, seconds=0.01)
+    proof = hotloop.prove(lambda x: np.add.reduce(x), against=plain_sum, inputs=ROWS, seconds=0.01)
     assert proof.equal
     assert proof.evidence == {"given inputs": 1, "inputs made from them": 11, "gradients": 0, "tolerance": 1e-6}
     assert proof.cost is not None
@@ -48,7 +48,7 @@ def test_equal_functions_are_compared_on_given_and_made_inputs_and_timed() -> No
 
 
 def test_a_difference_has_no_speed_and_names_the_smallest_input() -> None:
-    proof = hotloop.prove(plain_sum, lambda x: x[:4].sum(axis=0), inputs=ROWS, seconds=0.01)
+    proof = hotloop.prove(lambda x: x[:4].sum(axis=0), against=plain_sum, inputs=ROWS, seconds=0.01)
     assert not proof.passed
     assert proof.cost is None
     assert proof.difference is not None
@@ -58,7 +58,9 @@ def test_a_difference_has_no_speed_and_names_the_smallest_input() -> None:
 
 
 def test_sizes_make_inputs_and_show_growth() -> None:
-    proof = hotloop.prove(plain_sum, lambda x: np.add.reduce(x), lambda n: np.ones((n, 2)), sizes=(8, 64), seconds=0.01)
+    proof = hotloop.prove(
+        lambda x: np.add.reduce(x), against=plain_sum, inputs=lambda n: np.ones((n, 2)), sizes=(8, 64), seconds=0.01
+    )
     assert proof.evidence["given inputs"] == 2
     assert proof.cost is not None
     assert [one.size for one in proof.cost.sizes] == [8, 64]
@@ -264,10 +266,12 @@ def test_the_smallest_input_keeps_what_is_needed() -> None:
 
 
 def test_mistakes_are_told(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="was given 2 things"):
-        hotloop.prove(plain_sum, plain_sum)  # type: ignore[call-overload]
-    with pytest.raises(ArgumentError, match="no argument `input`"):
-        hotloop.prove(plain_sum, plain_sum, input=ROWS)  # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match="`inputs` is missing"):
+        hotloop.prove(plain_sum, against=plain_sum)
+    with pytest.raises(ArgumentError, match="no argument `input` for a function"):
+        hotloop.prove(plain_sum, against=plain_sum, inputs=ROWS, input=ROWS)
+    with pytest.raises(ArgumentError, match="`against` is missing"):
+        hotloop.prove(plain_sum, inputs=ROWS)
     with pytest.raises(ArgumentError, match="no function"):
         check(plain_sum, 3, ROWS)
     with pytest.raises(ArgumentError, match="`inputs` is empty"):

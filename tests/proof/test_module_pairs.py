@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-import hotloop
 from hotloop.core.errors import ArgumentError
 from hotloop.proof.module_inputs import inputs_for, parse_shape
+from hotloop.proof.module_pairs import prove_modules
 from hotloop.proof.verdict import Proof
 
 
 def prove(plain: Any, fast: Any, inputs: Any = None, **more: Any) -> Proof:
-    return hotloop.prove_modules(plain, fast, inputs, seconds=0, **more)
+    return prove_modules(plain, fast, inputs, seconds=0, **more)
 
 
 class Plain(nn.Module):
@@ -39,7 +39,7 @@ class Stacked(nn.Sequential):
 
 
 def test_equal_networks_by_name_and_by_order_and_timed() -> None:
-    proof = hotloop.prove_modules(Plain, Plain, seconds=0.01)
+    proof = prove_modules(Plain, Plain, seconds=0.01)
     assert proof.equal
     assert proof.cost is not None
     assert proof.evidence["mapped"] == "by name"

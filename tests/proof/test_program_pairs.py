@@ -30,7 +30,7 @@ def proved(tmp_path: Path, fast: str, plain: str | None = None, *words: str, **o
     """Of two texts; by default against the small DQN. Nothing is timed."""
     (tmp_path / "old.py").write_text(PLAIN.read_text() if plain is None else textwrap.dedent(plain))
     (tmp_path / "new.py").write_text(textwrap.dedent(fast))
-    return hotloop.prove_programs(tmp_path / "old.py", tmp_path / "new.py", words, **{"rounds": 0, **options})
+    return hotloop.prove(tmp_path / "new.py", against=tmp_path / "old.py", arguments=words, **{"rounds": 0, **options})
 
 
 def check_mutant(tmp_path: Path, name: str) -> None:

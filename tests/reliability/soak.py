@@ -27,7 +27,7 @@ import psutil
 import hotloop
 from hotloop.core.values import parse_count
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 
 SAMPLES = 50
 """Rows that each kind of work gives, where it lasts that long."""

@@ -151,7 +151,7 @@ def test_a_network_that_is_not_the_checkpoints_is_refused_before_it_is_built(sto
             ["export", str(stopped), "--torch", "a.safetensors"],
         ):
             assert main(words) == 2
-        assert "the network of its settings" in hotloop.report_page(stopped)
+        assert "the network of its settings" in hotloop.report(stopped, write=False).html
         assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
         tracemalloc.stop()
 

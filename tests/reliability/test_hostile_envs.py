@@ -21,7 +21,7 @@ from hotloop.cli.main import main
 from hotloop.core.errors import EnvError
 from hotloop.core.interrupts import own_interrupts
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from tests.envs import planted_hostile_envs
 
 FILE = Path(planted_hostile_envs.__file__)
@@ -200,7 +200,7 @@ FORKING = """
 import os, sys
 import numpy as np
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 envs = make_envs(EnvSettings(id=sys.argv[1], options={"at": 3, "folder": sys.argv[2]}), 1, np.zeros(1, np.uint64))
 envs.reset()
 for _ in range(5):

@@ -148,7 +148,7 @@ def test_files_of_a_run_that_are_links_are_not_followed(beside: tuple[Path, Path
         (run / name).symlink_to(secret)
     with pytest.raises(HotloopError):
         hotloop.resume(run)
-    assert "12345" not in hotloop.report_page(run, frames=False)
+    assert "12345" not in hotloop.report(run, frames=False, write=False).html
     assert "secret" in secret.read_text()
 
 
@@ -157,7 +157,7 @@ def test_a_pipe_in_place_of_a_file_blocks_nothing(beside: tuple[Path, Path]) -> 
     for name in ("run.json", "lane.json", "events.jsonl", "result.json", "doctor.json"):
         (run / name).unlink(missing_ok=True)
         os.mkfifo(run / name)
-    assert "events.jsonl cannot be read" in hotloop.report_page(run, frames=False)
+    assert "events.jsonl cannot be read" in hotloop.report(run, frames=False, write=False).html
 
 
 def test_a_saved_array_of_a_link_is_not_read(tmp_path: Path) -> None:

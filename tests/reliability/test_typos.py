@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from hotloop.algos.registry import ALGORITHMS
 from hotloop.cli.main import main
 from hotloop.core import overrides, settings
 from hotloop.core.settings import leaf_types
 from hotloop.core.values import nearest
+from hotloop.presets.registry import ALGORITHMS
 from tests.core.test_settings_typos import distance
 
 NEIGHBOURS = dict(zip("abcdefghijklmnopqrstuvwxyz", "svxswdfguhjknbioaedrycqztx", strict=True))

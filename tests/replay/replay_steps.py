@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.types import ArraySpec, EnvStep
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 
 SCALAR = ArraySpec((1,))
 

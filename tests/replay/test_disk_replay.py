@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay import memory
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import placed
 from hotloop.runs.digest import digest
 from tests.replay.replay_steps import env_step, scalar_replay, walk

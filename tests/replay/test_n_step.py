@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotloop.core.errors import CheckpointError, SettingsError
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from tests.oracles.nstep_oracle import NStepOracle
 from tests.oracles.replay_oracle import RingOracle
 from tests.replay.replay_steps import SCALAR, column, env_step, scalar_replay, stored_rows

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay import memory
 from hotloop.replay.buffer import Replay
 from hotloop.replay.layout import make_layout
 from hotloop.replay.memory import estimate_bytes
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from tests.replay.replay_steps import scalar_replay, walk
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from hotloop.core.errors import CheckpointError, EnvError
 from hotloop.core.types import ArraySpec, EnvStep, map_obs
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from tests.replay.replay_steps import column, env_step, scalar_replay, stored_rows, walk
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hotloop import api
-from hotloop.algos.registry import label_of, settings_from_words, settings_of
 from hotloop.core.settings import as_tree
+from hotloop.presets.registry import label_of, settings_from_words, settings_of
 from hotloop.reporting.facts import RunFacts, read_facts
 from hotloop.reporting.reproduce import reproduce
 from hotloop.runs.directory import Run

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.core.settings import as_tree
+from hotloop.presets.dqn_settings import DQNSettings
 from hotloop.runs.directory import Run
 
 

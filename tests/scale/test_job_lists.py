@@ -14,7 +14,7 @@ from hotloop.comparison.jobs import plan_jobs
 from hotloop.core.arithmetic import arithmetic, differences
 from hotloop.core.errors import HotloopError, RunError, SettingsError
 from hotloop.core.user_files import SENT, split_file, whole_path
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.scale.joblist import ListedJob, decode_list, default_out, encode_list, make_list
 from hotloop.scale.specs import inner_path, read_folder
 from hotloop.scale.work import place_in, prepared, run_job, states_of

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 import hotloop
-from hotloop.algos.registry import settings_from_words
 from hotloop.cli import tune as verb
 from hotloop.cli.main import main
 from hotloop.comparison.jobs import Job
 from hotloop.core.errors import HotloopError, MissingExtraError
 from hotloop.core.program import install_command
 from hotloop.core.settings import as_tree
+from hotloop.presets.registry import settings_from_words
 from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog
 from hotloop.tuning import trial as trial_module

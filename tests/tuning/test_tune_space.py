@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hotloop import api
-from hotloop.algos.registry import settings_from_words
 from hotloop.cli import tune as verb
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import as_tree
+from hotloop.presets.registry import settings_from_words
 from hotloop.tuning.space import Choices, Span, check_space, of_preset, parse_search, words_of
 
 

@@ -114,13 +114,15 @@ def test_from_python_a_terminal_shows_until_quit_and_tells_what_was_seen(
 
     monkeypatch.setattr("hotloop.viewing.screen.Screen", Terminal)
     told: list[bool] = []
-    seen = watching.show(runs["snake"], episodes=3, each=lambda episode: told.append("given back" in drawn))
+    seen = watching.watch(
+        runs["snake"], terminal=True, episodes=3, each=lambda episode: told.append("given back" in drawn)
+    )
     assert "episode 1/3" in drawn[0]
     assert [(one["episode"], one["length"], one["end"]) for one in seen.episodes] == [(1, 0, "stopped")]
     assert told == [True]
     assert not seen.interrupted
     with pytest.raises(watching.NoPictureError, match="`CartPole-v1` has no picture for the terminal"):
-        watching.show(runs["CartPole-v1"])
+        watching.watch(runs["CartPole-v1"], terminal=True)
 
 
 def test_json_holds_the_workloads_own_measures(runs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

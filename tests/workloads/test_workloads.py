@@ -20,8 +20,8 @@ from hotloop.core import workloads
 from hotloop.core.errors import EnvError, HotloopError
 from hotloop.core.workloads import GROUP, OURS, Workload
 from hotloop.envs.registry import list_envs, make_envs
-from hotloop.envs.settings import EnvSettings
-from hotloop.presets import preset_names, preset_text
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.named import preset_names, preset_text
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own_workload"

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from hotloop.algos.normaliser import is_float
-from hotloop.algos.registry import RunSettings
-from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.schedules import Schedule
 from hotloop.core.settings import as_tree, flatten
 from hotloop.core.types import ObsSpec
 from hotloop.nets.build import num_features
+from hotloop.presets.registry import RunSettings
+from hotloop.presets.run_settings import learns_from_replay
 from hotloop.replay.layout import make_layout
 
 FEW_NUMBERS = 32

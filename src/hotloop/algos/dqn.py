@@ -10,7 +10,6 @@ import numpy as np
 from torch import nn
 
 from hotloop.algos.derived import settled
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.off_policy import LearningRates, Sight, moves_due
 from hotloop.algos.policy_kernels import draw_exploration, draw_masked_exploration
 from hotloop.core.errors import SettingsError
@@ -24,6 +23,7 @@ from hotloop.lanes.spec import Lane
 from hotloop.nets.branches import branch_layout
 from hotloop.nets.build import build_q_network, mlp_layout
 from hotloop.nets.given_network import SharedNetwork
+from hotloop.presets.dqn_settings import DQNSettings
 
 TOPOLOGY_UNTRACEABLE = "the network is a graph of nodes, one compiled operation already"
 

@@ -16,7 +16,6 @@ from hotloop.algos.action_map import ActionMap
 from hotloop.algos.derived import settled
 from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import ObsNormaliser, RewardScaler
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.rng import derive_seed
@@ -34,6 +33,7 @@ from hotloop.maths.distributions import ActionLayout
 from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
+from hotloop.presets.ppo_settings import PPOSettings
 
 LR_FACTOR, LOWEST_LR_SCALE, HIGHEST_LR_SCALE = 1.5, 0.01, 10.0
 """Of the learning rate's adaptation to `kl_target`."""

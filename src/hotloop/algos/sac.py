@@ -10,7 +10,6 @@ import numpy as np
 from hotloop.algos.derived import settled
 from hotloop.algos.off_policy import LearningRates, Sight, moves_due
 from hotloop.algos.sac_kernels import best_squashed, draw_around, draw_evenly, draw_squashed
-from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
@@ -21,6 +20,7 @@ from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
 from hotloop.maths.normal_kernels import fill_normals
 from hotloop.maths.sac import HIGHEST_LOG_STD, LOWEST_LOG_STD
 from hotloop.nets.sac_network import SACNetwork, build_sac_network, sac_layout
+from hotloop.presets.sac_settings import SACSettings
 
 SAC_CRITIC_WEIGHT, TD3_CRITIC_WEIGHT = 0.5, 1.0
 """Of the critics' squared errors, as the papers' programs have them."""

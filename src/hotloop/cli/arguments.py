@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hotloop.core.errors import HotloopError, SettingsError
+from hotloop.core.extras import require_training
 from hotloop.core.program import take_options
 from hotloop.core.terminal import AnswerLostError, answer_stream, print_line
 
 if TYPE_CHECKING:
-    from hotloop.algos.registry import RunSettings
+    from hotloop.presets.registry import RunSettings
 
 
 class VerbParser(argparse.ArgumentParser):
@@ -41,10 +42,13 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
-    """A preset or TOML file with overrides; what that takes is imported now, so that `--help` answers at once."""
-    from hotloop.algos import registry
+    """A preset or TOML file with overrides, of a run that is to be trained now; what that takes is imported now, so
+    that `--help` answers at once."""
+    from hotloop.presets import registry
 
-    return registry.settings_from_words(name, words)
+    settings = registry.settings_from_words(name, words)
+    require_training(f"training `{name}`")
+    return settings
 
 
 def require_above_zero(arguments: argparse.Namespace, *names: str, hint: str = "") -> None:
@@ -55,8 +59,8 @@ def require_above_zero(arguments: argparse.Namespace, *names: str, hint: str = "
 
 def env_overrides(verb: str, words: Sequence[str]) -> dict[str, Any]:
     """What is left of a command line may change the env, and nothing else."""
-    from hotloop.algos.dqn_settings import DQNSettings
     from hotloop.core.overrides import parse_overrides
+    from hotloop.presets.dqn_settings import DQNSettings
 
     for word in words:
         if word.startswith("--") and not word.startswith("--env."):

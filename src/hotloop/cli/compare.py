@@ -25,7 +25,7 @@ def run(words: list[str]) -> int:
     from hotloop.comparison.compare import compare
     from hotloop.comparison.planning import plan_compare
     from hotloop.comparison.report import conclusions, tables
-    from hotloop.presets import preset_names
+    from hotloop.presets.named import preset_names
     from hotloop.render.tables import as_rich
 
     own, arms = split_words(words[:cut], OPTIONS, SWITCHES, preset_names())

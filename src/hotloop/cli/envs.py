@@ -53,7 +53,7 @@ def _check(arguments: Namespace, env: dict[str, Any]) -> int:
     from hotloop.core.settings import build
     from hotloop.envs.contract import check_env
     from hotloop.envs.registry import make_envs
-    from hotloop.envs.settings import EnvSettings
+    from hotloop.presets.env_settings import EnvSettings
 
     settings = build(EnvSettings, {"id": arguments.id, "num_envs": arguments.num_envs} | env)
     make_envs(settings, 1, np.zeros(1, np.uint64)).close()  # one that cannot be made is one sentence, not a table

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from hotloop.cli.arguments import print_error
 from hotloop.core.errors import EnvError, HotloopError, SettingsError
+from hotloop.core.extras import explained_imports
 from hotloop.core.interrupts import own_interrupts, stop_code
 from hotloop.core.program import hotloop_version, is_debugging, program, take_options, wants_json
 from hotloop.core.temporary import remove_leftovers
@@ -45,14 +46,24 @@ VERBS = {
     "settings": "show every setting of an algorithm, or the text of a preset",
 }
 
+GROUPS = {
+    "Train": ("train", "resume", "evaluate", "tune", "envs", "settings"),
+    "Look": ("dashboard", "report", "watch", "runs"),
+    "Diagnose, prove, compare": ("doctor", "prove", "compare"),
+    "Share": ("export", "log"),
+    "Elsewhere": ("job",),
+}
+"""The first screen of help. Verbs that stand in no group are those that few need: `hotloop help --all`."""
+
 FORMER = {"replay": "debug-nan"}
 """Verbs by the names they had; they still work."""
 
 EXAMPLES = """examples:
   hotloop train cartpole-dqn --seed 1
   hotloop train cartpole-dqn --env.id Acrobot-v1 --total-env-steps 200k
-  hotloop evaluate runs/cartpole-dqn-20260101-120000
-  hotloop settings dqn
+  hotloop dashboard
+  hotloop doctor train.py
+  hotloop prove --script old.py --against new.py
 """
 
 
@@ -101,11 +112,12 @@ def _run(words: list[str]) -> int:
         say(f"hint: `hotloop {words[0]}` is now `hotloop {FORMER[words[0]]}`")
         words = [FORMER[words[0]], *words[1:]]
     if words[:1] == ["help"]:  # `hotloop help train`
-        words = [*words[1:2], "--help"]
+        words = [*words[1:2], "--help"]  # `hotloop help --all` too
     if words and words[0] in VERBS:
         remove_leftovers()
         verb = importlib.import_module(f"hotloop.cli.{words[0].replace('-', '_')}")
-        return int(verb.run(words[1:]))
+        with explained_imports(f"`hotloop {words[0]}`"):
+            return int(verb.run(words[1:]))
     if words and not words[0].startswith("-"):
         from hotloop.cli import workload
 
@@ -116,20 +128,29 @@ def _run(words: list[str]) -> int:
         raise SettingsError(
             f"`{words[0]}` is no verb of hotloop", f"did you mean `{near}`?" if near else f"one of {', '.join(VERBS)}"
         )
-    _parser().parse_args(words or ["--help"])
+    _parser(with_all="--all" in words).parse_args(words if {*words} - {"--all"} else ["--help"])
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _verbs(with_all: bool) -> str:
+    """All groups with what their verbs do."""
+    shown = {name for names in GROUPS.values() for name in names}
+    groups = GROUPS | ({"More": tuple(name for name in VERBS if name not in shown)} if with_all else {})
+    lines = [
+        f"{title}:\n" + "".join(f"  {name:10} {VERBS[name]}\n" for name in names) for title, names in groups.items()
+    ]
+    return "\n".join(lines) + ("" if with_all else "\n`hotloop help --all` lists the verbs that few need, too.\n")
+
+
+def _parser(with_all: bool) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hotloop",
-        description="Train deep-RL agents at the speed of the machine.",
-        epilog="verbs:\n"
-        + "".join(f"  {name:10} {meaning}\n" for name, meaning in VERBS.items())
-        + f"\nworkloads, with verbs of their own (`hotloop NAME`): {', '.join(workload_places())}\n\n{EXAMPLES}",
+        description="Train deep-RL agents fast; say why a training loop is slow; prove that a faster one is the same.",
+        epilog=f"{_verbs(with_all)}\n{EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="hotloop VERB ... (`hotloop VERB --help` explains each)",
     )
+    parser.add_argument("--all", action="store_true", help="with --help: the verbs that few need, too")
     parser.add_argument("--debug", action="store_true", help="with any verb: show the whole traceback of an error")
     parser.add_argument("--version", action="version", version=hotloop_version())
     return parser

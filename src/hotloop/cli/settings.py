@@ -9,7 +9,7 @@ from typing import Any
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line
-from hotloop.presets import preset_names, preset_text, preset_tree
+from hotloop.presets.named import preset_names, preset_text, preset_tree
 
 
 def run(words: list[str]) -> int:
@@ -25,7 +25,7 @@ def run(words: list[str]) -> int:
     parser.add_argument("--toml", action="store_true", help="print a commented TOML file that `hotloop train` takes")
     parser.add_argument("--preset", action="store_true", help="the text of the preset: `dqn` and `ppo` are both")
     arguments = parser.parse_args(words)
-    from hotloop.algos.registry import ALGORITHMS
+    from hotloop.presets.registry import ALGORITHMS
 
     if arguments.name in ALGORITHMS and not arguments.preset:
         _print_algorithm(arguments)
@@ -44,9 +44,9 @@ def run(words: list[str]) -> int:
 
 
 def _print_algorithm(arguments: Any) -> None:
-    from hotloop.algos.registry import ALGORITHMS
     from hotloop.core.describe import as_text, as_toml, find_settings
     from hotloop.core.settings import unknown_key
+    from hotloop.presets.registry import ALGORITHMS
 
     cls, searched = ALGORITHMS[arguments.name], " ".join(arguments.search)
     rows = find_settings(cls, arguments.search)

@@ -7,7 +7,7 @@ from typing import Any
 from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
-from hotloop.presets import preset_names, presets_by_workload
+from hotloop.presets.named import preset_names, presets_by_workload
 
 
 def run(words: list[str]) -> int:
@@ -39,7 +39,7 @@ def run(words: list[str]) -> int:
     if arguments.on is not None or arguments.workers is not None:
         raise SettingsError("`--on` and `--workers` are for several runs", "give `--seeds N` too")
     settings = settings_from_words(arguments.preset, overrides)  # before PyTorch: a mistake is answered at once
-    from hotloop.algos.registry import label_of
+    from hotloop.presets.registry import label_of
 
     label = label_of(settings, arguments.preset)
     if not arguments.quiet:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotloop.cli.arguments import VerbParser, print_json
 from hotloop.core.terminal import print_line, say
-from hotloop.viewing.watch import NoPictureError, show, watch
+from hotloop.viewing.watch import NoPictureError, watch
 
 if TYPE_CHECKING:
     from hotloop.viewing.play import Episode
@@ -28,7 +28,7 @@ def run(words: list[str]) -> int:
 
 def _show(arguments: Namespace) -> int:
     try:
-        seen = show(arguments.run, **_options(arguments))
+        seen = watch(arguments.run, terminal=True, **_options(arguments))
     except NoPictureError as error:
         say(f"{error.message}; {error.hint}")
         return _watch(arguments)

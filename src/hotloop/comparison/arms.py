@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.registry import tree_from_words
 from hotloop.comparison.finished import FoundRuns, find_runs, folder_name, holds_runs
 from hotloop.comparison.scores import Scores, find_files, is_file_arm, parse_scores
 from hotloop.comparison.scripts import SEED, Script, find_script
 from hotloop.core.errors import SettingsError
+from hotloop.core.extras import require_training
 from hotloop.core.overrides import flag_of
 from hotloop.core.values import nearest
-from hotloop.presets import preset_names
+from hotloop.presets.named import preset_names
+from hotloop.presets.registry import tree_from_words
 
 HINT = (
     "an arm is a preset, a TOML file, a folder of runs, a script, or scores (`FILE:COLUMN` with {seed} in the path): "
@@ -104,7 +105,9 @@ def _parse(text: str, common: Sequence[str], trust: bool) -> list[Arm]:
         name = word.partition("=")[0].replace("_", "-")
         if name in OURS:
             raise SettingsError(f"the arm `{text}` sets `{name}`, which compare does itself", OURS[name])
-    return [Arm(label or short_label(source, own), source, words, tree_from_words(source, words), named=bool(label))]
+    settings = tree_from_words(source, words)
+    require_training(f"training `{source}`")
+    return [Arm(label or short_label(source, own), source, words, settings, named=bool(label))]
 
 
 def file_label(path: str) -> str:

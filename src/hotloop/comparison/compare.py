@@ -36,7 +36,7 @@ from hotloop.core.places import Place
 from hotloop.core.terminal import printable
 from hotloop.doctor.facts import usable_cores
 from hotloop.render.chart import as_pixels
-from hotloop.render.picture import png_bytes
+from hotloop.render.picture import can_paint, png_bytes
 from hotloop.runs.files import make_folder, write_file
 from hotloop.scale.places import LOCAL, Places, require_place
 
@@ -184,7 +184,7 @@ def _write(comparison: Comparison, html: str | Path | None, markdown: str | None
     make_folder(comparison.folder)
     write_files(comparison, comparison.folder)
     write_table(comparison, comparison.folder)
-    for against, name in CURVES.items():
+    for against, name in CURVES.items() if can_paint() else ():
         write_file(comparison.folder / f"{name}.png", png_bytes(as_pixels(chart_of(comparison, against))))
     if html:
         make_folder(Path(html).parent)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hotloop.core.errors import HotloopError, RunError
 from hotloop.core.program import hotloop_version
-from hotloop.presets import preset_names
+from hotloop.presets.named import preset_names
 from hotloop.runs.directory import ABOUT, Run, is_run
 from hotloop.runs.files import read_json_table
 from hotloop.scale.specs import differing, tree_of

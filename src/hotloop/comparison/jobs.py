@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from hotloop.algos.registry import class_of, label_of
 from hotloop.comparison.arms import Arm
 from hotloop.comparison.finished import RunCache
 from hotloop.comparison.scripts import prepare_script, script_command, script_finished
@@ -21,6 +20,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.places import Began, Done, Place, Task
 from hotloop.core.program import ONE_THREAD
 from hotloop.core.settings import build
+from hotloop.presets.registry import class_of, label_of
 from hotloop.runs.directory import Run, is_run
 from hotloop.runs.files import canonical_json
 from hotloop.scale.specs import learning_settings, require_same, run_spec, script_spec, tree_of

@@ -33,6 +33,7 @@ from hotloop.core.program import versions
 from hotloop.core.settings import flatten
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
+from hotloop.render.picture import can_paint
 from hotloop.render.tables import Rows, as_markdown, plain
 from hotloop.runs.files import SCHEMA, explained, finite_or_null, make_folder, write_file
 from hotloop.scale.specs import learning_settings
@@ -307,7 +308,8 @@ def conclusions(comparison: Comparison) -> list[str]:
         for contrast in comparison.contrasts
     ]
     failed = [f"failed: {job.name}: {job.error}" for job in comparison.failed]
-    files = f"\n{comparison.folder}: table.md, compare.json, curve-env-steps and curve-seconds as .svg and .png"
+    kinds = ".svg and .png" if can_paint() else ".svg (.png takes Pillow, which is not installed)"
+    files = f"\n{comparison.folder}: table.md, compare.json, curve-env-steps and curve-seconds as {kinds}"
     return [*verdicts, *notes(comparison), *failed, files]
 
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hotloop.core.intervals import normal_below, student_quantile
+from hotloop.core.two_sample import holm as holm
 from hotloop.core.types import Array
-from hotloop.maths.two_sample import holm as holm
 
 Statistic = Callable[..., Any]
 """Called with `axis`, which it reduces: `np.mean`, `interquartile_mean`."""

@@ -7,6 +7,8 @@ Files:
     describe.py       What every setting means, from the string under each field: as text, and as a TOML file to start
                       from
     errors.py         What a user can get wrong, as one small tree
+    extras.py         Packages that hotloop's instruments work without: what of them is there, and the sentence where
+                      one is missing
     given.py          Envs and networks that are Python objects: a run's settings name them, and whoever continues it
                       gives them again
     graph_kernels.py  Taking some graphs out of many: first how large they are, then their values
@@ -31,6 +33,7 @@ Files:
     temporary.py      Folders for the time of a verb, and the removal of those whose owner was killed
     terminal.py       Text on its way to a reader: what a name or a message brings along is shown, not obeyed
     timer.py          Where the time goes: named phases of a loop, each nanosecond charged exactly once
+    two_sample.py     Two samples and one question: do they come from one distribution? By dealing their members anew
     types.py          The nouns that every part shares
     user_files.py     Code in a file of the user's own, named `path/to/file.py:Name`: an env, or the torso of a network
     values.py         Single values of settings: the kinds there are, how each is read, and how it is called towards

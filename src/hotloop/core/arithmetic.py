@@ -5,10 +5,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from hotloop.core.extras import can_train, torch_if_installed
 from hotloop.core.program import answers, versions
 
 COMPARED = ("versions", "sources", "vector unit", "computed")
@@ -16,13 +20,15 @@ COMPARED = ("versions", "sources", "vector unit", "computed")
 
 @functools.cache
 def arithmetic() -> dict[str, Any]:
-    """Versions, this hotloop's own text, vector unit, and the digest of a small computation; imports PyTorch."""
+    """Versions, this hotloop's own text, vector unit, and the digest of a small computation; imports PyTorch. Where
+    nothing is installed that trains, versions and text are all there is to compare."""
+    found = {"versions": versions(), "sources": sources_digest()}
+    if not can_train():
+        return found
     import llvmlite.binding as llvm
     import torch
 
-    return {
-        "versions": versions(),
-        "sources": sources_digest(),
+    return found | {
         "vector unit": torch.backends.cpu.get_cpu_capability(),
         "processor": llvm.get_host_cpu_name(),
         "computed": computed(),
@@ -36,7 +42,6 @@ def main() -> None:
 
 def computed() -> str:
     """Digest of a product, an exponential, an update by Adam and a kernel of ours, on fixed numbers."""
-    import numpy as np
     import torch
 
     from hotloop.core.arithmetic_kernels import softplus_sum
@@ -57,6 +62,29 @@ def sources_digest() -> str:
     for path in sorted(root.rglob("*.py")) + sorted(root.rglob("*.toml")):
         digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+@contextmanager
+def arithmetic_on(threads: int) -> Iterator[None]:
+    """PyTorch's threads as asked, where it is installed; denormals flushed, since Adam's moments of dead units decay
+    into them and slow everything."""
+    torch = torch_if_installed()
+    if torch is None:
+        yield
+        return
+    threads_before, flushed_before = torch.get_num_threads(), denormals_are_flushed()
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads_before)
+        torch.set_flush_denormal(flushed_before)
+
+
+def denormals_are_flushed() -> bool:
+    """Whether this thread's arithmetic takes numbers below 1e-38 for zero."""
+    return bool((np.full(1, 1e-40, np.float32) * np.float32(1.0))[0] == 0.0)
 
 
 def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:

@@ -16,10 +16,10 @@ from hotloop.core.errors import SettingsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from hotloop.algos.registry import RunSettings
     from hotloop.doctor.finding import Finding
     from hotloop.doctor.trace import Trace
     from hotloop.doctor.views.against import Comparison
+    from hotloop.presets.registry import RunSettings
 
 Say = Callable[[str], None]
 MOST_SLOWDOWN = 1.2
@@ -240,7 +240,7 @@ def _record_settings(target: Any, label: str, say: Say, seconds: float | None, q
     else:
         settings, label = target, label or f"{target.env.id}-{target.algorithm}"
     from hotloop.diagnosis.preset import PresetPlan, record_preset
-    from hotloop.envs.registry import with_whole_path
+    from hotloop.presets.env_names import with_whole_path
 
     plan = PresetPlan(seconds=seconds or PresetPlan.seconds, experiments=not quick)
     return record_preset(replace(with_whole_path(settings), trust=True), label, plan, say)
@@ -248,10 +248,10 @@ def _record_settings(target: Any, label: str, say: Say, seconds: float | None, q
 
 def _settings_of(name: str) -> RunSettings:
     """Of a preset or TOML file; an env that is somebody's code is run only where settings are handed over."""
-    from hotloop.algos.registry import class_of
     from hotloop.core.settings import build
-    from hotloop.envs.registry import refuse_untrusted
-    from hotloop.presets import settings_tree
+    from hotloop.presets.env_names import refuse_untrusted
+    from hotloop.presets.named import settings_tree
+    from hotloop.presets.registry import class_of
 
     tree = settings_tree(name)
     settings: RunSettings = build(class_of(tree), tree, source=name)

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.registry import RunSettings
-from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.errors import HotloopError
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.verdicts import IDENTICAL
@@ -23,6 +20,9 @@ from hotloop.doctor.loops import Loop, Ratio, compare_loops, record
 from hotloop.doctor.roofline import matrix_speed
 from hotloop.doctor.trace import Counts, Experiment, Slice, Subject, Trace
 from hotloop.lanes.spec import LANES
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.registry import RunSettings
+from hotloop.presets.run_settings import learns_from_replay
 
 Say = Callable[[str], None]
 MOST_TURNS = 4_096

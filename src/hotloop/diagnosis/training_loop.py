@@ -10,8 +10,6 @@ from typing import Any
 
 import torch
 
-from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.registry import RunSettings
 from hotloop.core.settings import as_tree
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, EnvStep
@@ -25,6 +23,8 @@ from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopAfter, arithmetic_on, compile_phase, spared_collector
 from hotloop.loop.on_policy_session import build_on_policy_session
 from hotloop.loop.session import build_session
+from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.presets.registry import RunSettings
 from hotloop.replay.buffer import Replay
 from hotloop.runs.directory import Run
 

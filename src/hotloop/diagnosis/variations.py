@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.registry import RunSettings
-from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.settings import as_tree, build, merge
 from hotloop.core.values import exact_fraction
 from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING
+from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.presets.registry import RunSettings
+from hotloop.presets.run_settings import learns_from_replay
 
 NEVER = 10**15
 MOST_WARM_UP = 2_000

@@ -17,11 +17,9 @@ Files:
     observations.py      Observations of any shape as arrays we own: the parts of a space in a flat list, and
                          encoders that write them
     registry.py          From an id to envs
-    settings.py          Which environment, how many of it, and how its observations are handed on
     spaces.py            Gymnasium spaces as ours: the parts of observations, and actions
     user_files.py        Envs in a file of the user's own: `path/to/file.py:Class`, or `path/to/file.py:function` that
                          makes one
     workers/             Environments in processes of their own
-    wrappers.py          Gymnasium's wrappers by name: `FrameStackObservation(stack_size=4)`, read as a name and
-                         literals, never evaluated
+    wrappers.py          Single envs in Gymnasium's wrappers, by what `presets/env_wrappers.py` reads
 """

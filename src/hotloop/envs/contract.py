@@ -15,7 +15,7 @@ from hotloop.core.types import Array, ArraySpec, Obs, VecEnv
 from hotloop.envs import contract_play
 from hotloop.envs.contract_play import Chooser, Factory, Recording, copy_of, difference, play, play_on, same, seeds_for
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 
 NUM_ENVS = 3
 SHORT_EPISODE = 4

@@ -21,9 +21,9 @@ from hotloop.core.workloads import env_places
 from hotloop.envs.foreign import HINT, close_all, env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_vector import GymnasiumVector
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.user_files import load_maker
 from hotloop.envs.wrappers import wrap
+from hotloop.presets.env_settings import EnvSettings
 
 MAKING_HINT = "compare what it is given with the arguments of its constructor"
 

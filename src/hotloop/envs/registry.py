@@ -5,7 +5,6 @@ Policies that do not learn, to compare with: at random for every env, and the ru
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import inspect
 from typing import Any
@@ -30,12 +29,11 @@ from hotloop.core.types import (
     VecEnv,
 )
 from hotloop.core.user_files import is_file as is_file
-from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest
 from hotloop.core.workloads import env_places, import_place
 from hotloop.envs.foreign import env_code
-from hotloop.envs.settings import EnvSettings
-from hotloop.envs.user_files import require_named
+from hotloop.presets.env_names import refuse_untrusted, require_named
+from hotloop.presets.env_settings import EnvSettings
 
 
 def is_native(env_id: str) -> bool:
@@ -81,25 +79,6 @@ def make_envs(settings: EnvSettings, num_envs: int, seeds: Array, trust: bool = 
     if not gymnasium_make.is_registered(gymnasium_id):
         raise _unknown(env_id, gymnasium_id)
     return gymnasium_make.make_from_id(settings, gymnasium_id, num_envs, seeds)
-
-
-def needs_trust(env_id: str) -> bool:
-    """Whether making this env runs a user's file or module."""
-    return ":" in env_id
-
-
-def refuse_untrusted(env_id: str) -> None:
-    """Of an env's id, or of a network's torso."""
-    if needs_trust(env_id) and not is_given(env_id):
-        raise EnvError(f"`{env_id}` runs code from outside hotloop", "pass `--trust` if you know where it comes from")
-
-
-def with_whole_path(settings: Any) -> Any:
-    """Settings of a run in which files of the user's are found again from any folder, and are the same however they
-    were typed."""
-    env = dataclasses.replace(settings.env, id=whole_path(settings.env.id))
-    network = dataclasses.replace(settings.network, torso=whole_path(settings.network.torso))
-    return dataclasses.replace(settings, env=env, network=network)
 
 
 def episode_limit(settings: EnvSettings) -> int:

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.registry import settings_of
 from hotloop.core.errors import EnvError, MissingExtraError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import VecEnv
@@ -15,6 +14,7 @@ from hotloop.export.about import AnyAgent, export_torch
 from hotloop.export.onnx_file import export_onnx
 from hotloop.loop.agent_files import load_agent
 from hotloop.loop.agents import require_same_actions
+from hotloop.presets.registry import settings_of
 from hotloop.runs.directory import Run
 
 _ENVS = 4

@@ -1,20 +1,16 @@
 """The rows of a run's events.jsonl, each once, however often the file is cut back and written again.
 
 An event row as named numbers, and where a logger got to.
-
-Libraries that only some users want.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from hotloop.core.errors import MissingExtraError, RunError
-from hotloop.core.program import install_command
+from hotloop.core.errors import RunError
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK, Run
 from hotloop.runs.files import explained, opened, parse_strict
@@ -160,16 +156,3 @@ class Feed:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def need(extra: str, what: str, *modules: str) -> list[Any]:
-    """The modules, imported; an error with the pip line where one is not installed."""
-    found = []
-    for name in modules:
-        try:
-            found.append(importlib.import_module(name))
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(
-                f"{what} needs `{error.name}`, which is not installed", install_command(extra)
-            ) from None
-    return found

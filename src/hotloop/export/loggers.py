@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError, SettingsError
+from hotloop.core.extras import need
 from hotloop.core.settings import MAX_SETTINGS_BYTES
-from hotloop.export.follow import Feed, Once, need, result_row, rows_until_the_end
+from hotloop.export.follow import Feed, Once, result_row, rows_until_the_end
 from hotloop.runs.directory import SETTINGS, Run
 from hotloop.runs.files import explained, make_folder, read_file, read_json_table, write_file
 

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from hotloop.core.errors import NonFiniteError, SettingsError
+from hotloop.core.extras import need
 from hotloop.core.types import Array, ArraySpec, VecEnv
 from hotloop.export.about import AnyAgent, describe
-from hotloop.export.follow import need
 from hotloop.export.parity import TOLERANCE, Parity, Seen, check, played_batches, random_batches
 from hotloop.export.wrapped import MASK, WrappedActor, WrappedQ, WrappedSAC, input_specs, wrap
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent

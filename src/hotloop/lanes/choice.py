@@ -10,9 +10,10 @@ from torch import nn
 from hotloop.core.errors import LaneError
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.objective import Objective
-from hotloop.lanes.spec import Lane, Precision
+from hotloop.lanes.spec import Lane
 from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.user_torso import UserTorso
+from hotloop.presets.run_settings import Precision
 
 UPDATES_THAT_REPAY_COMPILING = 50_000
 """Compiling takes about 25 s and then saves 0.5 ms or more per update: shorter runs are over sooner without it."""

@@ -31,10 +31,11 @@ from hotloop.lanes.objective import (
     flatten_obs,
     flatten_tensors,
 )
-from hotloop.lanes.spec import AdamSpec, Precision, go_on
+from hotloop.lanes.spec import AdamSpec, go_on
 from hotloop.lanes.traced import TracedNetwork, TracedUpdates, make_infer
 from hotloop.nets.actor_critic import LogStd
 from hotloop.nets.modules import NoisyLinear
+from hotloop.presets.run_settings import Precision
 
 UNROLLED = 4
 """Updates in one long call, which takes a third off an update of a 64-64 network; with 8 no gain could be measured, and

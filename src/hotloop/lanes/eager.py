@@ -30,9 +30,10 @@ from hotloop.lanes.objective import (
     target_of,
 )
 from hotloop.lanes.optimiser import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
-from hotloop.lanes.spec import AdamSpec, Precision, go_on
+from hotloop.lanes.spec import AdamSpec, go_on
 from hotloop.maths.adam import adam_step, clip_scale
 from hotloop.nets.modules import resample_noise, silence_noise
+from hotloop.presets.run_settings import Precision
 
 LARGEST = torch.finfo(torch.float32).max
 

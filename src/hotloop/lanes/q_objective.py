@@ -26,7 +26,7 @@ from hotloop.lanes.objective import ONLINE, TARGET, Network, Networks, Outcome, 
 from hotloop.lanes.spec import Lane
 from hotloop.maths import td
 from hotloop.nets.branches import BranchLayout
-from hotloop.nets.settings import MLPLayout
+from hotloop.presets.network_settings import MLPLayout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ from hotloop.lanes.objective import (
 from hotloop.lanes.spec import Lane
 from hotloop.maths import sac, td
 from hotloop.nets.sac_network import CRITICS, TEMPERATURE
-from hotloop.nets.sac_settings import SACLayout
+from hotloop.presets.sac_network_settings import SACLayout
 
 CRITICS_TARGET = target_of(CRITICS)
 LOG_ALPHA = "log_alpha"

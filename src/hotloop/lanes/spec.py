@@ -4,11 +4,10 @@ ordinary `nn.Module`."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from hotloop.core.types import Array, UpdateStats
 
-Precision = Literal["float32", "bfloat16"]
 LANES = ("eager", "compiled", "native")
 
 

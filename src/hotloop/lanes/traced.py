@@ -24,9 +24,10 @@ from hotloop.lanes.objective import (
     target_of,
 )
 from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
-from hotloop.lanes.spec import AdamSpec, Precision
+from hotloop.lanes.spec import AdamSpec
 from hotloop.maths.adam import clip_scale
 from hotloop.nets.modules import NoisyLinear
+from hotloop.presets.run_settings import Precision
 
 Function = Callable[..., tuple[Tensor, ...]]
 Vectors = tuple[Tensor, Tensor, Tensor]  # parameters, running mean, running square

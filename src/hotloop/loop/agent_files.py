@@ -12,10 +12,6 @@ import numpy as np
 
 from hotloop.algos.action_map import layout_of
 from hotloop.algos.derived import settled
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.registry import RunSettings, class_of
-from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, RunError, SettingsError
 from hotloop.core.given import give, is_given, require_given
 from hotloop.core.graphs import GraphSpec
@@ -30,6 +26,10 @@ from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_as_data, actions_from_data, spec_as_data, spec_from_data, torso_change
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.presets.registry import RunSettings, class_of
+from hotloop.presets.sac_settings import SACSettings
 from hotloop.runs import checkpoint
 from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import Run

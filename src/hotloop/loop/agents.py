@@ -15,12 +15,10 @@ import torch
 from torch import nn
 
 from hotloop.algos.action_map import ActionMap
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import ObsNormaliser
 from hotloop.algos.policy_kernels import draw_masked_exploration
 from hotloop.algos.ppo import build_graph_network
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import CheckpointError, EnvError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.rng import derive_seed
@@ -47,6 +45,8 @@ from hotloop.maths import td
 from hotloop.nets.actor_critic import ActorCritic
 from hotloop.nets.given_network import SharedActorCritic
 from hotloop.nets.graphs.attention import to_tensors
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.ppo_settings import PPOSettings
 
 
 class TrainedAgent:

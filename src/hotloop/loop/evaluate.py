@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hotloop.algos.run_settings import EvaluationSettings
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, Policy, VecEnv
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.run_settings import EvaluationSettings
 
 if TYPE_CHECKING:
     from hotloop.loop.contract import TrainingSession

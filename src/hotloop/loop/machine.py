@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-import numpy as np
 import torch
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import SettingsError
 from hotloop.core.interrupts import Interrupt, raises_interrupt, stop_within
 from hotloop.core.kernel_cache import kernels_are_kept
@@ -47,24 +47,6 @@ def spared_collector() -> Iterator[None]:
     finally:
         if froze:
             gc.unfreeze()
-
-
-@contextmanager
-def arithmetic_on(threads: int) -> Iterator[None]:
-    """Threads as asked; denormals flushed, since Adam's moments of dead units decay into them and slow everything."""
-    threads_before, flushed_before = torch.get_num_threads(), denormals_are_flushed()
-    torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads_before)
-        torch.set_flush_denormal(flushed_before)
-
-
-def denormals_are_flushed() -> bool:
-    """Whether this thread's arithmetic takes numbers below 1e-38 for zero."""
-    return bool((np.full(1, 1e-40, np.float32) * np.float32(1.0))[0] == 0.0)
 
 
 def require_device(device: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress, Row
@@ -13,6 +12,7 @@ from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
 from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
 from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, longest_after_stop, rows_with
+from hotloop.presets.ppo_settings import PPOSettings
 
 
 def rows(settings: PPOSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:

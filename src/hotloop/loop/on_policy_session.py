@@ -9,7 +9,6 @@ from typing import Any
 from hotloop.algos.derived import settled
 from hotloop.algos.graph_policies import GraphGreedyPolicy, GraphStochasticPolicy
 from hotloop.algos.ppo import GreedyPolicy, PPOLearner, StochasticPolicy
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
@@ -26,6 +25,7 @@ from hotloop.loop.metrics import Metrics
 from hotloop.loop.rehearsal import finish_rehearsal
 from hotloop.loop.rollout import GraphRolloutBuffer, RolloutBuffer
 from hotloop.loop.sizes import require_memory
+from hotloop.presets.ppo_settings import PPOSettings
 
 
 @dataclass

@@ -23,14 +23,14 @@ import numba
 import numpy as np
 from llvmlite import binding
 
-from hotloop.algos.registry import class_of
-from hotloop.algos.run_settings import learns_from_replay
 from hotloop.core.children import own_child
 from hotloop.core.kernel_cache import PACKAGE, kernels_are_kept, kernels_folder, source_hash
 from hotloop.core.own_folders import NoFolder
 from hotloop.core.settings import as_tree, build
 from hotloop.envs.contract_play import Chooser, seeds_for
 from hotloop.envs.registry import is_native, make_envs
+from hotloop.presets.registry import class_of
+from hotloop.presets.run_settings import learns_from_replay
 from hotloop.replay.buffer import Replay
 from hotloop.replay.layout import stored_action
 from hotloop.replay.n_step import Returns

@@ -13,10 +13,7 @@ from hotloop.algos.action_map import ActionMap
 from hotloop.algos.dqn import q_spec
 from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.ppo import build_graph_network, policy_objective
-from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.registry import class_of
 from hotloop.algos.sac import build_networks, sac_spec
-from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import build
@@ -29,6 +26,9 @@ from hotloop.loop.collector import ANSWERED
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network
+from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.presets.registry import class_of
+from hotloop.presets.sac_settings import SACSettings
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import FAILURE, Run
 from hotloop.runs.files import require_real_folder

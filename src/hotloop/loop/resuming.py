@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.registry import RunSettings, class_of
 from hotloop.core.errors import CheckpointError, HotloopError, RunError
 from hotloop.core.schedules import Counters
 from hotloop.core.settings import as_tree, build, flatten
@@ -17,6 +16,7 @@ from hotloop.core.vocabulary import upgraded
 from hotloop.loop.agents import misfits_named
 from hotloop.loop.sizes import require_weights
 from hotloop.loop.spec_data import actions_from_data, spec_from_data, torso_change
+from hotloop.presets.registry import RunSettings, class_of
 from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import Run
 from hotloop.runs.files import canonical_json, require_shallow

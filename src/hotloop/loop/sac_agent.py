@@ -10,9 +10,9 @@ from torch import Tensor
 
 from hotloop.algos.sac import UnitActions, build_networks, draw_unit
 from hotloop.algos.sac_kernels import best_squashed
-from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.types import Array, BoxActions, Obs, ObsSpec, map_obs
 from hotloop.loop.agents import ActorAgent, as_batch
+from hotloop.presets.sac_settings import SACSettings
 
 
 class SACAgent(ActorAgent):

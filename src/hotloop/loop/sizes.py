@@ -12,22 +12,22 @@ import torch
 
 from hotloop.algos.action_map import layout_of
 from hotloop.algos.derived import settled
-from hotloop.algos.dqn_settings import DQNSettings
 from hotloop.algos.graph_policies import GraphActionMap
 from hotloop.algos.normaliser import is_float
 from hotloop.algos.ppo import build_graph_network
-from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.registry import RunSettings
 from hotloop.algos.sac import build_networks
-from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
 from hotloop.envs.foreign import require_bounded, require_discrete
-from hotloop.envs.registry import refuse_untrusted
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network, num_features
-from hotloop.nets.settings import NetworkSettings
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.env_names import refuse_untrusted
+from hotloop.presets.network_settings import NetworkSettings
+from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.presets.registry import RunSettings
+from hotloop.presets.sac_settings import SACSettings
 from hotloop.replay.memory import USABLE_SHARE, available_bytes
 
 FLOAT_BYTES = 4

@@ -12,5 +12,4 @@ Files:
     ppo.py             The terms of the PPO loss (Schulman et al. 2017), row by row
     sac.py             Soft actor-critic and its deterministic kin: squashed actions, targets, the temperature's loss
     td.py              Targets and row losses of temporal differences, scalar and categorical
-    two_sample.py      Two samples and one question: do they come from one distribution? By dealing their members anew
 """

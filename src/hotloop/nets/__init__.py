@@ -11,8 +11,6 @@ Files:
     modules.py       The parts of a Q-network: torsos, heads and noisy layers
     reading.py       A user's module read as a plain multilayer network, whichever way it is written
     sac_network.py   The actor, the critics and the temperature of soft actor-critic; TD3 and DDPG have the first two
-    sac_settings.py  What they look like, and the same as numbers
-    settings.py      What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts
     topology/        Networks wired like any directed acyclic graph
     tracing.py       A module's forward followed from the observation on, operation by operation
     user_torso.py    A torso of the user's own: `--network.torso path/to/file.py:Class`

@@ -17,8 +17,8 @@ from hotloop.core.given import is_given
 from hotloop.core.types import ObsSpec
 from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.build import build_torso, is_plain, num_features
-from hotloop.nets.settings import ActorCriticSettings
 from hotloop.nets.user_torso import UserTorso
+from hotloop.presets.network_settings import ActorCriticSettings
 
 if TYPE_CHECKING:
     from hotloop.nets.given_network import SharedActorCritic

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec, ObsSpec
 from hotloop.nets.modules import ACTIVATIONS, MLP, Linear, as_floats
-from hotloop.nets.settings import BranchSettings, MLPLayout, NetworkSettings
+from hotloop.presets.network_settings import BranchSettings, MLPLayout, NetworkSettings
 
 
 class TableBranch(nn.Module):

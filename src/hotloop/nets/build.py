@@ -14,9 +14,9 @@ from hotloop.core.types import ArraySpec, ObsSpec
 from hotloop.core.user_files import is_file
 from hotloop.nets.branches import BranchAttention
 from hotloop.nets.modules import CNN, MLP, NATURE_SMALLEST, DuelingHead, JoinedTorso, Linear, NoisyLinear, QHead
-from hotloop.nets.settings import MLPLayout as MLPLayout
-from hotloop.nets.settings import NetworkSettings
 from hotloop.nets.user_torso import UserTorso
+from hotloop.presets.network_settings import MLPLayout as MLPLayout
+from hotloop.presets.network_settings import NetworkSettings
 
 if TYPE_CHECKING:
     from hotloop.nets.given_network import SharedNetwork

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hotloop.nets.actor_critic import ActorCriticLayout
-from hotloop.nets.settings import MLPLayout
 from hotloop.nets.tracing import (
     Chain,
     Layer,
@@ -29,6 +28,7 @@ from hotloop.nets.tracing import (
     refuse_by_kind,
     trace_outputs,
 )
+from hotloop.presets.network_settings import MLPLayout
 
 FORWARDS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,

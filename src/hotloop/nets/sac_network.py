@@ -16,7 +16,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec, ObsSpec
 from hotloop.nets.build import num_features
 from hotloop.nets.modules import ACTIVATIONS, MLP, as_vector
-from hotloop.nets.sac_settings import SACLayout, SACNetworkSettings
+from hotloop.presets.sac_network_settings import SACLayout, SACNetworkSettings
 
 ACTOR, CRITICS, TEMPERATURE = "actor", "critics", "temperature"
 

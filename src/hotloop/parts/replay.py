@@ -11,9 +11,9 @@ from hotloop.core.types import Array, ArraySpec, EnvStep, Obs, ObsSpec
 from hotloop.parts.batch import Batch, show
 from hotloop.parts.specs import read_action_spec, read_obs_spec
 from hotloop.parts.values import Values, as_array, read_obs, require_count, require_share
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.buffer import Replay as Rows
 from hotloop.replay.n_step import Returns
-from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays, BatchPlan
 
 FLOAT = np.dtype(np.float32)

@@ -11,23 +11,13 @@ import torch
 from gymnasium import spaces
 from torch import nn
 
-from hotloop.algos.dqn_settings import LearnerSettings
 from hotloop.algos.sac import SACLearner as Learner
 from hotloop.algos.sac import draw_unit
 from hotloop.algos.sac_kernels import best_squashed
-from hotloop.algos.sac_settings import (
-    SACOptimiserSettings,
-    SACSettings,
-    SACTargetSettings,
-    SmoothingSettings,
-    TemperatureSettings,
-)
 from hotloop.core.errors import ArgumentError, CheckpointError
 from hotloop.core.rng import derive_seed
 from hotloop.core.types import Array, Batch, BoxActions, Obs, UpdateStats
-from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.spec import LANES
-from hotloop.nets.sac_settings import SACNetworkSettings
 from hotloop.parts.inputs import (
     FLOAT,
     adam_constants,
@@ -42,6 +32,16 @@ from hotloop.parts.inputs import (
 )
 from hotloop.parts.specs import read_obs_spec
 from hotloop.parts.values import require_count
+from hotloop.presets.dqn_settings import LearnerSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.sac_network_settings import SACNetworkSettings
+from hotloop.presets.sac_settings import (
+    SACOptimiserSettings,
+    SACSettings,
+    SACTargetSettings,
+    SmoothingSettings,
+    TemperatureSettings,
+)
 
 FIELDS = ("obs", "action", "reward", "discount", "next_obs")
 

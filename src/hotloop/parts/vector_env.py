@@ -25,9 +25,9 @@ from hotloop.core.types import (
     map_obs,
 )
 from hotloop.envs.registry import is_native, make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.parts.specs import read_action_spec
 from hotloop.parts.values import Values, require_count
+from hotloop.presets.env_settings import EnvSettings
 
 OURS = {"hotloop/Snake-v0": "snake", "hotloop/SFC-v0": "sfc", "hotloop/Durotaxis-v0": "durotaxis"}
 

@@ -33,8 +33,9 @@ Files:
     program_runs.py   Runs somebody's program under the recorder, in a copy of its folder
     program_words.py  Where two programs part, in words
     programs.py       Two programs as sequences of fingerprints, to be aligned
+    prove.py          `hotloop.prove`: two versions of one thing held equal, then timed; what they are says how
     randomness.py     Every generator that a program may draw from, in the same state before each call
-    run.py            `hotloop.prove`: pairs and cases from start to end, equality first
+    run.py            Pairs and cases of files from start to end, equality first, and no speed for what fails it
     scales.py         What an entry's errors are measured by, without marks (-1e9) among what it stands with
     speed.py          How much faster: both programs interleaved in one process, since a machine's speed drifts
                       while it is measured

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
+from hotloop.core.extras import torch_if_loaded
 from hotloop.proof.scales import Scales, are_marks, scales_in, typical_size
-from hotloop.proof.values import as_array, dtype_of, is_array, is_number, parts_of, shown_value
+from hotloop.proof.values import as_array, dtype_of, is_array, is_number, is_tensor, parts_of, shown_value
 
 Kind = Literal["value", "dtype", "shape", "type", "keys", "length", "raised", "count"]
 ROUNDINGS = 16
 """Of the values an entry stands with: so far sums may differ that are added up in another order."""
+BFLOAT16_EPS = 2.0**-7
 MOST_ROOM = 0.01
 """Of the same, however coarse the dtype."""
 
@@ -186,10 +187,10 @@ def _largest_error(plain: np.ndarray, fast: np.ndarray) -> float | None:
 
 
 def eps_of(value: Any, array: np.ndarray) -> float:
-    if isinstance(value, torch.Tensor) and value.dtype.is_floating_point:
-        return torch.finfo(value.dtype).eps
+    if is_tensor(value) and value.dtype.is_floating_point:
+        return float(torch_if_loaded().finfo(value.dtype).eps)
     if dtype_of(value) == "bfloat16":
-        return torch.finfo(torch.bfloat16).eps
+        return BFLOAT16_EPS
     return float(np.finfo(array.dtype).eps) if array.dtype.kind in "fc" else 0.0
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import EnvError
-from hotloop.loop.machine import arithmetic_on
-from hotloop.maths.two_sample import distribution_distance, holm
+from hotloop.core.two_sample import distribution_distance, holm
 from hotloop.proof import speed
 from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.draws import draw_differently
@@ -53,9 +53,6 @@ def prove_envs(
 ) -> Proof:
     """Hold a fast env equal to a plain one: the same seeds and actions, whole episodes; then time both by turns.
 
-        proof = hotloop.prove_envs("slow.py:Env", "fast.py:Env")
-        print(proof.headline())
-
     An env is an id (Gymnasium's or ours), `file.py:Name`, a class, or a function that makes one; where it takes
     `num_envs`, or is a `VectorEnv`, it is batched, and held against that many single ones with the same seeds. About
     `env_steps` are played with random actions (legal ones, by `info["action_mask"]`), episodes to their end. A number
@@ -63,7 +60,7 @@ def prove_envs(
     draw random numbers in another order, returns, lengths, rewards and first observations of `episodes` episodes of
     each are tested instead. Timing takes `seconds`; 0: none.
     """
-    with generators_kept(), arithmetic_on(threads=1):
+    with arithmetic_on(threads=1), generators_kept():
         return _EnvCheck((plain, fast), num_envs, seed, tolerance).run(env_steps, episodes, seconds)
 
 

@@ -25,8 +25,9 @@ from hotloop.envs.foreign import MASK_KEY, close_all, env_code
 from hotloop.envs.gymnasium_make import import_module, is_registered
 from hotloop.envs.gymnasium_vector import autoreset_mode
 from hotloop.envs.registry import is_native, make_envs
-from hotloop.envs.settings import EnvSettings
-from hotloop.envs.user_files import load_maker, require_named
+from hotloop.envs.user_files import load_maker
+from hotloop.presets.env_names import require_named
+from hotloop.presets.env_settings import EnvSettings
 
 Target = str | Callable[..., Any]
 """An id, `file.py:Name`, a class, or a function that makes one env; with a parameter `num_envs`, that many at once."""

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import ArgumentError
-from hotloop.loop.machine import arithmetic_on
+from hotloop.core.extras import torch_if_installed
 from hotloop.proof import pair_cost
 from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.made_inputs import Arguments, made_from, smallest
@@ -112,6 +113,21 @@ def assert_same(
         raise AssertionError("\n".join([*lines, *checked.notes]))
 
 
+def prove_functions(
+    plain: Function,
+    fast: Function,
+    inputs: Any,
+    *,
+    tolerance: float = 1e-6,
+    gradients: bool = True,
+    made: bool = True,
+    sizes: tuple[int, ...] = SIZES,
+    seconds: float = 1.0,
+) -> Proof:
+    """What `hotloop.prove` does with two functions."""
+    return prove_pair(Pair(plain, fast, inputs, tolerance, gradients, made, sizes), seconds)
+
+
 def prove_pair(pair: Pair, seconds: float = 1.0) -> Proof:
     """Equality first; then speed, memory and growth with size, on one thread."""
     with arithmetic_on(threads=1):
@@ -129,6 +145,7 @@ def check_pair(pair: Pair) -> Proof:
     for function in (pair.plain, pair.fast):
         if not callable(function):
             raise ArgumentError(f"{function!r} is no function", "give two functions and their inputs")
+    torch_if_installed()  # a function may import it when it is called, and then draw from its generator
     with generators_kept():
         return _Check(pair).run()
 

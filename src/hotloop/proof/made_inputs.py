@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import torch
 
-from hotloop.proof.values import is_array, shown_value
+from hotloop.core.extras import torch_if_loaded
+from hotloop.proof.values import is_array, is_tensor, shown_value
 
 LEVELS = 3
 """Different values that are left where ties are made."""
@@ -98,15 +98,15 @@ def _lengths(value: Any) -> set[int]:
 def _taken(value: Any, places: np.ndarray) -> Any:
     if isinstance(value, list):
         return [value[place] for place in places]
-    if isinstance(value, torch.Tensor):
-        return value.detach()[torch.from_numpy(places)].requires_grad_(value.requires_grad)
+    if is_tensor(value):
+        return value.detach()[torch_if_loaded().from_numpy(places)].requires_grad_(value.requires_grad)
     return value[places]
 
 
 def _tied(value: Any, levels: int) -> Any:
-    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel():
+    if is_tensor(value) and value.is_floating_point() and value.numel():
         flat = value.detach().reshape(-1)
-        tied = flat[torch.arange(flat.numel()) % min(levels, flat.numel())]
+        tied = flat[torch_if_loaded().arange(flat.numel()) % min(levels, flat.numel())]
         return tied.reshape(value.shape).requires_grad_(value.requires_grad)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
         numbers: Any = value.reshape(-1)

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
+
+from hotloop.core.extras import can_train
 
 Call = Callable[[], Any]
 OBJECT_DOMAIN = 2  # PYMEM_DOMAIN_OBJ
@@ -26,6 +27,11 @@ OBJECT_DOMAIN = 2  # PYMEM_DOMAIN_OBJ
 class Memory:
     peak_bytes: int
     allocations: int
+
+
+def measure_both(plain: Call, fast: Call) -> tuple[Memory | None, Memory | None]:
+    """None where what counts is not installed: tensors by PyTorch's profiler, objects by machine code."""
+    return (measure(plain), measure(fast)) if can_train() else (None, None)
 
 
 def measure(call: Call) -> Memory:
@@ -93,6 +99,8 @@ def _counting_allocator() -> tuple[_Allocator, _Allocator, np.ndarray, tuple[Any
 
     The allocator ignores its context pointer, which is where the counter's address travels.
     """
+    import numba
+
     original = _Allocator()
     ctypes.pythonapi.PyMem_GetAllocator(OBJECT_DOMAIN, ctypes.byref(original))
     pointer, size = numba.types.voidptr, numba.types.uintp

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import ArgumentError, HotloopError
 from hotloop.core.user_files import is_file, run_file, split_file
-from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import pair_cost
 from hotloop.proof.difference import LetPass
 from hotloop.proof.function_pairs import Pair, check_pair
@@ -56,9 +56,6 @@ def prove_modules(
     seconds: float = 1.0,
 ) -> Proof:
     """Hold a fast network equal to a plain one: forward, gradients, optimiser steps, train and eval mode; then timed.
-
-        proof = hotloop.prove_modules("slow.py:Net", "fast.py:Net", (32, 4))
-        print(proof.headline())
 
     A network is `file.py:Name`, a class or function that makes one without arguments, or a module. `inputs` is a shape,
     a list of shapes, or a tuple of tensors; without it, it is read from the first Linear, Conv or Embedding. Parameters

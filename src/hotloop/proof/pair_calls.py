@@ -8,15 +8,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
-
+from hotloop.core.extras import torch_if_loaded
 from hotloop.proof.difference import LetPass, Tolerance, first_difference, size_of_all
 from hotloop.proof.made_inputs import Arguments
 from hotloop.proof.randomness import Generators
-from hotloop.proof.values import copied, leaves_of, parts_of
+from hotloop.proof.values import copied, is_module, is_optimizer, is_tensor, leaves_of, parts_of
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 Function = Callable[..., Any]
 
@@ -87,12 +89,14 @@ class Calls:
         self._generators.reset()
         try:
             result = called(*own.positional, **own.named)
-            outputs = [part for _, part in leaves_of(result) if isinstance(part, torch.Tensor) and part.requires_grad]
+            outputs = [part for _, part in leaves_of(result) if is_tensor(part) and part.requires_grad]
             if not outputs:
                 return Answer({})
             for leaf in leaves.values():
                 leaf.grad = None  # those of a backward of its own are compared as what became of the inputs
-            torch.autograd.backward(outputs, [mixture(output, place) for place, output in enumerate(outputs)])
+            torch_if_loaded().autograd.backward(
+                outputs, [mixture(output, place) for place, output in enumerate(outputs)]
+            )
         except Exception as error:
             return Answer(error=text_of(error))
         return Answer({name: leaf.grad for name, leaf in leaves.items()})
@@ -113,12 +117,12 @@ def _asked_for(inputs: Any, has_module: bool) -> Iterator[tuple[str, torch.Tenso
 
 def _tensors(value: Any, path: str = "", seen: tuple[int, ...] = ()) -> Iterator[tuple[str, torch.Tensor]]:
     """Float tensors of a value; of networks the parameters themselves."""
-    if isinstance(value, nn.Module):
+    if is_module(value):
         yield from ((f"{path}.{name}", parameter) for name, parameter in value.named_parameters())
-    elif isinstance(value, torch.Tensor):
+    elif is_tensor(value):
         if value.is_floating_point():
             yield path, value
-    elif not isinstance(value, torch.optim.Optimizer) and id(value) not in seen:
+    elif not is_optimizer(value) and id(value) not in seen:
         for name, part in parts_of(value) or ():
             yield from _tensors(part, path + name, (*seen, id(value)))
 
@@ -131,26 +135,27 @@ def _bare(path: str) -> str:
 
 def mixture(output: torch.Tensor, place: int) -> torch.Tensor:
     """Weights that are all different, so that no two errors cancel."""
+    torch = torch_if_loaded()
     numbers = torch.arange(output.numel(), dtype=torch.float64) + 1.0
     return torch.cos(0.7 * numbers + place).reshape(output.shape).to(output.dtype)
 
 
 def _fresh(function: Function) -> Function:
     """A network, or a method of one, is copied: no call sees what the one before left in its buffers."""
-    if isinstance(function, nn.Module):
+    if is_module(function):
         return copied(function)
     owner = getattr(function, "__self__", None)
-    return getattr(copied(owner), function.__name__) if isinstance(owner, nn.Module) else function
+    return getattr(copied(owner), function.__name__) if is_module(owner) else function
 
 
 def _module_of(function: Any) -> nn.Module | None:
-    owner = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
-    return owner if isinstance(owner, nn.Module) else None
+    owner = function if is_module(function) else getattr(function, "__self__", None)
+    return owner if is_module(owner) else None
 
 
-def _parameter_names(function: Function) -> list[str]:
+def _parameter_names(function: Any) -> list[str]:
     try:
-        parameters = inspect.signature(function.forward if isinstance(function, nn.Module) else function).parameters
+        parameters = inspect.signature(function.forward if is_module(function) else function).parameters
     except (TypeError, ValueError):  # some of C have none
         return []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -31,7 +31,7 @@ def of_functions(
                 for size, (_, arguments) in zip(sizes, given, strict=True)
             )
             plain, fast = _ready(calls.plain, usable[-1]), _ready(calls.fast, usable[-1])
-            return PairCost(rows[-1].speed, "call", memory.measure(plain), memory.measure(fast), rows), ()
+            return PairCost(rows[-1].speed, "call", *memory.measure_both(plain, fast), rows), ()
     except Exception as error:
         return None, (
             f"not timed: called again on what a call before it left, it raises {type(error).__name__}: {error}",
@@ -41,7 +41,7 @@ def of_functions(
 def _cost(calls: Calls, arguments: Arguments, seconds: float) -> PairCost:
     measured = _speed(calls, arguments, seconds)
     plain, fast = _ready(calls.plain, arguments), _ready(calls.fast, arguments)
-    return PairCost(measured, "call", memory.measure(plain), memory.measure(fast))
+    return PairCost(measured, "call", *memory.measure_both(plain, fast))
 
 
 def _speed(calls: Calls, arguments: Arguments, seconds: float) -> Speed:

@@ -45,9 +45,6 @@ def prove_programs(
 ) -> Proof:
     """Hold a whole program equal to another: every env call and every update; then time both by turns.
 
-        proof = hotloop.prove_programs("old.py", "new.py", "--seed 1")
-        print(proof.headline())  # identical for all 20,000 env steps and 4,820 updates, or where they part
-
     Both scripts run unmodified with the same `arguments`, each time in a fresh copy of their folder and with the same
     hash seed, by the interpreter `python` (by default that of the active environment). Compared are observation,
     action, reward and flags of every env step and the parameters after every optimiser step. They must be equal but for

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import torch
 
+from hotloop.core.extras import torch_if_loaded
 from hotloop.proof.values import generator_state, set_generator_state
 
 SEED = 20_240_229
@@ -42,11 +42,14 @@ class Generators:
 def seed_library(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
+    if torch := torch_if_loaded():
+        torch.manual_seed(seed)
 
 
 def library_states() -> tuple[Any, Any, Any]:
-    return random.getstate(), np.random.get_state(), torch.get_rng_state()
+    """The last is None where nobody has imported PyTorch."""
+    torch = torch_if_loaded()
+    return random.getstate(), np.random.get_state(), torch and torch.get_rng_state()
 
 
 @contextmanager
@@ -58,7 +61,8 @@ def generators_kept() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
-        torch.set_rng_state(tensor)
+        if tensor is not None:
+            torch_if_loaded().set_rng_state(tensor)
 
 
 def disturb(owner: Any, seed: int) -> None:
@@ -67,10 +71,10 @@ def disturb(owner: Any, seed: int) -> None:
     for generator in _distinct(_reached(owner)):
         if isinstance(generator, np.random.Generator):
             generator.bit_generator.state = type(generator.bit_generator)(seed).state
-        elif isinstance(generator, torch.Generator):
-            generator.manual_seed(seed)
-        else:
+        elif isinstance(generator, random.Random | np.random.RandomState):
             generator.seed(seed)
+        else:
+            generator.manual_seed(seed)
 
 
 def _reached(owner: Any) -> Iterator[Any]:

@@ -14,20 +14,36 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
+
+from hotloop.core.extras import torch_if_loaded
 
 Part = tuple[str, Any]
 """Its path below the value that it is part of, and the part itself."""
 SHOWN_DIGITS = 9
 LONGEST_TEXT = 120
 READ_AS_ARRAYS = ("__array__", "__dlpack__", "dtype", "shape", "ndim")
-LEAVES = (np.ndarray, torch.Tensor, np.generic, bool, int, float, complex, str, bytes, type(None))
+LEAVES = (np.ndarray, np.generic, bool, int, float, complex, str, bytes, type(None))
+
+
+def is_tensor(value: Any) -> bool:
+    """PyTorch is not imported for the question: where nobody has, nothing is a tensor, a network or an optimizer."""
+    torch = torch_if_loaded()
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_module(value: Any) -> bool:
+    torch = torch_if_loaded()
+    return torch is not None and isinstance(value, torch.nn.Module)
+
+
+def is_optimizer(value: Any) -> bool:
+    torch = torch_if_loaded()
+    return torch is not None and isinstance(value, torch.optim.Optimizer)
 
 
 def is_array(value: Any) -> bool:
     """Of numpy, PyTorch, or a library whose arrays can be read as theirs (JAX)."""
-    if isinstance(value, np.ndarray | torch.Tensor):
+    if isinstance(value, np.ndarray) or is_tensor(value):
         return True
     if isinstance(value, np.generic | type) or not all(hasattr(value, name) for name in READ_AS_ARRAYS):
         return False
@@ -39,13 +55,13 @@ def is_array(value: Any) -> bool:
 
 def parts_of(value: Any) -> list[Part] | None:
     """The parts of a container, in order; None for a value that has none."""
-    if isinstance(value, (*LEAVES, type)) or (callable(value) and not isinstance(value, nn.Module)):
+    if isinstance(value, (*LEAVES, type)) or is_tensor(value) or (callable(value) and not is_module(value)):
         return None
     if is_array(value):
         return None
-    if isinstance(value, nn.Module):
+    if is_module(value):
         return _of_module(value)
-    if isinstance(value, torch.optim.Optimizer):
+    if is_optimizer(value):
         return _of_optimiser(value)
     if isinstance(value, Mapping):
         return [(f"[{key!r}]", part) for key, part in value.items()]
@@ -62,7 +78,7 @@ def parts_of(value: Any) -> list[Part] | None:
     return None
 
 
-def _of_module(module: nn.Module) -> list[Part]:
+def _of_module(module: Any) -> list[Part]:
     """Parameters, their gradients and the buffers, by name."""
     parameters = list(module.named_parameters())
     found: list[Part] = [(f".{name}", parameter.detach()) for name, parameter in parameters]
@@ -70,7 +86,7 @@ def _of_module(module: nn.Module) -> list[Part]:
     return found + [(f".{name}", buffer) for name, buffer in module.named_buffers()]
 
 
-def _of_optimiser(optimiser: torch.optim.Optimizer) -> list[Part]:
+def _of_optimiser(optimiser: Any) -> list[Part]:
     """Its moments by the number of the parameter, and its settings."""
     state = optimiser.state_dict()
     moments = [(f".state[{key}]", part) for key, part in state["state"].items()]
@@ -86,7 +102,8 @@ def generator_state(value: Any) -> Any:
         return value.get_state()
     if isinstance(value, random.Random):
         return value.getstate()
-    return value.get_state() if isinstance(value, torch.Generator) else None
+    torch = torch_if_loaded()
+    return value.get_state() if torch is not None and isinstance(value, torch.Generator) else None
 
 
 def set_generator_state(generator: Any, state: Any) -> None:
@@ -115,14 +132,15 @@ def copied(value: Any) -> Any:
     """
     memo: dict[int, Any] = {}
     for _, leaf in leaves_of(value):
-        if isinstance(leaf, torch.Tensor) and not leaf.is_leaf:
+        if is_tensor(leaf) and not leaf.is_leaf:
             memo[id(leaf)] = leaf.detach().clone().requires_grad_(leaf.requires_grad)
     return copy.deepcopy(value, memo)
 
 
 def as_array(value: Any) -> np.ndarray:
     """An array (anybody's), tensor or number as numpy's; half precision that numpy lacks as float32."""
-    if isinstance(value, torch.Tensor):
+    if is_tensor(value):
+        torch = torch_if_loaded()
         value = value.detach().cpu()
         value = value.to_dense() if value.layout is not torch.strided else value
         return np.asarray(value.float() if value.dtype is torch.bfloat16 else value.numpy())
@@ -148,7 +166,7 @@ def shown_value(value: Any) -> str:
     if is_array(value):
         text = np.array2string(as_array(value), threshold=12, precision=5, separator=", ")
         text = f"{dtype_of(value)}{list(value.shape)} {text}"
-    elif isinstance(value, nn.Module):
+    elif is_module(value):
         text = f"a {type(value).__name__}"
     elif isinstance(value, list | tuple):
         text = ", ".join(map(shown_value, value[:8])) + (f", ... {len(value)} in all" if len(value) > 8 else "")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from hotloop.core.extras import is_installed
 from hotloop.core.types import Array
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Box(NamedTuple):
     @property
     def height(self) -> float:
         return self.bottom - self.top
+
+
+def can_paint() -> bool:
+    """Whether Pillow is installed."""
+    return is_installed("PIL")
 
 
 class Canvas:

@@ -12,7 +12,6 @@ Files:
     samplers.py         Which transitions are drawn: uniformly, the newest too, or by priority through a sum tree
     segments.py         The ring in segments, for checkpoints: which stretches of rows have changed since they were
                         saved
-    settings.py         What a user may choose about replay
     storage.py          The ring of transitions, and the arrays that batches are gathered into
     storage_kernels.py  Machine code of the ring: write rows, gather rows
 """

@@ -11,11 +11,11 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, ArraySpec, Batch, EnvStep, Obs, ObsSpec
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.layout import make_joiner, make_layout, make_packer, wrong_shape
 from hotloop.replay.memory import require_room
 from hotloop.replay.n_step import NStepWindow, Returns
 from hotloop.replay.samplers import make_sampler
-from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays, BatchPlan, Ring
 from hotloop.replay.storage_kernels import store_one, store_planned, store_step
 

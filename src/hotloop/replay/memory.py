@@ -8,10 +8,10 @@ from pathlib import Path
 import psutil
 
 from hotloop.core.errors import SettingsError
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.layout import RowLayout
 from hotloop.replay.n_step import Returns, window_bytes
 from hotloop.replay.samplers import tree_bytes
-from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import require_folder
 
 USABLE_SHARE = 0.8

@@ -9,8 +9,8 @@ import numpy as np
 
 from hotloop.core.errors import CheckpointError, NonFiniteError
 from hotloop.core.types import Array, Batch
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.sampler_kernels import draw_prioritised, draw_uniform, fill_range, set_leaves, set_priorities
-from hotloop.replay.settings import ReplaySettings
 
 FAN_OUT = 8
 CACHE_LINE = 64  # bytes: eight float64 children

@@ -13,9 +13,9 @@ import numpy as np
 
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.types import Array, ArraySpec, Batch, Obs
+from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay.layout import HEAD_BYTES, RowLayout
 from hotloop.replay.segments import RowVersions
-from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage_kernels import gather_rows
 
 

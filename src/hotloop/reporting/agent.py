@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.registry import RunSettings, settings_of
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array
 from hotloop.loop.agent_files import load_agent
 from hotloop.nets.topology.graph import Measures, measure
 from hotloop.nets.topology.network import TopologyTorso
+from hotloop.presets.registry import RunSettings, settings_of
 from hotloop.render.html import Html, data_uri, element, section
 from hotloop.render.numbers import measured
 from hotloop.render.picture import png_bytes, shrunk

@@ -33,17 +33,22 @@ def report(
     frames: bool = True,
     doctor: str | Path | None = None,
     trust: bool = False,
+    write: bool = True,
 ) -> Report:
     """Write one self-contained HTML page of a run, finished or not, to `html` or into the run as `report.html`.
 
         made = hotloop.report("runs/cartpole-dqn-20260101-120000", html="cartpole.html")
         print(made.sentence, made.file)
         made.data  # what `hotloop report --json` prints
+        page = hotloop.report("runs/cartpole-dqn-20260101-120000", write=False).html
 
     `frames=False` plays no episode for pictures of the agent. `doctor` names a report of `hotloop doctor --json` to
     show too; `RUN/doctor.json` is shown where it is there. Without `trust` no code of the run's env is imported.
+    With `write=False` the page is made and no file is written.
     """
     made = make_report(run_dir, frames=frames, doctor=doctor, trust=trust)
+    if not write:
+        return made
     file = Path(html) if html else Path(run_dir) / USUAL_NAME
     content = made.html.encode()
     write_file(file, content)

@@ -12,12 +12,12 @@ from typing import Any
 
 import tomli_w
 
-from hotloop.algos.registry import class_of, label_of, settings_of
 from hotloop.core.describe import SettingDoc, describe
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import as_words, parse_overrides
 from hotloop.core.settings import as_tree, build, flatten, merge
-from hotloop.presets import preset_names, preset_tree
+from hotloop.presets.named import preset_names, preset_tree
+from hotloop.presets.registry import class_of, label_of, settings_of
 from hotloop.render.html import Child, Html, element, prose, section, table
 from hotloop.render.numbers import shortened, shown
 from hotloop.reporting.facts import RunFacts

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.registry import class_of
 from hotloop.core.errors import HotloopError, RunError, SettingsError
 from hotloop.core.settings import as_tree, build, flatten
 from hotloop.core.values import nearest, shortened
 from hotloop.core.vocabulary import upgraded
+from hotloop.presets.registry import class_of
 from hotloop.runs.files import SCHEMA, canonical_json, parse_strict, read_file, write_file
 from hotloop.scale.specs import OF_THIS_MACHINE, Files, digest_of, inner_path, learning_settings, read_folder
 

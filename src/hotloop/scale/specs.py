@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hotloop.algos.registry import settings_of
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.settings import as_tree, flatten
 from hotloop.core.user_files import is_file, split_file
+from hotloop.presets.registry import settings_of
 from hotloop.runs.directory import Run, is_run
 from hotloop.runs.files import canonical_json, explained, opened, read_exactly
 
@@ -96,7 +96,7 @@ def _roots(settings: Mapping[str, Any]) -> list[str]:
 
 def needs_trust(spec: Mapping[str, Any]) -> bool:
     """Whether doing it runs code of whoever wrote the list."""
-    from hotloop.envs.registry import needs_trust as runs_code
+    from hotloop.presets.env_names import needs_trust as runs_code
 
     if spec["kind"] == "script":
         return True

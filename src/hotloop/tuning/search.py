@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.registry import class_of, tree_from_words
 from hotloop.comparison.jobs import most_at_once
 from hotloop.core.errors import SettingsError
+from hotloop.core.extras import need
 from hotloop.core.interrupts import terminate_as_interrupt
 from hotloop.core.overrides import Overrides, as_words
 from hotloop.core.places import Place
 from hotloop.doctor.facts import usable_cores
-from hotloop.export.follow import need
+from hotloop.presets.registry import class_of, tree_from_words
 from hotloop.runs import lock
 from hotloop.runs.files import make_folder
 from hotloop.scale.places import Places

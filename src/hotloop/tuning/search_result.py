@@ -13,8 +13,8 @@ from typing import Any
 
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
 from hotloop.core.errors import HotloopError
+from hotloop.core.extras import need
 from hotloop.core.program import hotloop_version
-from hotloop.export.follow import need
 from hotloop.render.chart import Chart, Frame, as_svg, lay_out
 from hotloop.render.numbers import time_unit
 from hotloop.render.tables import Rows

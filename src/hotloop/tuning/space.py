@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hotloop.algos.registry import tree_from_words
 from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import flag_of
 from hotloop.core.settings import flatten, leaf_types, unknown_key
 from hotloop.core.values import Count, Ratio, Stretch, exact_fraction, parse_count, type_name
+from hotloop.presets.registry import tree_from_words
 
 HINT = "a range is `name=low..high`, with `:log` or `:step=N` after it; a list is `name=a,b,c` (`64x64` for a list)"
 REFUSED = {

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.core.errors import RunError
+from hotloop.core.extras import need
 from hotloop.core.rng import derive_seed
-from hotloop.export.follow import need
 from hotloop.runs.files import SCHEMA, canonical_json
 from hotloop.tuning.space import Dimension, of_preset
 

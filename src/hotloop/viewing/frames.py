@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.registry import RunSettings
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.types import Array, Policy
+from hotloop.presets.registry import RunSettings
 from hotloop.render.picture import png_bytes
 from hotloop.viewing.play import Episode, play_episodes
 from hotloop.viewing.video import Video, ffmpeg, kind_of

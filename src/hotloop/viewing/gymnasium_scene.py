@@ -16,9 +16,10 @@ from hotloop.core.types import Array, EnvStep
 from hotloop.envs.foreign import env_code
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_make import import_module, is_registered, make_single
-from hotloop.envs.registry import is_file, refuse_untrusted
-from hotloop.envs.settings import EnvSettings
+from hotloop.envs.registry import is_file
 from hotloop.envs.user_files import load_maker
+from hotloop.presets.env_names import refuse_untrusted
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.viewing.scenes import Measures
 
 USUAL_FPS = 30.0

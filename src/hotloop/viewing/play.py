@@ -9,8 +9,8 @@ from typing import Any
 
 from hotloop.core.rng import derive_seed
 from hotloop.core.types import EnvStep, Policy
-from hotloop.envs.settings import EnvSettings
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, require_same_actions
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.viewing.scenes import Scene, make_scene
 
 

@@ -15,7 +15,7 @@ from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, EnvStep, VecEnv
 from hotloop.core.workloads import drawings, import_place
 from hotloop.envs.registry import is_native, make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 
 State = Mapping[str, Array]
 Measures = dict[str, float]

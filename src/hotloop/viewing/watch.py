@@ -1,4 +1,4 @@
-"""`watch` and `show`: a run's best agent plays, into files or numbers, or on the terminal.
+"""`hotloop.watch`: a run's best agent plays, into files or numbers, or on the terminal.
 
 Light until it plays: `hotloop watch` answers a mistake before PyTorch is loaded.
 """
@@ -16,7 +16,7 @@ from hotloop.core.errors import EnvError, SettingsError
 
 if TYPE_CHECKING:
     from hotloop.core.types import Policy
-    from hotloop.envs.settings import EnvSettings
+    from hotloop.presets.env_settings import EnvSettings
     from hotloop.viewing.play import Episode
 
 
@@ -56,6 +56,7 @@ def watch(
     max_frames: int = 10_000,
     checkpoint: str = "",
     trust: bool = False,
+    terminal: bool = False,
     each: Each = lambda episode: None,
 ) -> Viewing:
     """Play episodes of a run's best agent, acting greedily: return, length and the workload's own measures of each.
@@ -63,15 +64,26 @@ def watch(
         for episode in hotloop.watch("runs/snake-dqn-20260101-120000", episodes=3).episodes:
             print(episode["return"], episode["length"], episode["end"])
         hotloop.watch("runs/snake-dqn-20260101-120000", video="snake.mp4", speed=2.0)
+        hotloop.watch("runs/snake-dqn-20260101-120000", terminal=True)
 
     `video` names a `.mp4` or `.gif` file, `frames` a folder for one PNG per moment, `html` a page of the first episode
     (envs with one: sfc); without them nothing is drawn. A video shows `fps` env steps per second, or `speed` times as
     many as look natural, and ends after `max_frames`. Episode i of a seed is the first one of env i in `evaluate` with
     that seed. `checkpoint` names an older one than the newest: the agent is the best up to it. `each` is given every
     episode as soon as it has ended or was cut.
+
+    `terminal` plays on this terminal, at a speed that keys change, until `q` or Ctrl-C is pressed; `each` is then given
+    every episode seen. Raises `NoPictureError` for an env that has no pictures for a terminal.
     """
     _require_sense(episodes=episodes, max_frames=max_frames, speed=speed, fps=fps)
+    if terminal and (video or frames or html):
+        raise SettingsError("`terminal` and a file to write are both given", "choose one")
     agent, env = _agent_and_env(run_dir, trust, checkpoint)
+    from hotloop.viewing.play import play_episodes
+
+    if terminal:
+        moments = play_episodes(agent, env, episodes, seed, trust=trust, pictures=True)
+        return _on_terminal(moments, env.id, episodes, speed, fps, each)
     from hotloop.viewing.frames import Recorder
     from hotloop.viewing.play import play_episodes
     from hotloop.viewing.scenes import page_writer
@@ -89,37 +101,21 @@ def watch(
     return Viewing(kept, tuple(path for path in (film, folder) if path), recorder.frames, recorder.cut)
 
 
-def show(
-    run_dir: str | Path,
-    *,
-    episodes: int = 1,
-    seed: int = 0,
-    speed: float = 1.0,
-    fps: float | None = None,
-    trust: bool = False,
-    each: Each = lambda episode: None,
+def _on_terminal(
+    moments: Generator[Episode, None, None], env_id: str, of: int, speed: float, fps: float | None, each: Each
 ) -> Viewing:
-    """Play episodes of a run's best agent on this terminal, at a speed that keys change, until they end or `q` or
-    Ctrl-C is pressed. Then the terminal is as it was, and `each` is given every episode seen.
-
-        hotloop.show("runs/snake-dqn-20260101-120000", episodes=3)
-
-    Raises `NoPictureError` for an env that has no pictures for a terminal.
-    """
-    _require_sense(episodes=episodes, speed=speed, fps=fps)
-    agent, env = _agent_and_env(run_dir, trust)
-    from hotloop.viewing.play import play_episodes
+    """Until the episodes end or `q` or Ctrl-C is pressed; then the terminal is as it was."""
     from hotloop.viewing.scenes import drawing_of, is_drawn
     from hotloop.viewing.screen import Pace, Screen, colours_of
     from hotloop.viewing.terminal import Player
 
-    if not is_drawn(env.id):
-        raise NoPictureError(f"`{env.id}` has no picture for the terminal", "`--video FILE.mp4` shows it")
-    natural, interrupted = float(drawing_of(env.id).FPS), False
+    if not is_drawn(env_id):
+        raise NoPictureError(f"`{env_id}` has no picture for the terminal", "`--video FILE.mp4` shows it")
+    natural, interrupted = float(drawing_of(env_id).FPS), False
     with Screen() as screen:
         player = Player(screen, Pace(natural, fps / natural if fps else speed), colours_of(os.environ))
         try:
-            player.show(play_episodes(agent, env, episodes, seed, trust=trust, pictures=True), episodes)
+            player.show(moments, of)
         except KeyboardInterrupt:
             interrupted = True
     for episode in player.seen.values():
@@ -138,8 +134,8 @@ def _require_sense(speed: float, fps: float | None, **counts: int) -> None:
 
 
 def _agent_and_env(run_dir: str | Path, trust: bool, checkpoint: str = "") -> tuple[Policy, EnvSettings]:
-    from hotloop.algos.registry import settings_of
     from hotloop.loop.agent_files import load_agent
+    from hotloop.presets.registry import settings_of
     from hotloop.runs.directory import Run
 
     run = Run.open(run_dir)

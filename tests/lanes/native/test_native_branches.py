@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from hotloop.algos.dqn import DQNLearner
-from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
-from hotloop.envs.settings import EnvSettings
-from hotloop.nets.settings import BranchSettings, NetworkSettings
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import BranchSettings, NetworkSettings
 from hotloop.workloads.sfc.env import PARTS
 
 ROWS, ACTIONS = 11, 5

@@ -16,7 +16,7 @@ from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.native import sac_plan_kernels as plan
 from hotloop.lanes.native.sac_lane import NativeSACLane
 from hotloop.lanes.sac_objective import SACBatch, SACObjective
-from hotloop.nets.sac_settings import SACLayout
+from hotloop.presets.sac_network_settings import SACLayout
 from tests.lanes import sac_pairs
 from tests.lanes.sac_pairs import (
     ACTIONS,

@@ -12,12 +12,12 @@ from torch.testing import assert_close
 
 import hotloop
 from hotloop.algos.dqn import DQNLearner
-from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings
 from hotloop.core.errors import LaneError
 from hotloop.core.types import ArraySpec
 from hotloop.nets.build import build_q_network, mlp_layout
-from hotloop.nets.settings import NetworkSettings, TopologySettings
 from hotloop.nets.topology.network import OutputNodes
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings
+from hotloop.presets.network_settings import NetworkSettings, TopologySettings
 
 GRAPH = TopologySettings(hidden=8, ring_degree=4, rewiring=0.3)
 OBS = ArraySpec((4,))

@@ -9,7 +9,7 @@ from hotloop.core.rng import derive_seeds
 from hotloop.core.types import BoxActions, NodeAction, NodeActions
 from hotloop.envs.contract import check_env
 from hotloop.envs.registry import make_baseline
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.workloads.durotaxis.env import Durotaxis
 from hotloop.workloads.durotaxis.settings import DurotaxisSettings
 

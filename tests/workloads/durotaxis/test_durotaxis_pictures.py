@@ -13,7 +13,7 @@ from hotloop import api
 from hotloop.cli import watch
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.registry import AtRandom
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.viewing.play import Episode, play_episodes
 from hotloop.viewing.scenes import make_scene
 from hotloop.viewing.screen import size_of

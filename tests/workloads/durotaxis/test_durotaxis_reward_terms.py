@@ -9,10 +9,9 @@ import pytest
 
 from hotloop import api
 from hotloop.core.types import NodeAction
-from hotloop.doctor.recorder.order import OUTSIDE
-from hotloop.loop.sizes import TOO_MANY
 from hotloop.reporting.make import make_report
 from hotloop.workloads.durotaxis.env import REWARD_TERMS, Durotaxis
+from hotloop.workloads.durotaxis.layout_kernels import DRIFTED, EMPTY, OUTSIDE, RUNS, SUCCEEDED, TOO_MANY
 from tests.oracles.durotaxis_rewards_oracle import rewards_of
 
 ENDINGS = {RUNS: "runs", TOO_MANY: "too many", EMPTY: "empty", OUTSIDE: "outside"}

@@ -7,7 +7,7 @@ from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.contract import check_env
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.workloads.sfc.env import Sfc
 
 NAT, FW, VOC, TM, WO, IDPS, UNINSTALL, WAIT = 0, 1, 2, 3, 4, 5, 6, 12

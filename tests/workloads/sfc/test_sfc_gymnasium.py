@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.envs.contract import check_env as check_contract
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.workloads.sfc import draw
 from hotloop.workloads.sfc.gymnasium_env import ENV_ID, SfcEnv, SfcVectorEnv, register
 

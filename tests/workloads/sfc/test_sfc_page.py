@@ -13,9 +13,9 @@ from hotloop.core.errors import EnvError
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import DiscreteActions
 from hotloop.envs.registry import AtRandom
-from hotloop.envs.settings import EnvSettings
 from hotloop.nets.build import build_q_network
-from hotloop.nets.settings import BranchSettings, NetworkSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import BranchSettings, NetworkSettings
 from hotloop.viewing.play import play_episodes
 from hotloop.viewing.scenes import page_writer
 from hotloop.workloads.sfc import draw

@@ -10,7 +10,7 @@ from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
 from hotloop.envs.contract import check_env as check_contract
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
+from hotloop.presets.env_settings import EnvSettings
 from hotloop.workloads.snake import draw
 from hotloop.workloads.snake.gymnasium_env import ENV_ID, register
 

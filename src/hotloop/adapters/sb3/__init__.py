@@ -15,7 +15,7 @@ Files:
     vector_env.py    `DummyVecEnv` without copies that nobody can tell from the original
 """
 
-from hotloop.export.follow import need
+from hotloop.core.extras import need
 
 need("sb3", "this", "stable_baselines3")
 

@@ -18,7 +18,7 @@ from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater, p
 from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
 from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading, read_q_network
-from hotloop.nets.settings import MLPLayout
+from hotloop.presets.network_settings import MLPLayout
 
 KEPT_UPDATERS = 8
 """Batch sizes and constants that are ready at once; most runs have one."""

@@ -14,10 +14,10 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.types import Array, EnvStep, Obs, map_obs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
 from hotloop.envs.workers.messages import Slab, slabs_in
 from hotloop.envs.workers.supervisor import Group, Incident, Supervisor
+from hotloop.presets.env_settings import EnvSettings
 
 
 class WorkerPool:

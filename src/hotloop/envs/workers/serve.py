@@ -30,9 +30,9 @@ from hotloop.core.user_files import file_digest, is_file, whole_path
 from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_make import is_registered
 from hotloop.envs.registry import make_envs
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages
 from hotloop.envs.workers.messages import Plan, Slab, slabs_in
+from hotloop.presets.env_settings import EnvSettings
 
 _first_seen: dict[str, str] = {}
 

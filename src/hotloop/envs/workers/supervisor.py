@@ -15,10 +15,10 @@ from hotloop.core.interrupts import is_overdue
 from hotloop.core.rng import derive_seed
 from hotloop.core.terminal import say
 from hotloop.core.types import Array
-from hotloop.envs.settings import EnvSettings
 from hotloop.envs.workers import messages, serve
 from hotloop.envs.workers.messages import Plan, new_memory
 from hotloop.envs.workers.process import Timeouts, WorkerLost, WorkerLostError, WorkerProcess, wait_for
+from hotloop.presets.env_settings import EnvSettings
 
 HINT = "mend what the stack shows; `env.worker_restarts` allows more, `env.worker_timeout_seconds` longer steps"
 MEMORY_HINT = "signal 9 without a sender often means that memory ran out: try fewer `env.workers` or `env.num_envs`"

@@ -33,7 +33,7 @@ from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.lanes.spec import go_on
 from hotloop.nets.branches import BranchLayout
-from hotloop.nets.settings import MLPLayout
+from hotloop.presets.network_settings import MLPLayout
 
 _matrix, _cube = types.float32[:, ::1], types.float32[:, :, ::1]
 _plan = (whole, real_vector, float_vector)

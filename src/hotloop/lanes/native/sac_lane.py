@@ -28,7 +28,7 @@ from hotloop.lanes.optimiser import FlatParameters
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
 from hotloop.lanes.spec import go_on
 from hotloop.nets.sac_network import CRITICS, TEMPERATURE
-from hotloop.nets.sac_settings import SACLayout
+from hotloop.presets.sac_network_settings import SACLayout
 
 _matrix = types.float32[:, ::1]
 _UPDATES = (whole, real_vector, *[vector] * 2, *[vector] * 9, real_vector, types.int64, _matrix)

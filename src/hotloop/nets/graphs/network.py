@@ -13,7 +13,7 @@ from torch.nn.functional import gelu
 
 from hotloop.core.graphs import GraphSpec
 from hotloop.nets.graphs.attention import GraphTensors, Messages, attend, segment_sum
-from hotloop.nets.settings import GraphNetworkSettings
+from hotloop.presets.network_settings import GraphNetworkSettings
 
 POLICY_GAIN = 0.01
 LINK_SCALE = 0.02

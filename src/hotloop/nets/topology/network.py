@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hotloop.nets.modules import as_vector, dueling_q
-from hotloop.nets.settings import NetworkSettings
 from hotloop.nets.topology.convert import Given, read_networkx, write_networkx
 from hotloop.nets.topology.fused import (
     DTYPES,
@@ -31,6 +30,7 @@ from hotloop.nets.topology.fused import (
 from hotloop.nets.topology.generators import dense, dense_small_world, small_world
 from hotloop.nets.topology.graph import Node, Topology, TopologyError
 from hotloop.nets.topology.topology_kernels import CODES, LEAK, LEAKY_RELU, LINEAR, TANH
+from hotloop.presets.network_settings import NetworkSettings
 
 if TYPE_CHECKING:
     import networkx

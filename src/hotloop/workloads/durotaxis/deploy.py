@@ -14,8 +14,8 @@ from hotloop.core.errors import SettingsError
 from hotloop.runs.files import explained
 
 if TYPE_CHECKING:
-    from hotloop.algos.registry import RunSettings
     from hotloop.core.types import Array, Policy, VecEnv
+    from hotloop.presets.registry import RunSettings
     from hotloop.runs.directory import Run
 
 SUBSTRATES = ("linear", "exponential", "random")
@@ -42,7 +42,7 @@ def deploy(
     for each node at each step; a file of that name is replaced.
     """
     _require_sense(substrate, m, b, episodes, log)
-    from hotloop.algos.registry import settings_of
+    from hotloop.presets.registry import settings_of
     from hotloop.runs.directory import Run
 
     run = Run.open(run_dir)
@@ -75,10 +75,10 @@ def _migrate(
 ) -> dict[str, Any]:
     """The object called `evaluation`, on one substrate."""
     from hotloop.core.settings import as_tree, build, merge
-    from hotloop.envs.settings import EnvSettings
     from hotloop.loop.agent_files import load_agent
     from hotloop.loop.agents import require_same_actions
     from hotloop.loop.evaluate import play_fresh
+    from hotloop.presets.env_settings import EnvSettings
     from hotloop.workloads.durotaxis.node_log import LoggedColonies
 
     env = build(EnvSettings, merge(as_tree(settings.env), {"options": substrate}), source="the command line")

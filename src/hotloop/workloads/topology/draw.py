@@ -73,9 +73,9 @@ def _from_file(path: Path) -> _Network:
 
 
 def _from_run(path: Path) -> _Network:
-    from hotloop.algos.registry import settings_of
     from hotloop.loop.agent_files import load_agent
     from hotloop.nets.topology.network import TopologyTorso
+    from hotloop.presets.registry import settings_of
     from hotloop.runs.directory import Run
 
     run = Run.open(path)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hotloop.algos.run_settings import AnyRun, CheckpointSettings, EvaluationSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule
 from hotloop.core.values import Count, Switch, require_at_least, require_finite, require_settings
-from hotloop.envs.settings import EnvSettings
-from hotloop.lanes.spec import Precision
-from hotloop.nets.settings import ActorCriticSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import ActorCriticSettings
+from hotloop.presets.run_settings import AnyRun, CheckpointSettings, EvaluationSettings, Precision
 
 
 @dataclass(frozen=True, kw_only=True)

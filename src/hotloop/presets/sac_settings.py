@@ -6,19 +6,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hotloop.algos.dqn_settings import LearnerSettings, OptimiserSettings, TargetSettings
-from hotloop.algos.run_settings import (
+from hotloop.core.errors import SettingsError
+from hotloop.core.schedules import Schedule
+from hotloop.core.values import Count, require_at_least, require_finite, require_settings
+from hotloop.presets.dqn_settings import LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.replay_settings import ReplaySettings
+from hotloop.presets.run_settings import (
     CheckpointSettings,
     EvaluationSettings,
     ObsNormaliseSettings,
     OffPolicyRun,
 )
-from hotloop.core.errors import SettingsError
-from hotloop.core.schedules import Schedule
-from hotloop.core.values import Count, require_at_least, require_finite, require_settings
-from hotloop.envs.settings import EnvSettings
-from hotloop.nets.sac_settings import SACNetworkSettings
-from hotloop.replay.settings import ReplaySettings
+from hotloop.presets.sac_network_settings import SACNetworkSettings
 
 
 @dataclass(frozen=True, kw_only=True)

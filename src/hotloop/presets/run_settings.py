@@ -8,6 +8,8 @@ from typing import Any, Literal
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import Count, Ratio, Switch, exact_fraction, require_at_least, require_finite
 
+Precision = Literal["float32", "bfloat16"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationSettings:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from hotloop.core.values import require_at_least
-from hotloop.nets.settings import Activation, require_widths
+from hotloop.presets.network_settings import Activation, require_widths
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hotloop.algos.run_settings import CheckpointSettings, EvaluationSettings, ObsNormaliseSettings, OffPolicyRun
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule, Unit
 from hotloop.core.values import Count, require_at_least, require_finite, require_settings
-from hotloop.envs.settings import EnvSettings
-from hotloop.lanes.spec import Precision
-from hotloop.nets.settings import NetworkSettings
-from hotloop.replay.settings import ReplaySettings
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.network_settings import NetworkSettings
+from hotloop.presets.replay_settings import ReplaySettings
+from hotloop.presets.run_settings import (
+    CheckpointSettings,
+    EvaluationSettings,
+    ObsNormaliseSettings,
+    OffPolicyRun,
+    Precision,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from hotloop.core.errors import SettingsError
-from hotloop.envs.wrappers import parse_wrapper
+from hotloop.presets.env_wrappers import parse_wrapper
 
 DictObs = Literal["auto", "flatten", "keep"]
 Option = str | int | float | bool

@@ -9,19 +9,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.ppo_settings import PPOSettings
-from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.given import require_given
 from hotloop.core.overrides import parse_overrides
 from hotloop.core.settings import as_tree, build, merge, nested
 from hotloop.core.user_files import whole_path
 from hotloop.core.values import nearest, shortened
-from hotloop.envs.registry import refuse_untrusted, with_whole_path
-from hotloop.envs.settings import EnvSettings
-from hotloop.envs.user_files import require_named
-from hotloop.presets import settings_tree
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.env_names import refuse_untrusted, require_named, with_whole_path
+from hotloop.presets.env_settings import EnvSettings
+from hotloop.presets.named import settings_tree
+from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.presets.sac_settings import SACSettings
 from hotloop.runs.directory import SETTINGS, Run
 
 RunSettings = DQNSettings | PPOSettings | SACSettings

@@ -1,13 +1,4 @@
-"""What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts.
-
-What a Q-network looks like.
-
-What a network looks like that gives a policy and a value.
-
-What a network over graphs looks like.
-
-A plain multilayer network as numbers.
-"""
+"""What networks look like: Q-networks, actor-critics, graph networks, and their plain layouts."""
 
 from __future__ import annotations
 

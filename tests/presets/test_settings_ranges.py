@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import build, leaf_types
+from hotloop.presets.dqn_settings import DQNSettings
+from hotloop.presets.ppo_settings import PPOSettings
 
 NAN, INFINITE = float("nan"), float("inf")
 
