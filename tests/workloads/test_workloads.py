@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import hotloop
+from hotloop.cli.main import main
 from hotloop.core import workloads
 from hotloop.core.errors import EnvError, HotloopError
 from hotloop.core.workloads import GROUP, OURS, Workload
@@ -232,6 +233,27 @@ def test_runs_of_before_name_a_module_of_ours_where_it_was() -> None:
     envs = make_envs(env, 2, np.zeros(2, np.uint64))
     assert envs.reset()[0].shape[0] == 2
     envs.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("deploy run", "did you mean `hotloop durotaxis deploy`?"),
+        ("topology dra graph.json", "did you mean `hotloop topology draw`?"),
+        ("snake deploy", "it has none"),
+        ("snak", "did you mean `snake`?"),
+    ],
+)
+def test_a_verb_that_is_elsewhere_is_found(words: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_a_workload_says_what_it_brings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topology", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["verbs"] == {"draw": "Draw a network that is wired by a graph, and measure the graph."}
+    assert (said["envs"], len(said["presets"])) == ([], 6)
 
 
 def test_the_public_name_is_the_one_of_the_door() -> None:

@@ -39,8 +39,13 @@ from hotloop.presets.env_settings import EnvSettings
 def is_native(env_id: str) -> bool:
     """Whether a workload brings it as a batched env: one that is made with `seeds`, and steps all its envs in one call.
     What makes single envs is Gymnasium's, whoever brings it."""
-    place = env_places().get(env_id, "")
-    return place.startswith("hotloop.") or (bool(place) and "seeds" in inspect.signature(_loaded(env_id)).parameters)
+    return is_ours(env_id) or (env_id in env_places() and "seeds" in inspect.signature(_loaded(env_id)).parameters)
+
+
+def is_ours(env_id: str) -> bool:
+    """Whether it is a batched env of this package: nothing of it needs to be loaded to know that it is one, and it
+    comes back from every step."""
+    return env_places().get(env_id, "").startswith("hotloop.")
 
 
 def _loaded(env_id: str) -> Any:
@@ -93,7 +98,7 @@ def episode_limit(settings: EnvSettings) -> int:
 def list_envs() -> list[tuple[str, str]]:
     """Every id that can be made as it stands, with its kind: `native`, `workload` (of an installed package, which is
     not loaded for this) or `gymnasium`."""
-    brought = {name: "native" if place.startswith("hotloop.") else "workload" for name, place in env_places().items()}
+    brought = {name: "native" if is_ours(name) else "workload" for name in env_places()}
     return [*brought.items(), *((name, "gymnasium") for name in sorted(_gymnasium_ids()) if name not in brought)]
 
 

@@ -12,7 +12,7 @@ from hotloop.core.errors import EnvError, HotloopError, NonFiniteError
 from hotloop.core.interrupts import Interrupt
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
-from hotloop.envs.registry import episode_limit, is_native
+from hotloop.envs.registry import episode_limit, is_native, is_ours
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
 from hotloop.loop.contract import Progress, Row, TrainingSession
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
@@ -109,7 +109,7 @@ def _begin(
     timer: PhaseTimer,
 ) -> tuple[Built, Run, Journal, StopSignals]:
     """The machine set up, all parts built, the run claimed and where it stopped; `cleanup` undoes it in the end."""
-    if not is_native(settings.env.id):  # those come back
+    if not is_ours(settings.env.id):
         cleanup.enter_context(Watchdog(settings.env.id))
     cleanup.enter_context(machine_for(settings.threads))
     cleanup.enter_context(rehearsing(settings, progress.say))

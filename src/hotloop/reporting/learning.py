@@ -9,6 +9,7 @@ from hotloop.render.numbers import count, measured, number_in, time_unit
 from hotloop.render.plots import Axes, axes_for, band, dots, hover, line, plot, small_plots
 from hotloop.reporting.facts import COUNTERS, RETURNS, RunFacts, Series, best_row, names_of, series, training_seconds
 from hotloop.reporting.rows import Rows
+from hotloop.viewing.scenes import meanings_of
 
 
 def small_plot(one: Series, meaning: str) -> Html:
@@ -41,23 +42,6 @@ MEANINGS = {
 """Of what progress rows hold; others are drawn without words."""
 TERM = "reward_"
 """What the names of an env's reward terms begin with."""
-TERM_MEANINGS = {
-    "total": "what the policy is paid",
-    "graph": "colony size, centroid, spawn, delete, efficiency and edge together",
-    "spawn": "children on ground enough stiffer than their parents'",
-    "delete": "marked nodes that went, less those that stayed and others that went",
-    "deletion_efficiency": "old nodes deleted",
-    "edge": "edges that lead right",
-    "centroid": "5 x how far the centroid came",
-    "milestone": "quarters of the way",
-    "total_node": "what the nodes' places are worth, summed",
-    "survival": "steps lived through",
-    "empty_graph_recovery_penalty": "colonies that had to start again",
-    "termination": "how the episode ended",
-    "num_nodes": "nodes of the colony, mean over its steps",
-    "node_rewards": "what one node's place is worth, mean over steps and nodes",
-}
-"""Of durotaxis; sums over an episode but for the last two."""
 
 
 def curves(facts: RunFacts) -> Html:
@@ -179,10 +163,16 @@ def reward_terms(facts: RunFacts) -> Html:
     names = [name for name in names_of(rows, COUNTERS) if _is_term(name)]
     if not names:
         return Html("")
-    words = [TERM_MEANINGS.get(name.removeprefix(TERM), "") for name in names]
+    meanings = meanings_of(_env_id(facts))
+    words = [meanings.get(name, "") for name in names]
     plots = small_plots([small_plot(series(rows, name), text) for name, text in zip(names, words, strict=True)])
     note = "Of an episode, mean of the last 100 training episodes; evaluations have theirs in the table above."
     return section("Rewards, term by term", plots, note=note)
+
+
+def _env_id(facts: RunFacts) -> str:
+    env = facts.settings.get("env")
+    return str(env.get("id", "")) if isinstance(env, dict) else ""
 
 
 def _is_term(name: str) -> bool:

@@ -27,7 +27,8 @@ class Drawing(Protocol):
     `measures(first, now)`: the workload's own numbers of env 0 while an episode runs, from its first state and the
     present one. `final_state(state, final_obs)`: how an episode ended, where its env cannot hold a finished one
     (`hold_finished`). `scene(envs)`: a `Scene` of its own, where more than the present state is drawn.
-    `write_page(agent, play, file)`: plays an episode, `play(policy)`, and writes it as a page.
+    `write_page(agent, play, file)`: plays an episode, `play(policy)`, and writes it as a page. `MEANINGS`: the names of
+    an episode's measures, and what they mean, for `hotloop report`.
     """
 
     FPS: float
@@ -58,6 +59,14 @@ def page_writer(env_id: str) -> Any:
         having = ", ".join(name for name, writer in writers.items() if writer is not None)
         raise EnvError(f"`{env_id}` has no page", f"these have one: {having or 'none'}; `--video` shows the others")
     return writers[env_id]
+
+
+def meanings_of(env_id: str) -> Mapping[str, str]:
+    """Of an episode's measures; nothing where the drawing has none, or cannot be loaded."""
+    try:
+        return getattr(drawing_of(env_id), "MEANINGS", {}) if is_drawn(env_id) else {}
+    except Exception:  # anybody's code, and the page is complete without
+        return {}
 
 
 class Scene(Protocol):

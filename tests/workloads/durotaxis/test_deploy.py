@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from hotloop import api
 from hotloop.cli.main import main
 from hotloop.cli.progress import print_result
 from hotloop.loop import evaluate
+from hotloop.reporting.facts import RunFacts
+from hotloop.reporting.learning import reward_terms
+from hotloop.runs.directory import Run
+from hotloop.viewing.scenes import meanings_of
 from hotloop.workloads.durotaxis.deploy import deploy
 from hotloop.workloads.durotaxis.env import REWARD_TERMS
 from hotloop.workloads.durotaxis.settings import DurotaxisSettings
@@ -181,3 +186,12 @@ def test_the_terms_of_the_reward_do_not_crowd_what_a_run_says_in_words(
     assert "reward" not in said
     assert main(["evaluate", run, "--episodes", "1"]) == 0  # asked for alone, all of it is told
     assert "reward_deletion_efficiency" in capsys.readouterr().out
+
+
+def test_the_page_of_a_run_says_what_each_term_of_the_reward_is(run: str) -> None:
+    rows = [{"event": "progress", "env_steps": steps, "reward_milestone": 1.0} for steps in (8, 16)]
+    facts = RunFacts(Run.open(run), "one", "finished", {"env": {"id": "durotaxis"}}, rows=rows)
+    assert "quarters of the way" in str(reward_terms(facts))
+    assert "quarters of the way" not in str(reward_terms(dataclasses.replace(facts, settings={"env": "?"})))
+    assert meanings_of("durotaxis").keys() == set(REWARD_TERMS)
+    assert meanings_of("snake") == meanings_of("CartPole-v1") == {}

@@ -56,6 +56,23 @@ def _part(counts: Array, index: int) -> slice:
 State = Mapping[str, Array]
 FPS = 15
 """Env steps per second that look natural."""
+MEANINGS = {
+    "reward_total": "what the policy is paid",
+    "reward_graph": "colony size, centroid, spawn, delete, efficiency and edge together",
+    "reward_spawn": "children on ground enough stiffer than their parents'",
+    "reward_delete": "marked nodes that went, less those that stayed and others that went",
+    "reward_deletion_efficiency": "old nodes deleted",
+    "reward_edge": "edges that lead right",
+    "reward_centroid": "5 x how far the centroid came",
+    "reward_milestone": "quarters of the way",
+    "reward_total_node": "what the nodes' places are worth, summed",
+    "reward_survival": "steps lived through",
+    "reward_empty_graph_recovery_penalty": "colonies that had to start again",
+    "reward_termination": "how the episode ended",
+    "reward_num_nodes": "nodes of the colony, mean over its steps",
+    "reward_node_rewards": "what one node's place is worth, mean over steps and nodes",
+}
+"""Of the measures that a page draws; sums over an episode but for the last two."""
 COLUMNS, ROWS = 74, 10  # of the field, in characters
 TRACE = 40  # characters
 RAMP = " .:-=+*#%@"
