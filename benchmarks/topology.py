@@ -144,6 +144,15 @@ def topology_update_by_level_cases(small: bool = False) -> list[Case]:
     return _cases("topology-update", BY_LEVEL, UPDATE_TOLERANCE, small, lane="eager")
 
 
+@hotloop.cases("the plan of the document, all nodes of a level at once, against node by node: plain programs both")
+def topology_plan_cases(small: bool = False) -> list[Case]:
+    return [
+        Case("topology-plan", size.name, partial(_build_plan, backward, size), variant, tolerance=TOLERANCE)
+        for variant, backward in (("forward", False), ("backward", True))
+        for size in ((SMALL,) if small else SIZES)
+    ]
+
+
 def _cases(work: str, witness: Witness, tolerance: float, small: bool, lane: str = "") -> list[Case]:
     return [
         Case(
@@ -218,6 +227,18 @@ def _check(backward: bool, witness: Witness, size: GraphSize) -> Equality:
     """With other numbers."""
     pairs = [_Pair(backward, witness, size, seed) for seed in (1, 2, 3)]
     return worst(pair.compare(pair.run(pair.fast), pair.run(pair.plain)) for pair in pairs)
+
+
+def _build_plan(backward: bool, size: GraphSize) -> Programs:
+    pair = _Pair(backward, NODE_BY_NODE, size)
+    graph, plain, plan = pair.fast.graph, pair.plain, BY_LEVEL.make(pair.fast)
+
+    def compare_both(mine: Tensor, theirs: Tensor) -> Equality:
+        networks = ((BY_LEVEL, plan), (NODE_BY_NODE, plain)) if backward else ()
+        gradients = [one.in_our_order(graph, network, lambda part: part.grad) for one, network in networks]
+        return compare([("outputs", mine, theirs), *([("gradient", *gradients)] if backward else [])])
+
+    return Programs(lambda: pair.run(plain), lambda: pair.run(plan), compare_both)
 
 
 class _Agents:

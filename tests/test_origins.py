@@ -142,7 +142,7 @@ def test_presets_exist() -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if ratios_in(row.figure)], ids=name_of)
 def test_ratios_are_of_cases_that_were_measured(row: Row) -> None:
-    """That each is the case's own is held by tests/proof/test_figures.py, for all documents."""
+    """That each is the case's own is held by tests/benchmarks/test_figures.py, for all documents."""
     cases = cases_of(row)
     if cases:
         assert all(named(FIGURES, case) for case in cases), cases

@@ -44,22 +44,22 @@ class Growth:
 class Programs:
     """A case made ready: `reference` and `fast` do the same work per call, from the same start.
 
-    What is timed is what was compared: `check` makes the first call of each of the two callables that the clock gets.
+    What is timed is what was compared: the first `calls` calls of each of the two callables that the clock gets.
+    `compare` is given what `fast` and `reference` answered, and may also look at what has become of the two programs;
+    without it the answers are compared, numbers and arrays by their place in dicts and lists. `further` compares the
+    same two programs from other starts, or for longer. `tape` ends with the comparison. `growth` makes the fast form at
+    two sizes. `brief` are shorter forms of reference and fast, where a whole call is too long to watch every allocation
+    of.
     """
 
     reference: Call
     fast: Call
     compare: Callable[[Any, Any], Equality] = compare_answers
-    """Given what `fast` and `reference` answered; it may also look at what has become of the two programs."""
     calls: int = 1
-    """Of each, compared one after the other."""
     further: Callable[[], Equality] | None = None
-    """The same two programs from other starts, or for longer."""
     tape: Playback | None = None
-    """Ends with the comparison, before anything is timed."""
     growth: Callable[[], Growth] | None = None
     brief: tuple[Call, Call] | None = None
-    """Shorter forms of both, where a whole call is too long to watch every allocation of."""
 
     def check(self) -> Equality:
         found = [self.compare(self.fast(), self.reference()) for _ in range(self.calls)]
@@ -74,7 +74,10 @@ class Programs:
 class Case:
     """One optimisation at one size, for `@hotloop.cases`: how its two programs are built, and what is promised.
 
-    Family, variant, lane and size make its name; parts a family does not have are empty.
+    `family`, `variant`, `lane` and `size` make its name; parts that a family does not have are empty. An error is |fast
+    - reference| / |reference| per step made, and at most `tolerance`; with 0 not a bit may differ. Where the fast
+    program `changes_learning` it is another program, and equality is not promised. `quick` puts it into the small set
+    (`hotloop prove --quick`), and `unavailable` says why it cannot run on this machine.
     """
 
     family: str
@@ -83,13 +86,9 @@ class Case:
     variant: str = ""
     lane: str = ""
     changes_learning: bool = False
-    """It is no other form of the plain program, but another program: equality is not promised."""
     tolerance: float = 0.0
-    """Largest allowed |fast - reference| / |reference|, per step made; 0: not a bit may differ."""
     quick: bool = False
-    """In the small set (`hotloop prove --quick`)."""
     unavailable: str = ""
-    """Why it cannot run on this machine."""
 
     @property
     def kind(self) -> Keeps:
