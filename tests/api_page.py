@@ -12,6 +12,7 @@ import hotloop
 from hotloop.loop.agents import Agent
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+PARTS = "Parts for your own loop"
 GROUPS = {
     "Train": (
         "preset",
@@ -25,8 +26,9 @@ GROUPS = {
         "PPOSettings",
         "SACSettings",
     ),
-    "Parts for your own loop": (
-        *("Replay", "QLearner", "SACLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
+    PARTS: (
+        *("Replay", "QLearner", "SACLearner", "Rollout", "Note", "PolicyLearner"),
+        *("gae", "vector", "final_obs", "final_mask"),
     ),
     "Instruments": (
         "diagnose",
@@ -65,7 +67,7 @@ def page() -> str:
 
 def entry(name: str, thing: Any) -> str:
     text = f"\n### `hotloop.{name}`\n\n```text\n{signature(name, thing)}\n```\n\n{body(thing)}\n"
-    if inspect.isclass(thing) and thing.__module__.startswith("hotloop.parts"):
+    if inspect.isclass(thing) and name in GROUPS[PARTS]:
         for key, member in public_members(thing):
             text += f"\n- **`{member_head(key, member)}`** {one_line(member)}"
         text += "\n"
@@ -92,7 +94,7 @@ def one_line(member: Any) -> str:
 
 
 def signature(name: str, thing: Any) -> str:
-    if inspect.isclass(thing) and not thing.__module__.startswith("hotloop.parts"):
+    if inspect.isclass(thing) and name not in GROUPS[PARTS]:
         return f"class {name}"
     parameters = [
         one.replace(annotation=one.empty) for one in inspect.signature(thing).parameters.values() if one.name != "self"

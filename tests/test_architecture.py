@@ -1,4 +1,4 @@
-"""Holds the import drawing: cli > pages > tools > scale > loop > algos > lanes > parts > maths, render > core."""
+"""Holds the import drawing: cli > pages > tools > scale > loop > learners > lanes > parts > maths, render > core."""
 
 import ast
 import json
@@ -17,13 +17,14 @@ PACKAGE = Path(hotloop.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     {"core"},
-    {"maths", "render"},
+    {"maths", "render", "inputs"},
     {"envs", "nets", "replay", "runs", "doctor"},
     {"lanes"},
     {"algos"},
+    {"learners"},
     {"loop"},
     {"scale"},
-    {"parts", "proof", "comparison", "viewing", "export"},
+    {"proof", "comparison", "viewing", "export"},
     {"reporting", "tuning", "diagnosis", "dashboard"},
 ]
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -39,7 +40,7 @@ SIX_FILES = [
     "loop/off_policy.py",
     "loop/collector.py",
     "replay/buffer.py",
-    "algos/dqn.py",
+    "learners/dqn.py",
     "lanes/eager.py",
     "lanes/q_objective.py",
 ]
@@ -170,9 +171,9 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     """Lets a training note each deed of an update, with the files of ours through which the loop came to it."""
     import torch
 
-    from hotloop.algos import dqn
     from hotloop.envs.cartpole import CartPole
     from hotloop.lanes import eager
+    from hotloop.learners import dqn
     from hotloop.maths import td
     from hotloop.replay import buffer
 

@@ -28,22 +28,23 @@ if TYPE_CHECKING:
     from hotloop.comparison.compare import compare as compare
     from hotloop.core.errors import HotloopError as HotloopError
     from hotloop.diagnosis.diagnose import diagnose as diagnose
+    from hotloop.envs.vector_env import final_mask as final_mask
+    from hotloop.envs.vector_env import final_obs as final_obs
+    from hotloop.envs.vector_env import vector as vector
     from hotloop.export.agent_files import export_agent as export_agent
-    from hotloop.parts.advantage import gae as gae
-    from hotloop.parts.policy_learner import PolicyLearner as PolicyLearner
-    from hotloop.parts.q_learner import QLearner as QLearner
-    from hotloop.parts.replay import Replay as Replay
-    from hotloop.parts.rollout import Rollout as Rollout
-    from hotloop.parts.sac_learner import SACLearner as SACLearner
-    from hotloop.parts.vector_env import final_mask as final_mask
-    from hotloop.parts.vector_env import final_obs as final_obs
-    from hotloop.parts.vector_env import vector as vector
+    from hotloop.learners.advantage import gae as gae
+    from hotloop.learners.policy_learner import PolicyLearner as PolicyLearner
+    from hotloop.learners.q_learner import QLearner as QLearner
+    from hotloop.learners.sac_learner import SACLearner as SACLearner
     from hotloop.proof.env_pairs import prove_envs as prove_envs
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
     from hotloop.proof.module_pairs import prove_modules as prove_modules
     from hotloop.proof.program_pairs import prove_programs as prove_programs
     from hotloop.proof.run import prove as prove
+    from hotloop.replay.replay import Replay as Replay
+    from hotloop.replay.rollout import Note as Note
+    from hotloop.replay.rollout import Rollout as Rollout
     from hotloop.reporting.make import report as report
     from hotloop.tuning.search import tune as tune
     from hotloop.viewing.watch import show as show
@@ -54,19 +55,20 @@ _HOMES = {
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",
     "SACSettings": "algos.sac_settings",
-    "PolicyLearner": "parts.policy_learner",
-    "QLearner": "parts.q_learner",
-    "Replay": "parts.replay",
-    "Rollout": "parts.rollout",
-    "SACLearner": "parts.sac_learner",
+    "Note": "replay.rollout",
+    "PolicyLearner": "learners.policy_learner",
+    "QLearner": "learners.q_learner",
+    "Replay": "replay.replay",
+    "Rollout": "replay.rollout",
+    "SACLearner": "learners.sac_learner",
     "assert_same": "proof.function_pairs",
     "compare": "comparison.compare",
     "diagnose": "diagnosis.diagnose",
     "evaluate": "api",
     "export_agent": "export.agent_files",
-    "final_mask": "parts.vector_env",
-    "final_obs": "parts.vector_env",
-    "gae": "parts.advantage",
+    "final_mask": "envs.vector_env",
+    "final_obs": "envs.vector_env",
+    "gae": "learners.advantage",
     "history": "api",
     "iterate": "api",
     "load": "api",
@@ -82,7 +84,7 @@ _HOMES = {
     "show": "viewing.watch",
     "train": "api",
     "tune": "tuning.search",
-    "vector": "parts.vector_env",
+    "vector": "envs.vector_env",
     "watch": "viewing.watch",
 }
 """Public name -> the module it is defined in, which is imported when the name is first asked for: `import hotloop` and

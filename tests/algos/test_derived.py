@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hotloop.algos.derived import derived_words, settled
 from hotloop.algos.registry import preset
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.types import ArraySpec
+from hotloop.learners.derived import derived_words, settled
 
 VECTOR, IMAGE = ArraySpec((8,)), ArraySpec((84, 84, 4), np.dtype(np.uint8))
 DICT = {"camera": IMAGE, "speed": ArraySpec((3,))}

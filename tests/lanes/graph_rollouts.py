@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.ppo import PPOLearner
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.graphs import Graphs, GraphSpec, join_graphs
 from hotloop.core.settings import build, merge
 from hotloop.core.types import BoxActions, EnvStep, GraphRollout, NodeActions
 from hotloop.lanes.graph_objective import GraphOutputs
-from hotloop.loop.rollout import GraphRolloutBuffer
+from hotloop.learners.ppo import PPOLearner
+from hotloop.replay.rollout_buffer import GraphRolloutBuffer
 
 STEPS, ENVS, PARTS = 4, 3, 2
 SPEC = GraphSpec(node_features=2, edge_features=3, graph_features=4)

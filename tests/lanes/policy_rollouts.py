@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.ppo import PPOLearner
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.settings import build, merge
 from hotloop.core.types import (
@@ -19,7 +18,8 @@ from hotloop.core.types import (
     Rollout,
     RolloutRow,
 )
-from hotloop.loop.rollout import RolloutBuffer
+from hotloop.learners.ppo import PPOLearner
+from hotloop.replay.rollout_buffer import RolloutBuffer
 
 STEPS, ENVS, FEATURES = 8, 4, 5
 BASE: dict[str, Any] = {

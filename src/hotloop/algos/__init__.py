@@ -1,26 +1,11 @@
-"""Algorithms: settings, policy and learner of each.
+"""Settings of the algorithms, and where they come from.
 
 Files:
-    action_map.py      From what a policy draws to what an env takes
-    derived.py         What follows from a run's length and from what its env shows: shares, widths and capacities as
-                       numbers
-    dqn.py             The DQN learner: what an update computes, as a `QObjective`, and a lane that executes it
-    dqn_settings.py    Every setting of the DQN family
-    graph_policies.py  How an agent acts on graphs: by drawing while it learns, by its likeliest action when it is
-                       judged
-    normaliser.py      Running statistics of observations and rewards, frozen while a rollout is collected and
-                       learned from
-    off_policy.py      What learners that learn from replay have in common, and which of them belongs to which settings
-    policy_kernels.py  Epsilon-greedy draws for N envs in one call
-    ppo.py             The actor-critic learner: what an update computes, as an objective, a lane that executes it,
-                       and running statistics
-    ppo_settings.py    Every setting of the actor-critic family: PPO, and A2C as `policy_loss = "plain"` with one
-                       epoch
-    registry.py        The settings of a run, wherever they come from: a preset with overrides, words of a command
-                       line, a run's directory
-    run_settings.py    What every algorithm's runs have: evaluations and checkpoints; and what those share that learn
-                       from replay
-    sac.py             The learner of SAC, TD3 and DDPG, and its policies, exploring and judged
-    sac_kernels.py     Actions of N envs in units of -1 to 1, drawn in one call
-    sac_settings.py    Every setting of the soft actor-critic family: SAC, TD3 and DDPG
+    dqn_settings.py Every setting of the DQN family
+    ppo_settings.py Every setting of the actor-critic family: PPO, and A2C as `policy_loss = "plain"` with one epoch
+    registry.py     The settings of a run, wherever they come from: a preset with overrides, words of a command line, a
+                    run's directory
+    run_settings.py What every algorithm's runs have: evaluations and checkpoints; and what those share that learn from
+                    replay
+    sac_settings.py Every setting of the soft actor-critic family: SAC, TD3 and DDPG
 """

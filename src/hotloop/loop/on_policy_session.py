@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hotloop.algos.derived import settled
-from hotloop.algos.graph_policies import GraphGreedyPolicy, GraphStochasticPolicy
-from hotloop.algos.ppo import GreedyPolicy, PPOLearner, StochasticPolicy
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, Policy, VecEnv
+from hotloop.learners.derived import settled
+from hotloop.learners.graph_policies import GraphGreedyPolicy, GraphStochasticPolicy
+from hotloop.learners.ppo import GreedyPolicy, PPOLearner, StochasticPolicy
 from hotloop.loop.agent_files import agent_with
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.cadence import is_over
@@ -24,8 +24,8 @@ from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.loop.rehearsal import finish_rehearsal
-from hotloop.loop.rollout import GraphRolloutBuffer, RolloutBuffer
 from hotloop.loop.sizes import require_memory
+from hotloop.replay.rollout_buffer import GraphRolloutBuffer, RolloutBuffer
 
 
 @dataclass

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.derived import settled
-from hotloop.algos.off_policy import ExploringPolicy, OffPolicyLearner, make_learner
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, ArraySpec, Batch, Obs, ObsSpec, map_obs
 from hotloop.core.values import exact_fraction
+from hotloop.learners.derived import settled
+from hotloop.learners.off_policy import ExploringPolicy, OffPolicyLearner, make_learner
 from hotloop.loop.agent_files import agent_with
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.cadence import UpdatePlan, is_over

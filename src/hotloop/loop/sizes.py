@@ -10,21 +10,21 @@ from typing import Any
 
 import torch
 
-from hotloop.algos.action_map import layout_of
-from hotloop.algos.derived import settled
 from hotloop.algos.dqn_settings import DQNSettings
-from hotloop.algos.graph_policies import GraphActionMap
-from hotloop.algos.normaliser import is_float
-from hotloop.algos.ppo import build_graph_network
 from hotloop.algos.ppo_settings import PPOSettings
 from hotloop.algos.registry import RunSettings
-from hotloop.algos.sac import build_networks
 from hotloop.algos.sac_settings import SACSettings
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
 from hotloop.envs.foreign import require_bounded, require_discrete
 from hotloop.envs.registry import refuse_untrusted
+from hotloop.learners.action_map import layout_of
+from hotloop.learners.derived import settled
+from hotloop.learners.graph_policies import GraphActionMap
+from hotloop.learners.normaliser import is_float
+from hotloop.learners.ppo import build_graph_network
+from hotloop.learners.sac import build_networks
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network, num_features
 from hotloop.nets.settings import NetworkSettings

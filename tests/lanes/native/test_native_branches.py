@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.envs.settings import EnvSettings
 from hotloop.envs.sfc.env import PARTS
+from hotloop.learners.dqn import DQNLearner
 from hotloop.nets.settings import BranchSettings, NetworkSettings
 
 ROWS, ACTIONS = 11, 5

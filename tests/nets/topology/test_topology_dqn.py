@@ -11,10 +11,10 @@ import torch
 from torch.testing import assert_close
 
 import hotloop
-from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings
 from hotloop.core.errors import LaneError
 from hotloop.core.types import ArraySpec
+from hotloop.learners.dqn import DQNLearner
 from hotloop.nets.build import build_q_network, mlp_layout
 from hotloop.nets.settings import NetworkSettings, TopologySettings
 from hotloop.nets.topology.network import OutputNodes

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.algos.dqn import EpsilonGreedy
 from hotloop.core.schedules import Counters, Schedule
 from hotloop.core.types import Array
 from hotloop.lanes.spec import LANES
+from hotloop.learners.dqn import EpsilonGreedy
 from hotloop.maths import distributions
 from hotloop.maths.distributions import ActionLayout, distribution
 from hotloop.maths.gae_kernels import gae_numpy

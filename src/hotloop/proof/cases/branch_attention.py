@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 import torch
 
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import Array, Batch, UpdateStats
 from hotloop.envs.sfc.env import PARTS
 from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS
+from hotloop.learners.dqn import DQNLearner
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.learners import copy_parameters, flat
 from hotloop.proof.cases.sfc_loop import LANES, make_config, make_settings

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array, ArraySpec, Batch
+from hotloop.learners.dqn import DQNLearner
 from hotloop.nets.settings import NetworkSettings
 from hotloop.proof.reference.dqn_update import DQNAgent
 

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import ArraySpec, UpdateStats
 from hotloop.lanes.spec import LANES
+from hotloop.learners.dqn import DQNLearner
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.learners import GAMMA, NUM_ACTIONS, OBS_SIZE, SMALL, Size, flat, make_batches, make_settings
 from hotloop.proof.equivalence import Equality, compare

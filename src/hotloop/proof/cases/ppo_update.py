@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from hotloop.algos.ppo import PPOLearner
 from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.core.types import (
     ActionSpec,
@@ -23,11 +22,12 @@ from hotloop.core.types import (
 )
 from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.policy_objective import Minibatches
-from hotloop.loop.rollout import RolloutBuffer
+from hotloop.learners.ppo import PPOLearner
 from hotloop.nets.settings import ActorCriticSettings
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 from hotloop.proof.reference.ppo_parts import PPOAgent
+from hotloop.replay.rollout_buffer import RolloutBuffer
 
 OBS_SIZE, LR, CLIP, ENTROPY_WEIGHT = 4, 1e-3, 0.2, 0.01
 ACTIONS: dict[str, ActionSpec] = {

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from hotloop.algos.dqn_settings import LearnerSettings
-from hotloop.algos.sac import SACLearner
 from hotloop.algos.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
 from hotloop.core.types import Array, ArraySpec, BoxActions, UpdateStats
 from hotloop.lanes.sac_objective import SACBatch
+from hotloop.learners.sac import SACLearner
 from hotloop.nets.sac_settings import SACNetworkSettings
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.equivalence import Equality, compare, compare_sequences

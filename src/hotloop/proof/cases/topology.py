@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hotloop.algos.dqn import DQNLearner
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.types import ArraySpec, UpdateStats
+from hotloop.learners.dqn import DQNLearner
 from hotloop.nets.settings import NetworkSettings, TopologySettings
 from hotloop.nets.topology.generators import small_world
 from hotloop.nets.topology.graph import Topology

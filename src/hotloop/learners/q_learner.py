@@ -1,0 +1,328 @@
+"""DQN on a user's Q-network: `update` with batches of anybody's replay, `act` in anybody's loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hotloop.core.errors import ArgumentError
+from hotloop.core.rng import derive_seed
+from hotloop.core.types import Array, Batch, Obs, ObsSpec, UpdateStats, map_obs
+from hotloop.inputs.arguments import (
+    FLOAT,
+    INT,
+    adam_constants,
+    given_mask,
+    read_array,
+    read_mask,
+    require_above_zero,
+    require_between,
+    require_choices,
+    require_one_of,
+    rows_of,
+)
+from hotloop.inputs.values import as_array, require_count
+from hotloop.inputs.values_kernels import count_outside
+from hotloop.lanes.eager import EagerLane, kept_buffers
+from hotloop.lanes.objective import TARGET
+from hotloop.lanes.q_objective import QObjective, QSpec
+from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner, Plan
+from hotloop.learners.own_network import answer_to
+from hotloop.learners.policy_kernels import draw_exploration, draw_masked_exploration
+from hotloop.nets.given_network import SharedNetwork
+from hotloop.nets.reading import Reading, read_q_network
+from hotloop.nets.tracing import in_mode
+from hotloop.replay.batch import Batch as DrawnBatch
+from hotloop.replay.replay import Replay
+from hotloop.replay.storage import BatchPlan
+
+USUAL_BATCH = 64
+VECTORS = ("target", "mean", "square")
+FIELDS = ("obs", "action", "reward", "discount", "next_obs")
+
+
+class QStats:
+    """What an update measured. Reading a number waits for the device; nothing is read before."""
+
+    __slots__ = ("_is_single", "_stats")
+
+    def __init__(self, stats: UpdateStats, is_single: bool) -> None:
+        self._stats, self._is_single = stats, is_single
+
+    @property
+    def td_error(self) -> Array:
+        """|target - prediction| of each row, [B] or [k, B]: the new priorities."""
+        error = self._stats.td_error_on_host()
+        return error[0] if self._is_single else error
+
+    @property
+    def loss(self) -> float:
+        """Weighted mean of the rows' losses; of k updates the mean."""
+        return float(self._stats.scalars[0].mean())
+
+    @property
+    def q_mean(self) -> float:
+        """Mean Q of the actions taken."""
+        return float(self._stats.scalars[1].mean())
+
+    @property
+    def gradient_norm(self) -> float:
+        """Before clipping."""
+        return float(self._stats.scalars[-1].mean())
+
+    def __repr__(self) -> str:
+        return f"QStats(loss={self.loss:.6g}, q_mean={self.q_mean:.6g}, gradient_norm={self.gradient_norm:.6g})"
+
+
+class QLearner(ModuleLearner):
+    """Trains `network`, any module from observations to Q-values [B, A], by DQN.
+
+    >>> import hotloop
+    >>> from torch import nn
+    >>> network = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+    >>> learner = hotloop.QLearner(network, lr=1e-3, double=True)
+    >>> replay = hotloop.Replay(1_000, obs=(4,))
+    >>> for step in range(100):
+    ...     action = learner.act([0.1 * step, 0.0, 0.0, 0.0], epsilon=0.1)
+    ...     _ = replay.add([0.1 * step] * 4, action, 1.0, [0.1] * 4, terminated=step == 99, truncated=False)
+    >>> stats = learner.update(replay.sample(64))
+    >>> stats.td_error.shape, learner.updates, learner.lane
+    ((64,), 1, 'native')
+
+    `network` stays yours: its parameters are the memory that updates change, so that it can be saved, evaluated and
+    loaded as ever (`load_state_dict` too). A multilayer network in any writing runs on the native lane, others compiled
+    or eager; `lane_reason` says why, `obs` (a shape or space) is needed only where a first batch shall not decide it.
+
+    The target of a row is `reward + discount * Q_target(next_obs, best action)`: gamma and the ends of episodes are in
+    `batch.discount`. The best action is the target network's, or the online one's if `double`. Every `target_every`
+    updates the target network moves by `target_tau` towards the online one (1: a copy). The optimiser is Adam, after
+    clipping to `max_gradient_norm` if that is given; `lr` may be set anew at any time. `compiled` is chosen by `auto`
+    only where `planned_updates` repay compiling (50,000).
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        lr: float = 1e-3,
+        *,
+        double: bool = False,
+        loss: Literal["huber", "mse"] = "huber",
+        target_every: int = 500,
+        target_tau: float = 1.0,
+        max_gradient_norm: float | None = None,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        lane: str = "auto",
+        obs: Any = None,
+        planned_updates: int = 0,
+        seed: int = 0,
+    ) -> None:
+        self._arguments = {name: value for name, value in locals().items() if name not in NOT_ARGUMENTS}
+        require_one_of("loss", loss, ("huber", "mse"))
+        spec = QSpec(
+            loss=loss,
+            double=bool(double),
+            atoms=1,
+            v_min=0.0,
+            v_max=0.0,
+            noisy=False,
+            accumulate=1,
+            target_tau=require_above_zero("target_tau", target_tau, "1.0", high=1.0),
+            target_every=require_count("target_every", target_every),
+            **adam_constants(betas, eps, max_gradient_norm),
+        )
+        self._objective = QObjective(spec)
+        self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
+        self._ones: dict[tuple[int, ...], Array] = {}
+        self._plan_taken: BatchPlan | None = None
+        super().__init__(network, require_above_zero("lr", lr, "1e-3"), lane, obs, planned_updates)
+
+    def _check_answer(self, spec: ObsSpec) -> int:
+        q = answer_to("network", self.network, spec, self._device)
+        if not isinstance(q, Tensor) or q.ndim != 2 or len(q) != 2:
+            found = f"shape {tuple(q.shape)}" if isinstance(q, Tensor) else f"a {type(q).__name__}"
+            hint = "an actor-critic is trained by `PolicyLearner`" if isinstance(q, tuple) else "a value of each action"
+            raise ArgumentError(f"`network` answers 2 observations with {found}; expected Q-values [2, actions]", hint)
+        return q.shape[1]
+
+    def _plan(self, spec: ObsSpec) -> Plan:
+        self._num_actions = self._check_answer(spec)
+        reading = Reading(None, reason="the observation has several parts")
+        if not isinstance(spec, dict) and self._device == "cpu":
+            reading = read_q_network(self.network, spec.shape)
+        return Plan(self._objective, reading, SharedNetwork(self.network, reading.order), USUAL_BATCH)
+
+    def _begin_on(self, lane: Any) -> None:
+        super()._begin_on(lane)
+        if isinstance(lane, EagerLane):
+            lane.modules[TARGET].eval()  # a target neither drops units nor counts statistics
+
+    def update(self, batch: Any) -> QStats:
+        """One update on each batch: of fields [B, ...], or k in a row of fields [k, B, ...].
+
+        `batch` is what `Replay.sample` gives, or a dict or anything else with `obs`, `action`, `reward`, `discount` and
+        `next_obs`, arrays or tensors; `weight` (of each row's loss) and `next_action_mask` [B, A] may be left out.
+        """
+        data, is_single = self._read(batch)
+        self._sharing.require()
+        k = len(data.reward)
+        if self._compiles:
+            self._compile(data, k)
+        stats = self._run(data, k)
+        return QStats(stats, is_single)
+
+    def _read(self, batch: Any) -> tuple[Batch, bool]:
+        """The batch as [k, B, ...], and whether it was a single one."""
+        if batch.__class__ is DrawnBatch and (arrays := batch.arrays_as_drawn()) is not None:
+            if arrays.plan is self._plan_taken:  # of the same replay and size: looked at before
+                self._require_in_range(arrays.batch.action)
+                return arrays.batch, batch.reward.ndim == 1
+            data, is_single = self._look_at(batch)
+            is_plain = data.obs.__class__ is np.ndarray and data.obs.dtype is arrays.batch.obs.dtype  # type: ignore
+            self._plan_taken = arrays.plan if is_plain else None
+            return data, is_single
+        return self._look_at(batch)
+
+    def _look_at(self, batch: Any) -> tuple[Batch, bool]:
+        """The same of a batch of anybody's, field by field."""
+        if isinstance(batch, Mapping):
+            batch = SimpleNamespace(**batch)
+        reward = read_array("batch.reward", _field(batch, "reward"), FLOAT)
+        leading = tuple(reward.shape)
+        if len(leading) not in (1, 2) or 0 in leading:
+            raise ArgumentError(f"`batch.reward` has shape {leading}", "expected is [B], or [k, B] for k updates")
+        if leading[1:] == (1,):
+            self._require_batches_of_one(_field(batch, "obs"), leading)
+        obs = self._read_obs("batch.obs", _field(batch, "obs"), leading)
+        next_obs = self._read_obs("batch.next_obs", _field(batch, "next_obs"), leading)
+        action = read_array("batch.action", _field(batch, "action"), INT)
+        discount = _read_discount(_field(batch, "discount"))
+        weight = getattr(batch, "weight", None)
+        weight = self._all_ones(leading) if weight is None else read_array("batch.weight", weight, FLOAT)
+        if not action.shape == discount.shape == weight.shape == leading:
+            raise _wrong_shape(leading, action=action, discount=discount, weight=weight)
+        self._require_in_range(action)
+        mask = getattr(batch, "next_action_mask", None)
+        if mask is not None:
+            mask = read_mask("batch.next_action_mask", mask, (*leading, self._num_actions))
+        if len(leading) == 2:
+            return Batch(obs, action, reward, discount, next_obs, weight, action, mask), False
+        if obs.__class__ is dict:
+            obs, next_obs = map_obs(_stacked, obs), map_obs(_stacked, next_obs)
+        else:
+            obs, next_obs = obs[None], next_obs[None]  # type: ignore[index]
+        action, mask = action[None], None if mask is None else mask[None]
+        return Batch(obs, action, reward[None], discount[None], next_obs, weight[None], action, mask), True
+
+    def _require_batches_of_one(self, obs: Any, leading: tuple[int, ...]) -> None:
+        """Rewards [B, 1] are a column by mistake, unless the observations say that they are B batches of one."""
+        part: Any = next(iter(obs.values()), ()) if isinstance(obs, Mapping) else obs
+        found, rows = tuple(np.shape(part)), leading[:1]
+        if found[:2] != leading or (self._spec is not None and found == rows + self._shape):
+            raise ArgumentError(
+                f"`batch.reward` has shape {leading}; expected {rows}, where `batch.obs` has shape {found}",
+                "`batch.reward.reshape(-1)`",
+            )
+
+    def _require_in_range(self, action: Any) -> None:
+        """A choice that the network does not have would be read from somebody else's memory."""
+        if action.__class__ is np.ndarray and count_outside(action.reshape(-1), 0, self._num_actions - 1):
+            wrong = action.min() if action.min() < 0 else action.max()
+            raise ArgumentError(
+                f"`batch.action` holds {wrong}; expected 0 to {self._num_actions - 1}", "one for each of the outputs"
+            )
+
+    def _all_ones(self, shape: tuple[int, ...]) -> Array:
+        ones = self._ones.get(shape)
+        if ones is None:
+            ones = self._ones[shape] = np.ones(shape, np.float32)
+        return ones
+
+    def act(self, obs: Any, epsilon: float = 0.0, action_mask: Any = None, *, mask: Any = None) -> Any:
+        """The best action of one observation as an int, or of N observations [N, ...] as int64 [N]; with probability
+        `epsilon` a random one. `action_mask` ([A] or [N, A]; `mask` is another name for it) says which actions are
+        allowed. A network with dropout or batch normalisation answers in evaluation mode."""
+        rows, is_single = self._read_rows(obs)
+        self._sharing.require()
+        epsilon = require_between("epsilon", epsilon, 0.0, 1.0, "0.1")
+        count = rows_of(rows)
+        action, num_greedy = np.empty(count, np.int64), count
+        name, mask = given_mask(action_mask, mask)
+        if mask is not None:
+            shape = (self._num_actions,) if is_single else (count, self._num_actions)
+            mask = read_mask(name, mask, shape).reshape(count, -1)
+            require_choices(name, mask)
+        if epsilon > 0.0 and mask is None:
+            num_greedy = draw_exploration(self._rng, epsilon, self._num_actions, action)
+        elif epsilon > 0.0:
+            num_greedy = draw_masked_exploration(self._rng, epsilon, mask, action)
+        if num_greedy:
+            greedy = self._best(rows, mask)
+            action = greedy if num_greedy == count else np.where(action < 0, greedy, action)
+        return int(action[0]) if is_single else action
+
+    def _best(self, rows: Obs, mask: Array | None) -> Array:
+        if self._as_floats:  # the native lane, which asks no module
+            return self._lane.infer(rows, mask)[0]
+        with in_mode(self.network, training=False):
+            return self._lane.infer(rows, mask)[0]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that `update` and `act` change, tensors by the names of the network's parameters: for any lane."""
+        named = self._named_vectors(VECTORS)
+        if named and (target := self._target()) is not None:
+            named["target"] |= {name: buffer.clone() for name, buffer in kept_buffers(target)}
+        network = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+        return {"network": network, **named, "updates": self.updates, "rng": int(self._rng[0])}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave, on this or another lane. Settings are the constructor's."""
+        self._load(state, ("rng",), VECTORS)
+        if "target" in state and (target := self._target()) is not None:
+            for name, buffer in kept_buffers(target):
+                buffer.copy_(torch.as_tensor(state["target"][name]))
+        self._rng[0] = np.uint64(state["rng"])
+
+    def _target(self) -> nn.Module | None:
+        """The target network's module, where the lane has one; the native lane has its parameters only."""
+        lane = getattr(self._lane, "eager", self._lane)
+        target = lane.modules[TARGET] if isinstance(lane, EagerLane) else None
+        return target.network if isinstance(target, SharedNetwork) else None
+
+
+def _field(batch: Any, name: str) -> Any:
+    value = getattr(batch, name, None)
+    if value is None:
+        hint = "give what `Replay.sample` returns, or the same fields"
+        if not any(hasattr(batch, field) for field in FIELDS):
+            hint = "`learner.update(replay.sample(64))`" if isinstance(batch, Replay) else hint
+            raise ArgumentError(f"`batch` is of type {type(batch).__name__}; expected {', '.join(FIELDS)}", hint)
+        raise ArgumentError(f"`batch.{name}` is missing", hint)
+    return value
+
+
+def _read_discount(given: Any) -> Any:
+    """Of each row, 0 to 1; a flag would be taken for a gamma of 1."""
+    discount = read_array("batch.discount", given, FLOAT)
+    if discount.__class__ is not np.ndarray:  # on a device, where a look would wait for it
+        return discount
+    if discount is not given and as_array("batch.discount", given).dtype.kind == "b":
+        raise ArgumentError("`batch.discount` is bool; expected numbers", "e.g. `gamma * (1 - terminated)`")
+    if count_outside(discount.reshape(-1), 0.0, 1.0):
+        wrong = discount[~((discount >= 0.0) & (discount <= 1.0))][0]
+        raise ArgumentError(f"`batch.discount` holds {wrong}; expected 0 to 1", "e.g. `gamma * (1 - terminated)`")
+    return discount
+
+
+def _wrong_shape(leading: tuple[int, ...], **fields: Any) -> ArgumentError:
+    name, found = next((name, field.shape) for name, field in fields.items() if field.shape != leading)
+    return ArgumentError(f"`batch.{name}` has shape {tuple(found)}; expected {leading}, as the reward")
+
+
+def _stacked(part: Array) -> Array:
+    return part[None]
