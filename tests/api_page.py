@@ -27,7 +27,7 @@ GROUPS = {
         "SACSettings",
     ),
     PARTS: (
-        *("Replay", "QLearner", "SACLearner", "Rollout", "Note", "PolicyLearner"),
+        *("Replay", "Batch", "QLearner", "SACLearner", "Rollout", "Note", "PolicyLearner"),
         *("gae", "vector", "final_obs", "final_mask"),
     ),
     "Instruments": (
@@ -79,7 +79,8 @@ def public_members(kind: type) -> list[tuple[str, Any]]:
     for base in reversed(kind.__mro__[:-1]):
         if base.__module__.startswith("hotloop."):
             found |= {key: value for key, value in vars(base).items() if not key.startswith("_")}
-    return [(key, value) for key, value in found.items() if inspect.getdoc(value) and not isinstance(value, int | str)]
+    shown = [(key, value) for key, value in found.items() if callable(value) or isinstance(value, property)]
+    return [(key, value) for key, value in shown if inspect.getdoc(value)]
 
 
 def member_head(key: str, member: Any) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hotloop.api import train as train
     from hotloop.comparison.compare import compare as compare
     from hotloop.core.errors import HotloopError as HotloopError
+    from hotloop.core.types import Batch as Batch
     from hotloop.diagnosis.diagnose import diagnose as diagnose
     from hotloop.envs.vector_env import final_mask as final_mask
     from hotloop.envs.vector_env import final_obs as final_obs
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from hotloop.viewing.watch import watch as watch
 
 _HOMES = {
+    "Batch": "core.types",
     "DQNSettings": "algos.dqn_settings",
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",

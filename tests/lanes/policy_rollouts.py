@@ -15,8 +15,8 @@ from hotloop.core.types import (
     DiscreteActions,
     HybridActions,
     MultiDiscreteActions,
-    Rollout,
     RolloutRow,
+    RolloutSlab,
 )
 from hotloop.learners.ppo import PPOLearner
 from hotloop.replay.rollout_buffer import RolloutBuffer
@@ -42,7 +42,7 @@ def make_learner(kind: str = "discrete", **tree: Any) -> PPOLearner:
     return PPOLearner(build(PPOSettings, merge(BASE, tree)), ArraySpec((FEATURES,)), ACTIONS[kind])
 
 
-def make_rollout(learner: PPOLearner, seed: int = 0, masked: bool = False, ignored: bool = False) -> Rollout:
+def make_rollout(learner: PPOLearner, seed: int = 0, masked: bool = False, ignored: bool = False) -> RolloutSlab:
     """Filled as acting would: outputs, values and actions are the learner's own."""
     draw = np.random.default_rng(seed)
     layout, width = learner.actions.layout, learner.actions.spec.mask_width

@@ -34,12 +34,12 @@ def test_reseeded_it_draws_as_one_that_was_made_with_that_seed():
     (_, policy), (_, other) = made(epsilon=1.0, seed=1), made(epsilon=1.0, seed=2)
     policy.act(np.zeros((8, 3)), None)
     policy.reseed(2)
-    assert np.array_equal(policy.act(np.zeros((64, 3)), None), other.act(np.zeros((64, 3)), None))
+    assert np.array_equal(policy.act(np.zeros((64, 3)), None)[0], other.act(np.zeros((64, 3)), None)[0])
 
 
 def test_random_actions_come_as_often_as_epsilon_says():
     _, policy = made(epsilon=0.4)
-    actions = policy.act(np.zeros((40_000, 3)), None)
+    actions = policy.act(np.zeros((40_000, 3)), None)[0]
     counts = np.bincount(actions, minlength=4)
     for action, share in enumerate([0.1, 0.1, 0.7, 0.1]):  # 0.4 / 4 each, and 0.6 more for the best
         assert within_chance(counts[action], 40_000, share)
@@ -54,7 +54,7 @@ def test_all_random_never_asks_the_lane_and_all_greedy_always_does():
     assert lane.asked == []
     lane, policy = made(epsilon=0.0)
     for _ in range(100):
-        assert policy.act(np.zeros((8, 3)), None).tolist() == [2] * 8
+        assert policy.act(np.zeros((8, 3)), None)[0].tolist() == [2] * 8
     assert len(lane.asked) == 100
     assert all(noisy for _, noisy in lane.asked)
 
@@ -69,14 +69,14 @@ def test_forbidden_actions_are_never_drawn(seed, num_actions, epsilon):
             return (action_mask.argmax(1),)
 
     policy = EpsilonGreedy(Obedient(), Schedule(start=epsilon), Counters(), num_actions, seed)
-    actions = policy.act(np.zeros((50, 2)), mask)
+    actions = policy.act(np.zeros((50, 2)), mask)[0]
     assert mask[np.arange(50), actions].all()
 
 
 def test_allowed_actions_are_drawn_evenly():
     _, policy = made(epsilon=1.0)
     mask = np.tile([True, False, True, True], (30_000, 1))
-    counts = np.bincount(policy.act(np.zeros((30_000, 1)), mask), minlength=4)
+    counts = np.bincount(policy.act(np.zeros((30_000, 1)), mask)[0], minlength=4)
     assert counts[1] == 0
     assert all(within_chance(counts[action], 30_000, 1 / 3) for action in (0, 2, 3))
 
@@ -84,14 +84,14 @@ def test_allowed_actions_are_drawn_evenly():
 def test_greedy_rows_get_the_lanes_action_and_the_lane_gets_the_mask():
     lane, policy = made(epsilon=0.5)
     mask = np.ones((1_000, 4), bool)
-    actions = policy.act(np.zeros((1_000, 3)), mask)
+    actions = policy.act(np.zeros((1_000, 3)), mask)[0]
     assert within_chance((actions == 2).sum(), 1_000, 0.625)
     assert lane.asked[0][0] is mask
 
 
 def test_dict_observations_are_counted_by_their_first_part():
     _, policy = made(epsilon=1.0)
-    assert policy.act({"a": np.zeros((5, 2)), "b": np.zeros((5, 9))}, None).shape == (5,)
+    assert policy.act({"a": np.zeros((5, 2)), "b": np.zeros((5, 9))}, None)[0].shape == (5,)
 
 
 def test_epsilon_follows_its_schedule():
@@ -108,11 +108,11 @@ def test_a_restored_policy_continues_exactly():
     one.act(np.zeros((5, 1)), None)
     saved = one.state()
     other.load_state(saved)
-    first = [one.act(np.zeros((9, 1)), None).tolist() for _ in range(5)]
-    assert [other.act(np.zeros((9, 1)), None).tolist() for _ in range(5)] == first
+    first = [one.act(np.zeros((9, 1)), None)[0].tolist() for _ in range(5)]
+    assert [other.act(np.zeros((9, 1)), None)[0].tolist() for _ in range(5)] == first
     again = made(epsilon=0.7, seed=3)[1]
     again.load_state(saved)
-    assert again.act(np.zeros((9, 1)), None).tolist() == first[0]  # the state was a copy
+    assert again.act(np.zeros((9, 1)), None)[0].tolist() == first[0]  # the state was a copy
 
 
 @pytest.mark.parametrize("mask", [None, np.ones((3, 4), bool)])

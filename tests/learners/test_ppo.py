@@ -72,7 +72,7 @@ def test_the_adaptation_has_bounds(monkeypatch):
     monkeypatch.setattr(learner.lane, "update", lambda *given: stats_with(1.0))
     for _ in range(50):
         learner.update(make_rollout(learner))
-    assert learner.step_sizes.scale == pytest.approx(0.01)
+    assert learner.rates.scale == pytest.approx(0.01)
 
 
 def test_weights_hold_parameters_and_what_observations_are_normalised_by():

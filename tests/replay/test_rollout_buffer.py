@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.loop.scripted_envs import ScriptedEnvs
 
-from hotloop.core.types import ArraySpec, EnvStep
+from hotloop.core.types import ArraySpec, EnvStep, RolloutRow
 from hotloop.maths.distributions import ActionLayout
 from hotloop.replay.rollout_buffer import RolloutBuffer
 
@@ -16,12 +16,18 @@ def buffer(steps: int, num_envs: int, mask_width: int | None = None) -> RolloutB
     return RolloutBuffer((steps, num_envs), ArraySpec((2,)), LAYOUT, mask_width)
 
 
+def row(num_envs: int, value: float, mask: np.ndarray | None = None) -> RolloutRow:
+    """What a policy says whose numbers are `value` and some tens more."""
+    parts = (np.full((num_envs, 2), value), np.full((num_envs, 2), value + 10), np.full(num_envs, value + 20))
+    return RolloutRow(*parts, np.full((num_envs, 1), value + 30), mask)
+
+
 def played(lengths: list[list[int]], steps: int, **more: bool) -> tuple[RolloutBuffer, list[EnvStep]]:
     envs, rollout, seen = ScriptedEnvs(lengths, **more), buffer(steps, len(lengths)), []
     envs.reset()
     while not rollout.full:
         seen.append(envs.step(np.zeros(len(lengths), np.int64)))
-        rollout.add(seen[-1])
+        rollout.add(row(len(lengths), 0), seen[-1])
     return rollout, seen
 
 
@@ -52,13 +58,11 @@ def test_rows_that_only_reset_have_no_weight():
     assert rollout.data.weight.min() == 0.0
 
 
-def test_what_the_policy_writes_into_a_row_is_in_the_slab():
+def test_what_the_policy_returns_with_its_action_is_in_the_slab():
     rollout = buffer(3, 2, mask_width=2)
     for t in range(3):
-        row = rollout.row()
-        row.obs[:], row.outputs[:], row.value[:], row.action[:] = t, t + 10, t + 20, t + 30
-        row.action_mask[:] = [True, t % 2 == 0]
-        rollout.add(EnvStep(row.obs, np.zeros(2, np.float32), *np.zeros((2, 2), np.bool_), row.obs))
+        acted = row(2, t, np.array([[True, t % 2 == 0]] * 2))
+        rollout.add(acted, EnvStep(acted.obs, np.zeros(2, np.float32), *np.zeros((2, 2), np.bool_), acted.obs))
     data = rollout.data
     assert data.obs[:, 0, 0].tolist() == [0, 1, 2]
     assert data.outputs[:, 1, 1].tolist() == [10, 11, 12]

@@ -105,8 +105,8 @@ def require_one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise ArgumentError(f"`{name}` is {shown(value)}; expected one of {', '.join(allowed)}", hint)
 
 
-def adam_constants(betas: Any, eps: Any, max_gradient_norm: Any) -> dict[str, float]:
-    """As an objective's spec has them."""
+def adam_constants(betas: Any, eps: Any, max_gradient_norm: Any) -> dict[str, Any]:
+    """As settings have them."""
     if not isinstance(betas, tuple | list) or len(betas) != 2:
         raise ArgumentError(f"`betas` is {betas!r}; expected two numbers", "e.g. `betas=(0.9, 0.999)`")
     below_one = 1.0 - 1e-9

@@ -8,9 +8,9 @@ Files:
     dqn.py            The DQN learner: what an update computes, as a `QObjective`, and a lane that executes it
     graph_policies.py How an agent acts on graphs: by drawing while it learns, by its likeliest action when it is judged
     learner.py        What learners of users' modules share: observations, the choice of a lane, memory, state
+    learning.py       What the learners of runs have in common, and which of them belongs to which settings
     normaliser.py     Running statistics of observations and rewards, frozen while a rollout is collected and learned
                       from
-    off_policy.py     What learners that learn from replay have in common, and which of them belongs to which settings
     own_network.py    A user's module as lanes take it: checked, its parameters in order, its memory shared and watched
     policy_inputs.py  What a policy learner is handed: an action space, standard deviations, a full rollout
     policy_kernels.py Epsilon-greedy draws for N envs in one call

@@ -19,7 +19,8 @@ from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_t
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.lanes.spec import Lane
 from hotloop.learners.derived import settled
-from hotloop.learners.off_policy import LearningRates, Sight, moves_due
+from hotloop.learners.learning import LearningRates, Sight, moves_due
+from hotloop.learners.own_network import GivenModule
 from hotloop.learners.policy_kernels import draw_exploration, draw_masked_exploration
 from hotloop.nets.branches import branch_layout
 from hotloop.nets.build import build_q_network, mlp_layout
@@ -58,41 +59,54 @@ class DQNLearner:
 
     It counts its updates itself, in `counters`. A run gives it the counters that it shares and saves; by itself the
     learner has counters of its own, saved with its state, whose env steps and episodes are the caller's to count.
+    It checks nothing: what our loop hands it is right, and `QLearner` looks at what others do. `given` is a module of
+    theirs, trained in the place of one that `settings.network` says.
     """
 
     def __init__(
-        self, settings: DQNSettings, obs_spec: ObsSpec, num_actions: int, counters: Counters | None = None
+        self,
+        settings: DQNSettings,
+        obs_spec: ObsSpec,
+        num_actions: int,
+        counters: Counters | None = None,
+        given: GivenModule | None = None,
     ) -> None:
-        self.settings = settings = settled(settings, obs_spec)
+        self.settings = settings = settings if given else settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
-        self.num_choices = num_actions
-        self._rates, self.sight = LearningRates(settings.optimiser), Sight(settings, obs_spec)
+        self.actions, self.num_choices = None, num_actions
+        self.rates, self.sight = LearningRates(settings.optimiser), Sight(settings, obs_spec)
         self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
-        self.network = build_q_network(settings.network, obs_spec, num_actions, derive_seed(settings.seed, "init"))
-        specs = (settings.network, obs_spec, num_actions)
-        reading = self.network.reading if isinstance(self.network, SharedNetwork) else None
-        job = self._lane_job(reading.layout if reading else mlp_layout(*specs) or branch_layout(*specs))
-        if reading:
-            job = replace(job, unreadable=reading.reason)
+        job = self._lane_job()
+        if given is None:
+            self.network, job = self._built(obs_spec, job)
+        else:
+            self.network, job = given.shared, given.job(job)
         self.measures = job.objective.measures
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane = build_lane(self.choice, job, self.network)
 
-    def _lane_job(self, layout: Any) -> LaneJob:
+    def _lane_job(self) -> LaneJob:
         settings = self.settings
-        planned = int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step))
-        untraceable = TOPOLOGY_UNTRACEABLE if settings.network.torso == "topology" else ""
         return LaneJob(
             objective=QObjective(q_spec(settings)),
-            layout=layout,
+            layout=None,
             batch_size=self.rows_per_update,
             device=settings.device,
             seed=derive_seed(settings.seed, "noise"),
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
-            planned_updates=planned,
-            untraceable=untraceable or untraceable_torso(self.network, planned),
+            planned_updates=int(settings.total_env_steps * exact_fraction(settings.updates_per_env_step)),
         )
+
+    def _built(self, obs_spec: ObsSpec, job: LaneJob) -> tuple[nn.Module, LaneJob]:
+        """The network that the settings say, and the job with what a lane may know of it."""
+        settings, specs = self.settings.network, (self.settings.network, obs_spec, self.num_choices)
+        network = build_q_network(*specs, derive_seed(self.settings.seed, "init"))
+        untraceable = TOPOLOGY_UNTRACEABLE if settings.torso == "topology" else ""
+        job = replace(job, untraceable=untraceable or untraceable_torso(network, job.planned_updates))
+        if isinstance(network, SharedNetwork):
+            return network, replace(job, layout=network.reading.layout, unreadable=network.reading.reason)
+        return network, replace(job, layout=mlp_layout(*specs) or branch_layout(*specs))
 
     def start_from(self, network: nn.Module) -> None:
         """Take over the parameters of a module with layers like ours, for the online and the target network."""
@@ -116,7 +130,7 @@ class DQNLearner:
 
     def learning_rates(self, k: int) -> Array:
         """The learning rate of each of the next k updates."""
-        return self._rates.of(k, self.counters)
+        return self.rates.of(k, self.counters)
 
     def update_target_if_due(self, before: Counters) -> None:
         """Move the target where it counts env steps or episodes."""
@@ -136,6 +150,9 @@ class DQNLearner:
 
     def load_weights(self, values: Array) -> None:
         self.lane.load_parameters(self.sight.split(values))
+
+    def forget_episodes(self) -> None:
+        """Nothing is remembered of them."""
 
     def reseed(self, *stream: str | int) -> None:
         """An update draws nothing but the noise of noisy layers, which goes on."""
@@ -161,11 +178,25 @@ class Greedy:
         return self._lane.infer(self._see(obs), action_mask)[0]
 
 
-class EpsilonGreedy:
-    """A uniform random (allowed) action with probability epsilon, the best one otherwise.
+def explore(
+    infer: Callable[..., tuple[Any, ...]], obs: Obs, mask: Array | None, rng: Array, epsilon: float, num_actions: int
+) -> Array:
+    """Actions [N]: a uniform random (allowed) one with probability `epsilon`, the best one elsewhere. The network is
+    not asked when no env needs it, which halves the cost of acting while epsilon is high."""
+    num_envs = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
+    action = np.empty(num_envs, dtype=np.int64)
+    if mask is None:
+        num_greedy = draw_exploration(rng, epsilon, num_actions, action)
+    else:
+        num_greedy = draw_masked_exploration(rng, epsilon, mask, action)
+    if num_greedy == 0:
+        return action
+    (greedy,) = infer(obs, mask, True)
+    return greedy if num_greedy == num_envs else np.where(action < 0, greedy, action)
 
-    The network is not asked when no env needs it, which halves the cost of acting while epsilon is high.
-    """
+
+class EpsilonGreedy:
+    """A uniform random (allowed) action with probability epsilon, the best one otherwise."""
 
     def __init__(
         self,
@@ -189,18 +220,9 @@ class EpsilonGreedy:
     def facts(self) -> dict[str, float]:
         return {"epsilon": self.epsilon}
 
-    def act(self, obs: Obs, action_mask: Array | None) -> Array:
-        obs = self._note(obs)
-        num_envs = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
-        action = np.empty(num_envs, dtype=np.int64)
-        if action_mask is None:
-            num_greedy = draw_exploration(self._rng, self.epsilon, self._num_actions, action)
-        else:
-            num_greedy = draw_masked_exploration(self._rng, self.epsilon, action_mask, action)
-        if num_greedy == 0:
-            return action
-        (greedy,) = self._lane.infer(obs, action_mask, True)
-        return greedy if num_greedy == num_envs else np.where(action < 0, greedy, action)
+    def act(self, obs: Obs, action_mask: Array | None) -> tuple[Array, None]:
+        seen = self._note(obs)
+        return explore(self._lane.infer, seen, action_mask, self._rng, self.epsilon, self._num_actions), None
 
     def reseed(self, seed: int) -> None:
         """Draw from another stream from here on."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hotloop.core.graphs import Graphs
-from hotloop.core.types import Action, Array, GraphActionSpec, NodeAction, NodeActions
+from hotloop.core.types import Action, Array, GraphActionSpec, GraphRolloutRow, NodeAction, NodeActions
 from hotloop.lanes.graph_objective import GraphOutputs
 from hotloop.lanes.spec import Lane
 from hotloop.learners.action_map import NO_MASK, ranges
@@ -52,25 +52,23 @@ class ActingLearner(Protocol):
     lane: Lane
     actions: GraphActionMap
 
-
-class RolloutWriter(Protocol):
-    def note(
-        self, obs: Graphs, outputs: GraphOutputs, numbers: Array, choices: Array | None, counts: Array | None
-    ) -> None: ...
+    def facts(self) -> dict[str, float]: ...
 
 
 class GraphStochasticPolicy:
-    """Draws from the policy, and writes down what learning will need."""
+    """Draws from the policy, and returns with the action what learning from it will need."""
 
-    def __init__(self, learner: ActingLearner, rollout: RolloutWriter, seed: int) -> None:
-        self._lane, self._actions, self._rollout = learner.lane, learner.actions, rollout
+    def __init__(self, learner: ActingLearner, seed: int) -> None:
+        self._learner, self._lane, self._actions = learner, learner.lane, learner.actions
         self._rng = np.array([seed], dtype=np.uint64)
 
-    def act(self, obs: Graphs, action_mask: Array | None) -> Action:
+    def act(self, obs: Graphs, action_mask: Array | None) -> tuple[Action, GraphRolloutRow]:
         outputs = GraphOutputs._make(self._lane.infer(obs))
         numbers, choices = self._actions.draw(self._rng, obs, outputs)
-        self._rollout.note(obs, outputs, numbers, choices, action_mask)
-        return self._actions.to_env(numbers, choices)
+        return self._actions.to_env(numbers, choices), GraphRolloutRow(obs, outputs, numbers, choices, action_mask)
+
+    def facts(self) -> dict[str, float]:
+        return self._learner.facts()
 
     def reseed(self, seed: int) -> None:
         """Draw from another stream from here on."""

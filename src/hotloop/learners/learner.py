@@ -4,67 +4,59 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import nn
 
 from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
+from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Obs, ObsSpec, UpdateStats, map_obs
 from hotloop.inputs.arguments import read_obs, require_above_zero, require_one_of, rows_of, shape_of, spec_of
 from hotloop.inputs.specs import read_obs_spec
 from hotloop.inputs.values import require_count
-from hotloop.lanes.choice import LaneChoice, LaneJob, build_lane, choose_lane
-from hotloop.lanes.compiled import CompiledLane, untraceable
-from hotloop.lanes.objective import Objective
+from hotloop.lanes.choice import LaneChoice
+from hotloop.lanes.compiled import CompiledLane
 from hotloop.lanes.spec import LANES
 from hotloop.learners.own_network import (
     Sharing,
     flattened,
-    frozen_problem,
     guess_obs,
     linear_widths,
     named_vector,
     require_trainable,
     said_by,
 )
-from hotloop.nets.given_network import SharedNetwork
-from hotloop.nets.reading import Reading
+from hotloop.nets.tracing import in_mode
 
 NOT_ARGUMENTS = ("self", "network", "actor_critic", "__class__")
 UNDECIDED = LaneChoice("", "not chosen yet: it depends on the observations; say `obs=` or make the first call")
 
 
-class Plan(NamedTuple):
-    """What a learner does with observations of one kind."""
-
-    objective: Objective
-    reading: Reading
-    shared: SharedNetwork
-    batch_size: int
-
-
 class ModuleLearner:
-    """`network` stays the user's module; `lane` and `lane_reason` say how it is trained.
+    """The door of a learner for a module, batches and observations of anybody's: it looks at what it is given, says
+    what is wrong with it, and hands it to the learner that our own runs have.
 
-    The lane depends on the observations, since a layout of the network does. They are as `obs=` says, or else a vector
-    as wide as the network's first layer, or else what the first call brings.
+    `network` stays the user's module; `lane` and `lane_reason` say how it is trained. The lane depends on the
+    observations, since a layout of the network does. They are as `obs=` says, or else a vector as wide as the network's
+    first layer, or else what the first call brings.
     """
 
     _title = "network"
     _arguments: dict[str, Any]
     """Of the constructor, but for the module."""
+    _learner: Any
+    """Once the observations are known."""
 
     def __init__(self, network: nn.Module, lr: float, lane: str, obs: Any, planned_updates: int) -> None:
         require_one_of("lane", lane, ("auto", *LANES))
         self._device = require_trainable(self._title, network)
-        self.network, self.lr, self.updates = network, lr, 0
+        self.network, self.lr = network, lr
         self._asked, self._planned = lane, require_count("planned_updates", planned_updates, 0)
-        self._rates: tuple[float, Array] = (np.nan, np.zeros(0))
-        self._choice, self._as_floats, self._compiles = UNDECIDED, False, False
+        self._counters, self._choice = Counters(), UNDECIDED
+        self._as_floats = self._compiles = False
         self._spec: ObsSpec | None = None
-        self._shared: Any
         self._shape: tuple[int, ...] = (-1,)
         given = None if obs is None else read_obs_spec(obs)
         spec = given or guess_obs(network, self._takes)
@@ -72,8 +64,8 @@ class ModuleLearner:
         if spec is not None:
             self._start(spec)
 
-    def _plan(self, spec: ObsSpec) -> Plan:
-        """What is to be done with observations of `spec`; an ArgumentError where the module does not take them."""
+    def _learner_of(self, spec: ObsSpec) -> Any:
+        """Who trains the module on observations of `spec`; an ArgumentError where the module does not take them."""
         raise NotImplementedError
 
     def _check_answer(self, spec: ObsSpec) -> int:
@@ -88,6 +80,11 @@ class ModuleLearner:
     @property
     def lane_reason(self) -> str:
         return self._choice.reason
+
+    @property
+    def updates(self) -> int:
+        """Made so far."""
+        return self._counters.updates
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({type(self.network).__name__}, updates={self.updates}, lane={self.lane!r})"
@@ -104,26 +101,13 @@ class ModuleLearner:
 
     def _start(self, spec: ObsSpec) -> None:
         """Choose and build the lane for observations of `spec`."""
-        plan = self._plan(spec)
-        frozen, problem = frozen_problem(self._title, self.network), untraceable(self.network)
-        job = LaneJob(
-            objective=plan.objective,
-            layout=plan.reading.layout,
-            batch_size=plan.batch_size,
-            device=self._device,
-            precision="float32",
-            planned_updates=self._planned,
-            untraceable=frozen or (f"it {problem}" if problem else ""),
-            unreadable=frozen or plan.reading.reason,
-        )
         try:
-            self._choice = choose_lane(self._asked, job)
-            lane = build_lane(self._choice, job, plan.shared)
+            self._learner = self._learner_of(spec)
         except LaneError as error:
             raise LaneError(error.message, 'lane="auto" chooses one that can') from error
-        self._shared, self._spec = plan.shared, spec
+        self._choice, self._spec = self._learner.choice, spec
         self._shape = (-1,) if isinstance(spec, dict) else spec.shape  # of the usual kind, which is told at once
-        self._begin_on(lane)
+        self._begin_on(self._learner.lane)
 
     def _begin_on(self, lane: Any) -> None:
         self._lane, self._as_floats, self._compiles = lane, lane.name == "native", lane.name == "compiled"
@@ -139,25 +123,25 @@ class ModuleLearner:
                 raise
             assert isinstance(self._lane, CompiledLane)
             self._choice = LaneChoice("eager", f"{self._choice.reason}; compiled: {error.message}")
+            self._learner.lane = self._lane.eager
             self._begin_on(self._lane.eager)
 
-    def _run(self, data: Any, k: int) -> UpdateStats:
+    def _learn(self, data: Any) -> UpdateStats:
         """Up to k updates, counted."""
-        rates = self._learning_rates(k)
+        learner = self._learner
+        if self.lr != learner.rates.lr:
+            learner.rates.lr = require_above_zero("lr", self.lr, "1e-3")
         if self._as_floats:
-            stats = self._lane.update(data, rates, self.updates)
-        else:
-            with torch.enable_grad():  # who acts under `no_grad` may forget to leave it
-                stats = self._lane.update(data, rates, self.updates)
-        self.updates += stats.num_updates
-        return stats
+            return learner.update(data)
+        with torch.enable_grad():  # who acts under `no_grad` may forget to leave it
+            return learner.update(data)
 
-    def _learning_rates(self, k: int) -> Array:
-        lr, rates = self._rates
-        if lr != self.lr or len(rates) != k:
-            lr = require_above_zero("lr", self.lr, "1e-3")
-            lr, rates = self._rates = lr, np.full(k, lr)
-        return rates
+    def _infer(self, rows: Obs, mask: Array | None = None, noisy: bool = False) -> tuple[Any, ...]:
+        """What acting on observations [N, ...] needs; a module answers in evaluation mode."""
+        if self._as_floats:  # the native lane, which asks no module
+            return self._lane.infer(rows, mask)
+        with in_mode(self.network, training=False):
+            return self._lane.infer(rows, mask)
 
     def _read_obs(self, name: str, value: Any, leading: tuple[int, ...]) -> Obs:
         """Observations after axes `leading`."""
@@ -252,7 +236,7 @@ class ModuleLearner:
     def _named_vectors(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Of the lane's state, by the names of the network's parameters; none before there is a lane."""
         state: dict[str, Array] = {} if self._spec is None else self._lane.state()
-        return {name: named_vector(self._shared, state[name]) for name in names if state}
+        return {name: named_vector(self._learner.network, state[name]) for name in names if state}
 
     def _load(self, state: Mapping[str, Any], needed: tuple[str, ...], vectors: tuple[str, ...]) -> None:
         """The network, and the vectors if there are any."""
@@ -260,7 +244,7 @@ class ModuleLearner:
             raise CheckpointError(f"the state has no `{sorted(missing)[0]}`", "give what `state_dict()` returned")
         if vectors[0] in state and self._spec is None:
             raise ArgumentError("the learner does not know its observations yet", "say `obs=` when you make it")
-        flat = {name: flattened(self._shared, state[name], name) for name in vectors if vectors[0] in state}
+        flat = {name: flattened(self._learner.network, state[name], name) for name in vectors if vectors[0] in state}
         try:
             self.network.load_state_dict(state["network"])
         except RuntimeError as error:
@@ -268,7 +252,7 @@ class ModuleLearner:
             raise CheckpointError(f"the state is of another network: {said}", "build the same one") from error
         if flat:
             self._lane.load_state(self._lane.state() | flat)
-        self.updates = int(state["updates"])
+        self._counters.updates = int(state["updates"])
 
 
 def _other_shape(name: str, shapes: list[Any], expected: Any) -> ArgumentError:

@@ -6,8 +6,9 @@ The parameters become views of one flat vector; the module stays the user's and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from operator import attrgetter, is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,10 +16,13 @@ from torch import Tensor, nn
 
 from hotloop.core.errors import ArgumentError, CheckpointError
 from hotloop.core.types import Array, ArraySpec, ObsSpec, map_obs
+from hotloop.lanes.choice import LaneJob
+from hotloop.lanes.compiled import untraceable
 from hotloop.lanes.eager import EagerLane
 from hotloop.lanes.optimiser import shapes_of, split_vector
 from hotloop.lanes.spec import Lane
 from hotloop.nets.given_network import SharedNetwork
+from hotloop.nets.reading import Reading
 from hotloop.nets.tracing import in_mode
 
 REQUIRES_GRAD = attrgetter("requires_grad")
@@ -87,10 +91,34 @@ def linear_widths(network: nn.Module) -> list[tuple[int, ...]]:
     return list(dict.fromkeys((part.in_features,) for part in network.modules() if isinstance(part, nn.Linear)))
 
 
-def frozen_problem(name: str, network: nn.Module) -> str:
-    """Why only the eager lane can train the module; empty where others could."""
-    frozen = [key for key, parameter in network.named_parameters() if not parameter.requires_grad]
-    return f"`{name}` has frozen parameters (`{frozen[0]}`), which only the eager lane leaves alone" if frozen else ""
+class GivenModule(NamedTuple):
+    """A module that somebody else made, as a learner trains it in the place of one that it would make by settings."""
+
+    shared: SharedNetwork
+    reading: Reading
+    device: str
+    planned_updates: int  # 0: nobody knows
+    title: str = "network"
+
+    def job(self, job: LaneJob) -> LaneJob:
+        """Of this module instead."""
+        frozen, problem = self._frozen_problem(), untraceable(self.shared.network)
+        return replace(
+            job,
+            layout=self.reading.layout,
+            device=self.device,
+            num_envs=0,
+            planned_updates=self.planned_updates,
+            untraceable=frozen or (f"it {problem}" if problem else ""),
+            unreadable=frozen or self.reading.reason,
+        )
+
+    def _frozen_problem(self) -> str:
+        """Why only the eager lane can train the module; empty where others could."""
+        frozen = [key for key, parameter in self.shared.network.named_parameters() if not parameter.requires_grad]
+        if not frozen:
+            return ""
+        return f"`{self.title}` has frozen parameters (`{frozen[0]}`), which only the eager lane leaves alone"
 
 
 class Sharing:

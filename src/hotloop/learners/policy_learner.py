@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import nn
 
+from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.core.errors import ArgumentError
 from hotloop.core.rng import derive_seed
-from hotloop.core.types import Array, Obs, ObsSpec, Rollout, RolloutRow, UpdateStats, map_obs
+from hotloop.core.types import Array, Obs, ObsSpec, RolloutSlab, UpdateStats, map_obs
+from hotloop.envs.settings import EnvSettings
 from hotloop.inputs.arguments import (
     adam_constants,
     given_mask,
@@ -20,12 +23,14 @@ from hotloop.inputs.arguments import (
     require_above_zero,
     require_between,
     require_choices,
+    require_one_of,
     rows_of,
 )
 from hotloop.inputs.values import require_count, require_share
-from hotloop.lanes.policy_objective import MEASURES, Minibatches, PolicyObjective, PolicySpec, forward_and_draw
-from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner, Plan
-from hotloop.learners.own_network import answer_to
+from hotloop.lanes.policy_objective import MEASURES, Minibatches
+from hotloop.lanes.spec import LANES
+from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner
+from hotloop.learners.own_network import GivenModule, answer_to
 from hotloop.learners.policy_inputs import (
     ActionSpace,
     RolloutFields,
@@ -34,11 +39,11 @@ from hotloop.learners.policy_inputs import (
     read_actions,
     read_rollout,
 )
-from hotloop.maths.action_kernels import action_log_probs, best_actions, shuffle
+from hotloop.learners.ppo import PPOLearner
+from hotloop.maths.action_kernels import action_log_probs, best_actions
 from hotloop.maths.distributions import NO_MASK, ActionLayout
-from hotloop.maths.gae_kernels import gae_numpy
-from hotloop.nets.given_network import SharedActorCritic
-from hotloop.nets.reading import Reading, read_actor_critic
+from hotloop.nets.given_network import SEVERAL_PARTS, SharedActorCritic
+from hotloop.nets.reading import read_actor_critic
 from hotloop.nets.tracing import in_mode
 from hotloop.replay.rollout import Note
 
@@ -128,25 +133,32 @@ class PolicyLearner(ModuleLearner):
         normalise_advantages: bool = True,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-5,
-        lane: str = "auto",
+        lane: Literal["auto", "eager", "compiled", "native"] = "auto",
         obs: Any = None,
         planned_updates: int = 0,
         seed: int = 0,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name not in NOT_ARGUMENTS}
+        require_one_of("lane", lane, ("auto", *LANES))
         self.clip = require_above_zero("clip", clip, "0.2")
-        self._batch_size, self._epochs = require_count("batch_size", batch_size), require_count("epochs", epochs)
-        self._gamma, self._lam = require_share("gamma", gamma), require_share("lam", lam)
-        self._terms: dict[str, Any] = {
-            "rows": self._batch_size,
-            "policy_loss": "clipped",
-            "normalise_advantage": bool(normalise_advantages),
-            "value_clip": 0.0,
-            "value_weight": require_between("value_coef", value_coef, 0.0, np.inf, "0.5"),
-            "entropy_weight": require_between("entropy_coef", entropy_coef, 0.0, np.inf, "0.01"),
-            "kl_stop": 0.0 if kl_stop is None else require_above_zero("kl_stop", kl_stop, "0.02"),
-            **adam_constants(betas, eps, max_gradient_norm),
-        }
+        self._batch_size = require_count("batch_size", batch_size)
+        self._settings = PPOSettings(
+            epochs=require_count("epochs", epochs),
+            batch_size=self._batch_size,
+            rollout_steps=self._batch_size,
+            gamma=require_share("gamma", gamma),
+            gae_lambda=require_share("lam", lam),
+            clip=self.clip,
+            value_weight=require_between("value_coef", value_coef, 0.0, np.inf, "0.5"),
+            entropy_weight=require_between("entropy_coef", entropy_coef, 0.0, np.inf, "0.01"),
+            normalise_advantage="minibatch" if normalise_advantages else "none",
+            kl_stop=0.0 if kl_stop is None else require_above_zero("kl_stop", kl_stop, "0.02"),
+            env=EnvSettings(num_envs=1),
+            optimiser=PolicyOptimiserSettings(
+                lr=require_above_zero("lr", lr, "3e-4"), **adam_constants(betas, eps, max_gradient_norm)
+            ),
+            learner=PolicyLearnerSettings(lane=lane),
+        )
         self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
         self._shuffler = np.array([derive_seed(seed, "shuffle")], np.uint64)
         self._actions = read_actions(action)
@@ -157,22 +169,24 @@ class PolicyLearner(ModuleLearner):
             self._log_std_name, self.log_std = find_log_std(actor_critic, log_std, self._actions.layout.continuous)
         elif log_std is not None:
             raise ArgumentError("`log_std` is given, but no action is a number", "leave it out, or say `action=`")
-        super().__init__(actor_critic, require_above_zero("lr", lr, "3e-4"), lane, obs, planned_updates)
+        super().__init__(actor_critic, self._settings.optimiser.lr, lane, obs, planned_updates)
 
     def _check_answer(self, spec: ObsSpec) -> int:
         return num_outputs_of(answer_to("actor_critic", self.network, spec, self._device), self._actions.layout)
 
-    def _plan(self, spec: ObsSpec) -> Plan:
+    def _learner_of(self, spec: ObsSpec) -> PPOLearner:
         outputs = self._check_answer(spec)
         if not self._actions.layout.num_outputs:
             self._actions = ActionSpace(ActionLayout((outputs,)), ())
         self._counts = np.array(self._actions.layout.counts, np.int64)
-        objective = PolicyObjective(PolicySpec(actions=self._actions.layout, **self._terms))
-        reading = Reading(None, reason="the observation has several parts")
+        reading = SEVERAL_PARTS
         if not isinstance(spec, dict) and self._device == "cpu":
             reading = read_actor_critic(self.network, spec.shape, self._log_std_name)
         shared = SharedActorCritic(self.network, reading.order, self.log_std, self._log_std_name)
-        return Plan(objective, reading, shared, self._batch_size)
+        given = GivenModule(shared, reading, self._device, self._planned, self._title)
+        learner = PPOLearner(self._settings, spec, self._actions, self._counters, given)
+        learner.shuffler = self._shuffler
+        return learner
 
     def act(
         self, obs: Any, action_mask: Any = None, deterministic: bool = False, *, mask: Any = None
@@ -182,47 +196,43 @@ class PolicyLearner(ModuleLearner):
         to the rollout too. `deterministic`: the likeliest choices and the means."""
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
-        count, layout = rows_of(rows), self._actions.layout
         name, given = given_mask(action_mask, mask)
-        allowed = NO_MASK if given is None else self._allowed(name, given, count, is_single)
-        outputs, value = np.empty((count, layout.num_outputs), np.float32), np.empty(count, np.float32)
-        action, log_prob = np.empty((count, layout.width), np.float32), np.empty(count, np.float32)
-        log_std = self._log_stds()
-        if deterministic:
-            outputs, value = self._outputs(rows)
-            best_actions(outputs, log_std, allowed, self._counts, action)
-        elif self._as_floats:
-            self._lane.act(RolloutRow(rows, outputs, value, action, None), self._rng, allowed)
-        else:
-            with in_mode(self.network, training=False):
-                row = RolloutRow(rows, outputs, value, action, None)
-                forward_and_draw(self._lane, self._shared, row, self._rng, allowed)
-        action_log_probs(outputs, log_std, allowed, self._counts, action, log_prob)
+        allowed = NO_MASK if given is None else self._allowed(name, given, rows_of(rows), is_single)
+        action, outputs, value = self._chosen(rows, allowed, deterministic)
+        log_prob = np.empty(len(value), np.float32)
+        action_log_probs(outputs, self._log_stds(), allowed, self._counts, action, log_prob)
         chosen = self._actions.to_env(action)
         if not is_single:
             return chosen, Note(log_prob, value)
         return (int(chosen[0]) if chosen.ndim == 1 else chosen[0]), Note(float(log_prob[0]), float(value[0]))
 
+    def _chosen(self, rows: Obs, allowed: Array, deterministic: bool) -> tuple[Array, Array, Array]:
+        """Actions [N, W] in the policy's units, its outputs [N, O] and the values [N]."""
+        if deterministic:
+            outputs, value = self._infer(rows)
+            action = np.empty((len(value), self._actions.layout.width), np.float32)
+            best_actions(outputs, self._log_stds(), allowed, self._counts, action)
+            return action, outputs, value
+        if self._as_floats:  # the native lane, which asks no module
+            row = self._learner.act(rows, self._rng, allowed)
+        else:
+            with in_mode(self.network, training=False):
+                row = self._learner.act(rows, self._rng, allowed)
+        return row.action, row.outputs, row.value
+
     def _begin_on(self, lane: Any) -> None:
         super()._begin_on(lane)
-        self._kept_log_stds = self._shared.log_std.detach().cpu().numpy()  # of a CPU the same memory
+        self._kept_log_stds = self._learner.network.log_std.detach().cpu().numpy()  # of a CPU the same memory
 
     def _log_stds(self) -> Array:
         """[C], as they are now."""
-        return self._kept_log_stds if self._device == "cpu" else self._shared.log_std.detach().cpu().numpy()
-
-    def _outputs(self, rows: Obs) -> tuple[Array, Array]:
-        """Of observations [N, ...]: the policy's outputs and the values, in evaluation mode."""
-        if self._as_floats:  # the native lane, which asks no module
-            return self._lane.infer(rows)
-        with in_mode(self.network, training=False):
-            return self._lane.infer(rows)
+        return self._kept_log_stds if self._device == "cpu" else self._learner.network.log_std.detach().cpu().numpy()
 
     def value(self, obs: Any) -> Array:
         """The values [N] of observations [N, ...]."""
         rows, _ = self._read_rows(obs)
         self._sharing.require()
-        return self._outputs(rows)[1]
+        return self._infer(rows)[1]
 
     def _allowed(self, name: str, mask: Any, count: int, is_single: bool) -> Array:
         """[N, logits], with a choice left in each part."""
@@ -251,38 +261,41 @@ class PolicyLearner(ModuleLearner):
                 f"the rollout has {rows} rows, which is no multiple of `batch_size` ({self._batch_size})",
                 "choose num_steps x num_envs as a multiple of it",
             )
-        data, order = self._prepare(taken, last), np.empty((self._epochs, rows), np.int64)
-        shuffle(self._shuffler, order)
-        batches = Minibatches(data, order, require_above_zero("clip", self.clip, "0.2"))
+        self._learner.clip = require_above_zero("clip", self.clip, "0.2")
+        data = self._prepare(taken, last)
         if self._compiles:
-            self._compile(batches, UPDATES_COMPILED)
-        stats = self._run(batches, order.size // self._batch_size)
+            order = np.arange(rows)[None].repeat(self._settings.epochs, axis=0)
+            self._compile(Minibatches(data, order, self.clip), UPDATES_COMPILED)
+        stats = self._learn(data)
         rollout.clear()
         return PolicyStats(stats)
 
-    def _prepare(self, taken: RolloutFields, last: Obs) -> Rollout:
+    def _prepare(self, taken: RolloutFields, last: Obs) -> RolloutSlab:
         """The rollout as lanes take it, with advantages and returns."""
         steps, num_envs = taken.reward.shape
-        value = np.concatenate([taken.value, self._outputs(last)[1][None]])
+        value = np.concatenate([taken.value, np.empty((1, num_envs), np.float32)])
         final_value, advantage, returns = np.zeros((3, steps, num_envs), np.float32)
-        if taken.timeouts is not None:
-            at, envs, final_obs = taken.timeouts
-            final_value[at, envs] = self._outputs(read_obs("final_obs", final_obs, self._as_floats))[1]
-        ended = (taken.terminated, taken.truncated)
-        gae_numpy(taken.reward, *ended, value, final_value, self._gamma, self._lam, advantage, returns)
         action = self._actions.from_env(taken.action, (steps, num_envs))
-        outputs = self._acted(taken, action)
-        return Rollout(
-            taken.obs, outputs, action, value, taken.reward, *ended, taken.weight, final_value, advantage, returns,
-            taken.action_mask,
+        data = RolloutSlab(
+            taken.obs, self._acted(taken, action), action, value, taken.reward, taken.terminated, taken.truncated,
+            taken.weight, final_value, advantage, returns, taken.action_mask,
         )  # fmt: skip
+        with nullcontext() if self._as_floats else in_mode(self.network, training=False):
+            self._learner.compute_advantages(data, last, self._read_timeouts(taken))
+        return data
+
+    def _read_timeouts(self, taken: RolloutFields) -> tuple[Array, Array, Obs] | None:
+        if taken.timeouts is None:
+            return None
+        at, envs, final_obs = taken.timeouts
+        return at, envs, read_obs("final_obs", final_obs, self._as_floats)
 
     def _acted(self, taken: RolloutFields, action: Array) -> Array:
         """The outputs [T, N, O] of the policy that acted: this one, unless the notes say that it was another."""
         layout, rows = self._actions.layout, taken.reward.size
         flat = map_obs(lambda part: part.reshape(rows, *part.shape[2:]), taken.obs)
         pieces = range(0, rows, self._batch_size)
-        parts = [self._outputs(map_obs(lambda p, i=i: p[i : i + self._batch_size], flat))[0] for i in pieces]
+        parts = [self._infer(map_obs(lambda p, i=i: p[i : i + self._batch_size], flat))[0] for i in pieces]
         outputs, log_prob = np.concatenate(parts), np.empty(rows, np.float32)
         mask = NO_MASK if taken.action_mask is None else taken.action_mask.reshape(rows, -1)
         log_std = self._log_stds()

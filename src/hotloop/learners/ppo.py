@@ -8,6 +8,7 @@ likeliest action when it is judged.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
-from hotloop.core.types import Array, EnvObs, GraphRollout, Obs, Rollout, RolloutRow, UpdateStats
+from hotloop.core.types import Array, EnvObs, GraphRollout, Obs, RolloutRow, RolloutSlab, UpdateStats
 from hotloop.core.user_files import is_file
+from hotloop.inputs.arguments import rows_of
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_torso
 from hotloop.lanes.graph_objective import GraphObjective
 from hotloop.lanes.nonfinite import FailedUpdate, explained
@@ -27,8 +29,10 @@ from hotloop.lanes.policy_objective import KL, Minibatches, PolicyObjective, Pol
 from hotloop.lanes.spec import go_on
 from hotloop.learners.action_map import ActionMap
 from hotloop.learners.derived import settled
-from hotloop.learners.graph_policies import GraphActionMap
+from hotloop.learners.graph_policies import GraphActionMap, GraphGreedyPolicy, GraphStochasticPolicy
+from hotloop.learners.learning import LearningRates
 from hotloop.learners.normaliser import ObsNormaliser, RewardScaler
+from hotloop.learners.own_network import GivenModule
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.distributions import ActionLayout
 from hotloop.maths.gae_kernels import gae_numpy
@@ -58,31 +62,12 @@ def policy_spec(settings: PPOSettings, actions: ActionLayout) -> PolicySpec:
     )
 
 
-class LearningRateController:
-    """The learning rate by its schedule, and adapted to `kl_target` where there is one."""
-
-    def __init__(self, settings: PPOSettings) -> None:
-        self._settings = settings
-        self.scale = 1.0
-
-    def learning_rates(self, counters: Counters) -> Array:
-        """The learning rate of each of the next updates."""
-        k, optimiser = self._settings.updates_per_rollout, self._settings.optimiser
-        base, schedule = optimiser.lr * self.scale, optimiser.lr_schedule
-        if schedule.unit == "updates":
-            return np.array([base * schedule.at(counters.updates + j) for j in range(k)])
-        return np.full(k, base * schedule.now(counters))
-
-    def adapt(self, stats: UpdateStats) -> None:
-        """Steps that move the policy too far become smaller, timid ones larger; one read from the device a rollout."""
-        per_epoch, target = self._settings.updates_per_rollout // self._settings.epochs, self._settings.kl_target
-        if target <= 0.0:
-            return
-        kl = float(stats.scalars[KL, -per_epoch:].mean())
-        if kl > 2.0 * target:
-            self.scale = max(self.scale / LR_FACTOR, LOWEST_LR_SCALE)
-        elif kl < 0.5 * target:
-            self.scale = min(self.scale * LR_FACTOR, HIGHEST_LR_SCALE)
+def adapted(scale: float, kl: float, target: float) -> float:
+    """The learning rate's factor after a rollout: steps that move the policy too far become smaller, timid ones
+    larger."""
+    if kl > 2.0 * target:
+        return max(scale / LR_FACTOR, LOWEST_LR_SCALE)
+    return min(scale * LR_FACTOR, HIGHEST_LR_SCALE) if kl < 0.5 * target else scale
 
 
 GRAPHS_UNTRACEABLE = "graphs of changing size: every minibatch has another shape"
@@ -98,68 +83,87 @@ def build_graph_network(settings: PPOSettings, spec: GraphSpec, actions: GraphAc
 class PPOLearner:
     """Learns: `compute_advantages` turns a rollout into advantages, `update` goes through it for some epochs.
 
-    Counts its updates as `DQNLearner` does.
+    Counts its updates, and checks nothing, as `DQNLearner` does; `PolicyLearner` looks at what others hand it. `given`
+    is a module of theirs, with what its actions are.
     """
 
+    num_choices = None
+
     def __init__(
-        self, settings: PPOSettings, obs_spec: Any, action_spec: Any, counters: Counters | None = None
+        self,
+        settings: PPOSettings,
+        obs_spec: Any,
+        action_spec: Any,
+        counters: Counters | None = None,
+        given: GivenModule | None = None,
     ) -> None:
-        self.settings = settings = settled(settings, obs_spec)
+        self.settings = settings = settings if given else settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
-        self.rows_per_update = settings.batch_size
         self._of_graphs = isinstance(obs_spec, GraphSpec)
-        init, reading = derive_seed(settings.seed, "init"), None
-        self.actions: Any
-        self.network: Any
-        if isinstance(obs_spec, GraphSpec):
-            _refuse_for_graphs(settings)
-            self.actions = GraphActionMap(action_spec)
-            self.network = build_graph_network(settings, obs_spec, self.actions, init)
-            layout = None
-        else:
-            self.actions = ActionMap(action_spec, settings.network.squashed)
-            self.network = build_actor_critic(settings.network, obs_spec, self.actions.layout, init)
-            reading = getattr(self.network, "reading", None)
-            layout = reading.layout if reading else actor_critic_layout(settings.network, obs_spec)
+        self.actions, self.network, changes = self._built(obs_spec, action_spec, given)
         self.objective = policy_objective(settings, self.actions)
         self.measures = self.objective.measures
-        planned = settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout
         job = LaneJob(
             objective=self.objective,
-            layout=layout,
+            layout=None,
             batch_size=settings.batch_size,
             device=settings.device,
             precision=settings.learner.precision,
             num_envs=settings.env.num_envs,
-            planned_updates=planned,
-            unreadable=reading.reason if reading else "",
-            untraceable=GRAPHS_UNTRACEABLE if self._of_graphs else untraceable_torso(self.network, planned),
+            planned_updates=settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout,
         )
+        job = given.job(job) if given else replace(job, **changes)
+        if not job.untraceable and not given:
+            job = replace(job, untraceable=untraceable_torso(self.network, job.planned_updates))
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane: Any = build_lane(self.choice, job, self.network)
+        self._is_on_cpu = job.device == "cpu"
         normalise, num_envs = settings.normalise, settings.env.num_envs
         self.obs_normaliser = ObsNormaliser(obs_spec, normalise.limit) if normalise.obs else None
         parts = len(settings.reward_parts.value_weights) if self._of_graphs else 1
         scaled = range(parts) if normalise.reward else ()
         self._scalers = [RewardScaler(num_envs, settings.gamma, normalise.limit) for _ in scaled]
-        self._shuffler = np.array([derive_seed(settings.seed, "shuffle")], np.uint64)
+        self.shuffler = np.array([derive_seed(settings.seed, "shuffle")], np.uint64)
         self._order = np.empty((settings.epochs, settings.rollout_rows), np.int64)
-        self.step_sizes = LearningRateController(settings)
+        self.rates, self.clip = LearningRates(settings.optimiser), settings.clip
+
+    def _built(self, obs_spec: Any, action_spec: Any, given: GivenModule | None) -> tuple[Any, Any, dict[str, Any]]:
+        """How actions are to be read, the network, and what a lane may know of it."""
+        settings, init = self.settings, derive_seed(self.settings.seed, "init")
+        if given is not None:
+            return action_spec, given.shared, {}
+        actions: Any
+        if isinstance(obs_spec, GraphSpec):
+            _refuse_for_graphs(settings)
+            actions = GraphActionMap(action_spec)
+            network = build_graph_network(settings, obs_spec, actions, init)
+            return actions, network, {"untraceable": GRAPHS_UNTRACEABLE}
+        actions = ActionMap(action_spec, settings.network.squashed)
+        torso = build_actor_critic(settings.network, obs_spec, actions.layout, init)
+        reading = getattr(torso, "reading", None)
+        if reading:
+            return actions, torso, {"layout": reading.layout, "unreadable": reading.reason}
+        return actions, torso, {"layout": actor_critic_layout(settings.network, obs_spec)}
 
     def normalise(self, obs: EnvObs) -> EnvObs:
         """The observation as the network gets it."""
         return obs if self.obs_normaliser is None or isinstance(obs, Graphs) else self.obs_normaliser.apply(obs)
 
-    def observe(self, obs: Obs, out: Obs) -> None:
-        """The same into `out`, and for the statistics of the next rollout."""
-        if self.obs_normaliser is not None:
-            self.obs_normaliser.absorb(obs)
-            obs = self.obs_normaliser.apply(obs)
-        if isinstance(out, dict):
-            for name, part in out.items():
-                part[:] = obs[name]
-        else:
-            out[:] = obs
+    def see(self, obs: Obs) -> Obs:
+        """The same of an observation that counts in the statistics of the next rollout."""
+        if self.obs_normaliser is None:
+            return obs
+        self.obs_normaliser.absorb(obs)
+        return self.obs_normaliser.apply(obs)
+
+    def act(self, seen: Obs, state: Array, action_mask: Array | None) -> RolloutRow:
+        """Actions of N envs drawn from the policy, in its units, and all that learning from them will need; `seen` is
+        as the network gets it. Advances the generator `state`."""
+        num_envs, layout = rows_of(seen), self.actions.layout
+        outputs, value = np.empty((num_envs, layout.num_outputs), np.float32), np.empty(num_envs, np.float32)
+        row = RolloutRow(seen, outputs, value, np.empty((num_envs, layout.width), np.float32), action_mask)
+        self.draw(row, state, action_mask)
+        return row
 
     def draw(self, row: RolloutRow, state: Array, action_mask: Array | None) -> None:
         """Outputs, values and drawn actions of the row's observations, into the row; advances the generator `state`."""
@@ -174,7 +178,7 @@ class PPOLearner:
         return answers[2].T if self._of_graphs else answers[1][None]
 
     def compute_advantages(
-        self, rollout: Rollout | GraphRollout, last_obs: EnvObs, timeouts: tuple[Array, Array, EnvObs] | None
+        self, rollout: RolloutSlab | GraphRollout, last_obs: EnvObs, timeouts: tuple[Array, Array, EnvObs] | None
     ) -> None:
         """Values of what came last and of time-outs' final observations; rewards scaled; advantages and returns."""
         reward, value, final_value, returns = (
@@ -185,7 +189,7 @@ class PPOLearner:
         if timeouts is not None:
             steps, envs, final_obs = timeouts
             final_value[:, steps, envs] = self.values(final_obs)
-        weight = rollout.weight if isinstance(rollout, Rollout) else np.ones(rollout.terminated.shape, np.float32)
+        weight = rollout.weight if isinstance(rollout, RolloutSlab) else np.ones(rollout.terminated.shape, np.float32)
         for part, scaler in enumerate(self._scalers):
             scaler.apply(reward[part], rollout.terminated | rollout.truncated, weight)
         by_part = rollout.advantage[None] if len(reward) == 1 else np.empty_like(returns)
@@ -207,15 +211,19 @@ class PPOLearner:
         else:
             advantage[:] = np.tensordot(np.array(parts.advantage_weights, np.float32), by_part, 1)
 
-    def update(self, rollout: Rollout | GraphRollout, check: Callable[[], None] = go_on) -> UpdateStats:
+    def update(self, rollout: RolloutSlab | GraphRollout, check: Callable[[], None] = go_on) -> UpdateStats:
         """Epochs over minibatches. What `check` raises between two of them leaves the learner half-way."""
         settings, counters = self.settings, self.counters
-        shuffle(self._shuffler, self._order)
-        data = Minibatches(rollout, self._order, settings.clip * settings.clip_schedule.now(counters))
-        rates = self.learning_rates()
+        if self._order.shape[1] != rollout.terminated.size:
+            self._order = np.empty((settings.epochs, rollout.terminated.size), np.int64)
+        shuffle(self.shuffler, self._order)
+        data = Minibatches(rollout, self._order, self.clip * settings.clip_schedule.now(counters))
+        rates = self.rates.of(self._order.size // settings.batch_size, counters)
         stats = self.lane.update(data, rates, counters.updates, check)
         self._require_finite(data, rates, stats.num_updates)
-        self.step_sizes.adapt(stats)
+        if settings.kl_target > 0.0:  # one read from the device
+            kl = float(stats.scalars[KL, -(self._order.shape[1] // settings.batch_size) :].mean())
+            self.rates.scale = adapted(self.rates.scale, kl, settings.kl_target)
         counters.updates += stats.num_updates
         if self.obs_normaliser is not None:
             self.obs_normaliser.refresh()
@@ -223,15 +231,25 @@ class PPOLearner:
 
     def _require_finite(self, data: Minibatches, rates: Array, made: int) -> None:
         """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
-        if self.settings.device == "cpu" and not np.isfinite(self.lane.parameters()).all():
+        if self._is_on_cpu and not np.isfinite(self.lane.parameters()).all():
             acted = self.objective.shared(data, {ONLINE: Network(self.network, dict(self.network.named_parameters()))})
             batch = self.objective.kept(data, made - 1, acted)
             failed = FailedUpdate(self.counters.updates + made, float(rates[made - 1]), self.lane.state(), batch)
             raise explained(failed, self.objective.in_order(self.network, "float32", failed))
 
+    def facts(self) -> dict[str, float]:
+        """What a log row says beside the metrics."""
+        return {"lr": float(self.learning_rates()[0])}
+
     def learning_rates(self) -> Array:
         """The learning rate of each of the next rollout's updates."""
-        return self.step_sizes.learning_rates(self.counters)
+        return self.rates.of(self.settings.updates_per_rollout, self.counters)
+
+    def exploring(self, seed: int) -> StochasticPolicy | GraphStochasticPolicy:
+        return GraphStochasticPolicy(self, seed) if self._of_graphs else StochasticPolicy(self, seed)
+
+    def judged(self) -> GreedyPolicy | GraphGreedyPolicy:
+        return GraphGreedyPolicy(self) if self._of_graphs else GreedyPolicy(self)
 
     def forget_episodes(self) -> None:
         for scaler in self._scalers:
@@ -248,15 +266,15 @@ class PPOLearner:
             values = values[: -self.obs_normaliser.num_weights]
         self.lane.load_parameters(values)
 
-    def reseed(self, seed: int) -> None:
+    def reseed(self, *stream: str | int) -> None:
         """Shuffle minibatches by another stream from here on."""
-        self._shuffler[:] = seed
+        self.shuffler[:] = derive_seed(self.settings.seed, *stream, "shuffler")
 
     def state(self) -> dict[str, Any]:
         state = self.lane.state() | {
             "weights": self.weights(),
-            "shuffler": self._shuffler.copy(),
-            "lr_scale": np.array(self.step_sizes.scale),
+            "shuffler": self.shuffler.copy(),
+            "lr_scale": np.array(self.rates.scale),
             **(self.counters.state() if self._counts_alone else {}),
         }
         scalers = {str(part): scaler.state() for part, scaler in enumerate(self._scalers)}
@@ -267,8 +285,8 @@ class PPOLearner:
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
-        self._shuffler[:] = state["shuffler"]
-        self.step_sizes.scale = float(state["lr_scale"])
+        self.shuffler[:] = state["shuffler"]
+        self.rates.scale = float(state["lr_scale"])
         if self._counts_alone:
             self.counters.load_state(state)
         if self.obs_normaliser is not None:
@@ -278,9 +296,9 @@ class PPOLearner:
             scaler.load_state(scalers[str(part)])
 
 
-def policy_objective(settings: PPOSettings, actions: ActionMap | GraphActionMap) -> PolicyObjective | GraphObjective:
+def policy_objective(settings: PPOSettings, actions: Any) -> PolicyObjective | GraphObjective:
     """What one update computes."""
-    if isinstance(actions, ActionMap):
+    if not isinstance(actions, GraphActionMap):
         return PolicyObjective(policy_spec(settings, actions.layout))
     layout = ActionLayout(continuous=actions.num_continuous, squashed=True)
     return GraphObjective(policy_spec(settings, layout), settings.reward_parts.value_weights)
@@ -306,20 +324,19 @@ def normalise_advantages(advantage: Array, weight: Array) -> None:
 
 
 class StochasticPolicy:
-    """Draws from the policy, and writes down what learning will need, where `row` says."""
+    """Draws from the policy, and returns with the action what learning from it will need."""
 
-    def __init__(self, learner: PPOLearner, row: Callable[[], RolloutRow], seed: int) -> None:
+    def __init__(self, learner: PPOLearner, seed: int) -> None:
         self._learner = learner
-        self._row = row
         self._rng = np.array([seed], dtype=np.uint64)
 
-    def act(self, obs: Obs, action_mask: Array | None) -> Array:
-        learner, row = self._learner, self._row()
-        learner.observe(obs, row.obs)
-        learner.draw(row, self._rng, action_mask)
-        if row.action_mask is not None:
-            row.action_mask[:] = action_mask
-        return learner.actions.to_env(row.action)
+    def act(self, obs: Obs, action_mask: Array | None) -> tuple[Array, RolloutRow]:
+        learner = self._learner
+        row = learner.act(learner.see(obs), self._rng, action_mask)
+        return learner.actions.to_env(row.action), row
+
+    def facts(self) -> dict[str, float]:
+        return self._learner.facts()
 
     def reseed(self, seed: int) -> None:
         """Draw from another stream from here on."""

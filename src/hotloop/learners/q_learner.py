@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import ArgumentError
 from hotloop.core.rng import derive_seed
-from hotloop.core.types import Array, Batch, Obs, ObsSpec, UpdateStats, map_obs
+from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats, map_obs
 from hotloop.inputs.arguments import (
     FLOAT,
     INT,
@@ -30,18 +31,15 @@ from hotloop.inputs.values import as_array, require_count
 from hotloop.inputs.values_kernels import count_outside
 from hotloop.lanes.eager import EagerLane, kept_buffers
 from hotloop.lanes.objective import TARGET
-from hotloop.lanes.q_objective import QObjective, QSpec
-from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner, Plan
-from hotloop.learners.own_network import answer_to
-from hotloop.learners.policy_kernels import draw_exploration, draw_masked_exploration
-from hotloop.nets.given_network import SharedNetwork
-from hotloop.nets.reading import Reading, read_q_network
-from hotloop.nets.tracing import in_mode
-from hotloop.replay.batch import Batch as DrawnBatch
+from hotloop.lanes.spec import LANES
+from hotloop.learners.dqn import DQNLearner, explore
+from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner
+from hotloop.learners.own_network import GivenModule, answer_to
+from hotloop.nets.given_network import SEVERAL_PARTS, SharedNetwork
+from hotloop.nets.reading import read_q_network
 from hotloop.replay.replay import Replay
 from hotloop.replay.storage import BatchPlan
 
-USUAL_BATCH = 64
 VECTORS = ("target", "mean", "square")
 FIELDS = ("obs", "action", "reward", "discount", "next_obs")
 
@@ -117,30 +115,30 @@ class QLearner(ModuleLearner):
         max_gradient_norm: float | None = None,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        lane: str = "auto",
+        lane: Literal["auto", "eager", "compiled", "native"] = "auto",
         obs: Any = None,
         planned_updates: int = 0,
         seed: int = 0,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name not in NOT_ARGUMENTS}
         require_one_of("loss", loss, ("huber", "mse"))
-        spec = QSpec(
-            loss=loss,
+        require_one_of("lane", lane, ("auto", *LANES))
+        self._settings = DQNSettings(
             double=bool(double),
-            atoms=1,
-            v_min=0.0,
-            v_max=0.0,
-            noisy=False,
-            accumulate=1,
-            target_tau=require_above_zero("target_tau", target_tau, "1.0", high=1.0),
-            target_every=require_count("target_every", target_every),
-            **adam_constants(betas, eps, max_gradient_norm),
+            loss=loss,
+            optimiser=OptimiserSettings(
+                lr=require_above_zero("lr", lr, "1e-3"), **adam_constants(betas, eps, max_gradient_norm)
+            ),
+            target=TargetSettings(
+                tau=require_above_zero("target_tau", target_tau, "1.0", high=1.0),
+                every=require_count("target_every", target_every),
+            ),
+            learner=LearnerSettings(lane=lane),
         )
-        self._objective = QObjective(spec)
         self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
         self._ones: dict[tuple[int, ...], Array] = {}
         self._plan_taken: BatchPlan | None = None
-        super().__init__(network, require_above_zero("lr", lr, "1e-3"), lane, obs, planned_updates)
+        super().__init__(network, self._settings.optimiser.lr, lane, obs, planned_updates)
 
     def _check_answer(self, spec: ObsSpec) -> int:
         q = answer_to("network", self.network, spec, self._device)
@@ -150,12 +148,13 @@ class QLearner(ModuleLearner):
             raise ArgumentError(f"`network` answers 2 observations with {found}; expected Q-values [2, actions]", hint)
         return q.shape[1]
 
-    def _plan(self, spec: ObsSpec) -> Plan:
+    def _learner_of(self, spec: ObsSpec) -> DQNLearner:
         self._num_actions = self._check_answer(spec)
-        reading = Reading(None, reason="the observation has several parts")
+        reading = SEVERAL_PARTS
         if not isinstance(spec, dict) and self._device == "cpu":
             reading = read_q_network(self.network, spec.shape)
-        return Plan(self._objective, reading, SharedNetwork(self.network, reading.order), USUAL_BATCH)
+        given = GivenModule(SharedNetwork(self.network, reading.order), reading, self._device, self._planned)
+        return DQNLearner(self._settings, spec, self._num_actions, self._counters, given)
 
     def _begin_on(self, lane: Any) -> None:
         super()._begin_on(lane)
@@ -170,20 +169,18 @@ class QLearner(ModuleLearner):
         """
         data, is_single = self._read(batch)
         self._sharing.require()
-        k = len(data.reward)
         if self._compiles:
-            self._compile(data, k)
-        stats = self._run(data, k)
-        return QStats(stats, is_single)
+            self._compile(data, len(data.reward))
+        return QStats(self._learn(data), is_single)
 
     def _read(self, batch: Any) -> tuple[Batch, bool]:
         """The batch as [k, B, ...], and whether it was a single one."""
-        if batch.__class__ is DrawnBatch and (arrays := batch.arrays_as_drawn()) is not None:
+        if batch.__class__ is Batch and (arrays := batch.as_drawn()) is not None:
             if arrays.plan is self._plan_taken:  # of the same replay and size: looked at before
                 self._require_in_range(arrays.batch.action)
                 return arrays.batch, batch.reward.ndim == 1
             data, is_single = self._look_at(batch)
-            is_plain = data.obs.__class__ is np.ndarray and data.obs.dtype is arrays.batch.obs.dtype  # type: ignore
+            is_plain = data.obs.__class__ is np.ndarray and data.obs.dtype is arrays.batch.obs.dtype
             self._plan_taken = arrays.plan if is_plain else None
             return data, is_single
         return self._look_at(batch)
@@ -250,27 +247,16 @@ class QLearner(ModuleLearner):
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
         epsilon = require_between("epsilon", epsilon, 0.0, 1.0, "0.1")
-        count = rows_of(rows)
-        action, num_greedy = np.empty(count, np.int64), count
         name, mask = given_mask(action_mask, mask)
         if mask is not None:
-            shape = (self._num_actions,) if is_single else (count, self._num_actions)
-            mask = read_mask(name, mask, shape).reshape(count, -1)
+            shape = (self._num_actions,) if is_single else (rows_of(rows), self._num_actions)
+            mask = read_mask(name, mask, shape).reshape(rows_of(rows), -1)
             require_choices(name, mask)
-        if epsilon > 0.0 and mask is None:
-            num_greedy = draw_exploration(self._rng, epsilon, self._num_actions, action)
-        elif epsilon > 0.0:
-            num_greedy = draw_masked_exploration(self._rng, epsilon, mask, action)
-        if num_greedy:
-            greedy = self._best(rows, mask)
-            action = greedy if num_greedy == count else np.where(action < 0, greedy, action)
+        if epsilon > 0.0:
+            action = explore(self._infer, rows, mask, self._rng, epsilon, self._num_actions)
+        else:
+            action = self._infer(rows, mask)[0]
         return int(action[0]) if is_single else action
-
-    def _best(self, rows: Obs, mask: Array | None) -> Array:
-        if self._as_floats:  # the native lane, which asks no module
-            return self._lane.infer(rows, mask)[0]
-        with in_mode(self.network, training=False):
-            return self._lane.infer(rows, mask)[0]
 
     def state_dict(self) -> dict[str, Any]:
         """All that `update` and `act` change, tensors by the names of the network's parameters: for any lane."""

@@ -16,7 +16,7 @@ from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
 from hotloop.learners.derived import settled
-from hotloop.learners.off_policy import LearningRates, Sight, moves_due
+from hotloop.learners.learning import LearningRates, Sight, moves_due
 from hotloop.learners.sac_kernels import best_squashed, draw_around, draw_evenly, draw_squashed
 from hotloop.maths.normal_kernels import fill_normals
 from hotloop.maths.sac import HIGHEST_LOG_STD, LOWEST_LOG_STD
@@ -175,6 +175,9 @@ class SACLearner:
     def load_weights(self, values: Array) -> None:
         self.lane.load_parameters(self.sight.split(values))
 
+    def forget_episodes(self) -> None:
+        """Nothing is remembered of them."""
+
     def reseed(self, *stream: str | int) -> None:
         """Draw an update's numbers from another stream from here on."""
         self._noise[:] = derive_seed(self.settings.seed, *stream, "noise")
@@ -212,7 +215,7 @@ class Exploring:
         self._learner = learner
         self._rng = np.array([seed], np.uint64)
 
-    def act(self, obs: Obs, action_mask: Array | None) -> Array:
+    def act(self, obs: Obs, action_mask: Array | None) -> tuple[Array, None]:
         learner, settings = self._learner, self._learner.settings
         seen = learner.sight.note(obs)
         num_envs = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)
@@ -221,7 +224,7 @@ class Exploring:
             draw_evenly(self._rng, unit)
         else:
             draw_unit(self._rng, settings.policy, learner.lane.infer(seen)[0], self.deviation, unit)
-        return learner.actions.to_env(unit)
+        return learner.actions.to_env(unit), None
 
     @property
     def deviation(self) -> float:

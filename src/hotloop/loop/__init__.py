@@ -19,8 +19,6 @@ Files:
     metrics.py           What a run measured since its last log row, read from the device once per row
     off_policy.py        The training loop of those that learn from replay: all of it, on one screen
     on_policy.py         The actor-critic family's training loop (PPO, A2C): all of it, on one screen
-    on_policy_session.py Everything one on-policy run consists of, built once; and its whole state, for checkpoints and
-                         the digest
     rehearsal.py         The first run of its kind compiles side by side: the learner's kernels here, those of envs and
                          replay in a process
     rerun_failure.py     An update that failed, repeated in plain PyTorch from what its run kept; no code of the run's
@@ -30,8 +28,7 @@ Files:
     running.py           What every training loop has around it: start, log rows, evaluations, checkpoints, signals, the
                          end
     sac_agent.py         A trained actor with critics of its own: SAC's, TD3's or DDPG's
-    session.py           Everything one off-policy run consists of, built once; and its whole state, for checkpoints and
-                         the digest
+    session.py           Everything one run consists of, built once; and its whole state, for checkpoints and the digest
     sizes.py             How large a network and its run would be, known before anything of it is allocated
     spec_data.py         What an agent saw and did, as data that a checkpoint keeps and a loaded agent is built from
     watchdog.py          Ends a run that was asked to stop and does not, because its env hangs; says where

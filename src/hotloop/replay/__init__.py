@@ -1,7 +1,6 @@
 """What is learned from: replay (ring, n-step windows, samplers) and rollouts.
 
 Files:
-    batch.py           What `Replay.sample` hands out
     buffer.py          Replay: n-step window, ring and sampler behind one small door
     layout.py          How a transition lies in memory: one row, so that drawing it touches one or two cache lines
                        instead of five arrays

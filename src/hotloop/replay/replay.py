@@ -7,11 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from hotloop.core.errors import ArgumentError, CheckpointError
-from hotloop.core.types import Array, ArraySpec, EnvStep, Obs, ObsSpec
+from hotloop.core.types import Array, ArraySpec, Batch, EnvStep, Obs, ObsSpec, map_obs
 from hotloop.inputs.specs import read_action_spec, read_obs_spec
 from hotloop.inputs.values import Values, as_array, read_obs, require_count, require_share
-from hotloop.replay.batch import Batch, show
-from hotloop.replay.buffer import Replay as Rows
+from hotloop.replay.buffer import ReplayMemory
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays, BatchPlan
@@ -80,7 +79,7 @@ class Replay:
         returns = Returns(require_count("n_step", n_step), require_share("gamma", gamma))
         shaped = None if self._action_spec.is_choice else self._action_spec.array
         seed = require_count("seed", seed, lowest=0)
-        self._rows = Rows(settings, obs_spec, self.num_envs, returns, seed, num_actions, shaped)
+        self.buffer = ReplayMemory(settings, obs_spec, self.num_envs, returns, seed, num_actions, shaped)
         self._is_prioritised = prioritised
         is_vector = isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 1 and obs_spec.dtype == FLOAT
         is_simple = self.num_envs == n_step == 1 and shaped is None and num_actions is None and is_vector
@@ -103,7 +102,7 @@ class Replay:
 
     def __len__(self) -> int:
         """Transitions that can be drawn; steps that wait for their n-step window are not among them."""
-        return self._rows.size
+        return self.buffer.size
 
     def __repr__(self) -> str:
         kind = "prioritised " if self._is_prioritised else ""
@@ -129,7 +128,7 @@ class Replay:
         """
         if self._vector is not None and valid is None and next_action_mask is None:
             is_right = self._is_right(obs, action, reward, next_obs, terminated, truncated)
-            if is_right and self._rows.add_one(obs, action, reward, next_obs, terminated):
+            if is_right and self.buffer.add_one(obs, action, reward, next_obs, terminated):
                 return 1
         step = self._step
         seen, done = self._obs(obs), self._action(action)
@@ -139,7 +138,7 @@ class Replay:
         step.valid = None if valid is None else self._valid(valid)
         if next_action_mask is not None or self._num_actions is not None:
             step.final_action_mask = self._read_mask(next_action_mask, step.terminated)
-        return self._rows.add(seen, done, step)
+        return self.buffer.add(seen, done, step)
 
     def _is_right(self, obs: Any, action: Any, reward: Any, next_obs: Any, terminated: Any, truncated: Any) -> bool:
         """Whether a single transition can be stored as it is: vectors of float32 and plain numbers."""
@@ -186,7 +185,7 @@ class Replay:
             batch_size = require_count("batch_size", batch_size)
         if k is not None and k.__class__ is not int:
             k = require_count("k", k)
-        if self._rows.size < batch_size:
+        if self.buffer.size < batch_size:
             raise ArgumentError(
                 f"`batch_size` is {batch_size}, but the replay holds {len(self)} transitions", "add more of them first"
             )
@@ -198,14 +197,14 @@ class Replay:
             raise ArgumentError("`beta` is given, but the replay is uniform", "build it with `prioritised=True`")
         else:
             beta = require_share("beta", beta)
-        self._rows.sample_into(arrays, beta)
-        return show(arrays, k is None, out)
+        self.buffer.sample_into(arrays, beta)
+        return _show(arrays, k is None, out)
 
     def _new_plan(self, k: int | None, batch_size: int) -> BatchPlan:
         if len(self._plans) >= KEPT_PLANS:
             self._plans.clear()
         rows, batches = require_count("batch_size", batch_size), 1 if k is None else require_count("k", k)
-        plan = self._plans[k, batch_size] = self._rows.plan(batches, rows)
+        plan = self._plans[k, batch_size] = self.buffer.plan(batches, rows)
         return plan
 
     def update_priorities(self, index: Any, td_error: Any) -> None:
@@ -221,13 +220,13 @@ class Replay:
                 "give `batch.index` as it is",
             )
         try:
-            self._rows.update_priorities(rows, errors)
+            self.buffer.update_priorities(rows, errors)
         except IndexError:
             raise ArgumentError("`index` names a row that the replay does not hold", "give `batch.index`") from None
 
     def drop_pending(self) -> None:
         """Forget n-step windows under way: call it where envs are reset in the middle of their episodes."""
-        self._rows.drop_pending()
+        self.buffer.drop_pending()
 
     def state_dict(self) -> dict[str, Array]:
         """Everything needed to continue exactly, as arrays by name: copies, for `numpy.savez` or `torch.save`."""
@@ -236,7 +235,7 @@ class Replay:
         return {"rows": rows, **{name: np.array(value) for name, value in state.items()}}
 
     def _flat_state(self) -> dict[str, Any]:
-        state = self._rows.state()
+        state = self.buffer.state()
         flat = {f"{part}.{name}": value for part in ("sampler", "n_step") for name, value in state[part].items()}
         return flat | {"rows": state["ring"]["rows"].pieces, "num_added": state["ring"]["num_added"]}
 
@@ -255,12 +254,34 @@ class Replay:
                 parts[part][entry] = value
         ring = {"rows": state["rows"], "num_added": int(state["num_added"])}
         choices = self._action_spec.mask_width if self._action_spec.is_choice else None
-        self._rows.load_state({"ring": ring, **parts}, choices)
+        self.buffer.load_state({"ring": ring, **parts}, choices)
 
 
 def _arrays_of(out: Batch, plan: BatchPlan) -> BatchArrays:
-    arrays = getattr(out, "_arrays", None)
+    arrays = getattr(out, "_drawn", None)
     if arrays is None or arrays.plan is not plan:
         raise ArgumentError("`out` is no batch of this size and replay", "give what an equal call of `sample` returned")
     arrays.batch.weight.fill(1.0)
     return arrays
+
+
+def _first(array: Array) -> Array:
+    return array[0]
+
+
+def _show(arrays: BatchArrays, is_single: bool, out: Batch | None) -> Batch:
+    """The batch of `arrays`, which `out` is made to show where there is one."""
+    drawn = arrays.batch
+    obs, next_obs, mask = drawn.obs, drawn.next_obs, drawn.next_action_mask
+    action, reward, discount, weight, index = drawn.action, drawn.reward, drawn.discount, drawn.weight, drawn.index
+    if is_single:  # spelt out: in a loop it would be a tenth of drawing a batch
+        obs = map_obs(_first, obs) if isinstance(obs, dict) else obs[0]
+        next_obs = map_obs(_first, next_obs) if isinstance(next_obs, dict) else next_obs[0]
+        action, reward, discount, weight, index = action[0], reward[0], discount[0], weight[0], index[0]
+        mask = None if mask is None else mask[0]
+    views = (obs, action, reward, discount, next_obs, weight, mask)
+    fields = (obs, action, reward, discount, next_obs, weight, index, mask, arrays, views)
+    if out is None:
+        return Batch(*fields)
+    out.__init__(*fields)  # type: ignore[misc]
+    return out

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hotloop.core.errors import ArgumentError
-from hotloop.core.types import Array, ArraySpec, Obs, map_obs
+from hotloop.core.types import Array, ArraySpec, EnvStep, Obs, RolloutRow
 from hotloop.inputs.specs import read_action_spec, read_obs_spec
 from hotloop.inputs.values import Values, as_dtype, read_obs, require_count
 from hotloop.inputs.values_kernels import first_forbidden
-from hotloop.replay.rollout_buffer import ALL, Timeouts
-from hotloop.replay.rollout_kernels import add_row
+from hotloop.replay.rollout_buffer import ALL, RolloutBuffer
 
 NUMBER, FLAG = ArraySpec(()), ArraySpec((), np.dtype(np.bool_))
 
@@ -63,33 +62,35 @@ class Rollout:
         shape, obs_spec = (self.num_steps, self.num_envs), read_obs_spec(obs)
         self.action_spec = read_action_spec(action, num_actions)
         kept = self.action_spec.array
-        self.obs: Any = map_obs(lambda spec: np.zeros((*shape, *spec.shape), spec.dtype), obs_spec)
-        self.action = np.zeros((*shape, *kept.shape), kept.dtype)
-        self.log_prob, self.value, self.reward, self.weight = np.zeros((4, *shape), np.float32)
-        self.terminated, self.truncated = np.zeros((2, *shape), np.bool_)
+        self._buffer = RolloutBuffer(shape, obs_spec, kept)
+        data = self._buffer.data
+        self.obs: Any = data.obs
+        self.action, self.log_prob, self.value = data.action, data.outputs, data.value[:-1]
+        self.reward, self.weight = data.reward, data.weight
+        self.terminated, self.truncated = data.terminated, data.truncated
         self.action_mask: Array | None = None  # [T, N, A], where masks are given
         self._obs, self._final_obs = (read_obs(name, obs_spec, self.num_envs) for name in ("obs", "final_obs"))
         self._action = Values("action", kept, self.num_envs, self.action_spec.bounds)
         self._columns = {name: Values(name, NUMBER, self.num_envs) for name in ("log_prob", "value", "reward")}
         self._columns |= {name: Values(name, FLAG, self.num_envs) for name in ("terminated", "truncated", "valid")}
         self._mask = Values("action_mask", ArraySpec((self.action_spec.mask_width or 0,), FLAG.dtype), self.num_envs)
-        self.clear()
+        nothing = np.zeros(0)
+        self._step: EnvStep[Obs] = EnvStep(nothing, nothing, nothing, nothing, nothing)  # filled anew by every `add`
 
     def clear(self) -> None:
         """Begin anew, in the same memory."""
-        self._at = 0
-        self._timeouts = Timeouts()
+        self._buffer.clear()
 
     def __len__(self) -> int:
         """Steps added."""
-        return self._at
+        return len(self._buffer)
 
     @property
     def full(self) -> bool:
-        return self._at == self.num_steps
+        return self._buffer.full
 
     def __repr__(self) -> str:
-        return f"<Rollout of {self._at} out of {self.num_steps} steps of {self.num_envs} envs>"
+        return f"<Rollout of {len(self)} out of {self.num_steps} steps of {self.num_envs} envs>"
 
     def add(
         self,
@@ -112,18 +113,15 @@ class Rollout:
         in the next step: `weight` is 0 there, 1 elsewhere. `action_mask` [N, A] is given at every step or at none.
         """
         if self.full:
-            raise ArgumentError(f"the rollout is full, with {self._at} steps", "learn from it, then `clear()` it")
+            raise ArgumentError(f"the rollout is full, with {len(self)} steps", "learn from it, then `clear()` it")
         log_prob, value = self._thoughts(note)
-        read, at = self._columns, self._at
-        seen, done, after = self._obs(obs), self._action(action), self._final_obs(final_obs)
-        came = (read["reward"](reward), read["terminated"](terminated), read["truncated"](truncated))
-        counts = ALL if valid is None else read["valid"](valid)
-        self._keep_mask(action_mask, done, counts)
-        map_obs(lambda slab, rows: np.copyto(slab[at], rows), self.obs, seen)
-        self.action[at], self.log_prob[at], self.value[at] = done, log_prob, value
-        if add_row(at, *came, counts, self.reward, self.terminated, self.truncated, self.weight):
-            self._timeouts.note(at, came[2], after)
-        self._at += 1
+        read, step = self._columns, self._step
+        seen, done, step.final_obs = self._obs(obs), self._action(action), self._final_obs(final_obs)
+        step.reward, step.terminated = read["reward"](reward), read["terminated"](terminated)
+        step.truncated = read["truncated"](truncated)
+        step.valid = None if valid is None else read["valid"](valid)
+        self._keep_mask(action_mask, done, ALL if step.valid is None else step.valid)
+        self._buffer.add(RolloutRow(seen, log_prob, value, done, None), step)
 
     def _thoughts(self, note: Any) -> tuple[Array, Array]:
         try:
@@ -136,7 +134,7 @@ class Rollout:
         return self._columns["log_prob"](log_prob), self._columns["value"](value)
 
     def _keep_mask(self, given: Any, action: Array, counts: Array) -> None:
-        if self._at == 0:
+        if not len(self):
             self.action_mask = None if given is None else self._new_masks()
         if (given is None) != (self.action_mask is None):
             raise ArgumentError("`action_mask` is given at some steps only", "give it at every step, or at none")
@@ -151,7 +149,7 @@ class Rollout:
                 f"`action` of env {env} is {action[env].tolist()}, which its `action_mask` forbids",
                 "give the mask by which the action was chosen",
             )
-        self.action_mask[self._at] = mask
+        self.action_mask[len(self)] = mask
 
     def _new_masks(self) -> Array:
         width, bounds = self.action_spec.mask_width, self.action_spec.bounds
@@ -164,7 +162,7 @@ class Rollout:
 
     def timeouts(self) -> tuple[Array, Array, Obs] | None:
         """Steps, envs and final observations [M, ...] of the episodes that were truncated; None without any."""
-        return self._timeouts.joined()
+        return self._buffer.timeouts()
 
     def next_value(self, value_of: Callable[[Any], Any], last_obs: Any) -> Array:
         """The value [T, N] of what each action led to, for `hotloop.gae`: of the next step's observation, of
@@ -173,7 +171,7 @@ class Rollout:
         `value_of` is your critic: observations [M, ...] (arrays) in, values [M] out.
         """
         if not self.full:
-            raise ArgumentError(f"the rollout has {self._at} of {self.num_steps} steps", "add the others first")
+            raise ArgumentError(f"the rollout has {len(self)} of {self.num_steps} steps", "add the others first")
         following = np.empty_like(self.value)
         following[:-1] = self.value[1:]
         following[-1] = _values(value_of(self._obs(last_obs)), self.num_envs)

@@ -1,7 +1,5 @@
-"""The slab that one on-policy iteration fills.
-
-The policy writes into its rows itself, and views of them are made once: with few envs, copying and slicing took
-longer than a network's forward. A second slab takes observations that are graphs of changing size.
+"""The slab that one on-policy iteration fills. Views of its rows are made once: with few envs, slicing took longer than
+a network's forward. A second slab takes observations that are graphs of changing size.
 """
 
 from __future__ import annotations
@@ -11,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.graphs import Graphs, join_graphs
-from hotloop.core.types import Array, EnvStep, GraphRollout, Obs, ObsSpec, Rollout, RolloutRow, map_obs
+from hotloop.core.types import (
+    Array,
+    ArraySpec,
+    EnvStep,
+    GraphRollout,
+    GraphRolloutRow,
+    Obs,
+    ObsSpec,
+    RolloutRow,
+    RolloutSlab,
+    map_obs,
+)
 from hotloop.maths.distributions import ActionLayout
 from hotloop.replay.rollout_kernels import add_row
 
@@ -40,16 +49,25 @@ class Timeouts:
 
 
 class RolloutBuffer:
-    """`row` takes what the policy sees and does, `add` what comes of it, until it is `full`; memory is reused."""
+    """`add` takes what a policy saw and did and what came of it, until it is `full`; memory is reused.
 
-    def __init__(self, shape: tuple[int, int], obs_spec: ObsSpec, layout: ActionLayout, mask_width: int | None) -> None:
+    Actions are rows of a policy as `action` lays them out, kept with its outputs; or, where `action` is what one env
+    takes, as envs take them, with their log-probabilities in the place of outputs. It checks nothing, as our loop gives
+    it what is right: `Rollout` looks at what others do.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], obs_spec: ObsSpec, action: ActionLayout | ArraySpec, mask_width: int | None = None
+    ) -> None:
         steps, num_envs = shape
+        kept = action if isinstance(action, ArraySpec) else ArraySpec((action.width,))
+        noted = () if isinstance(action, ArraySpec) else (action.num_outputs,)
         numbers = np.zeros((5, steps, num_envs), np.float32)
         flags = np.zeros((2, steps, num_envs), np.bool_)
-        self.data = Rollout(
+        self.data = RolloutSlab(
             obs=map_obs(lambda spec: np.zeros((steps, num_envs, *spec.shape), spec.dtype), obs_spec),
-            outputs=np.zeros((steps, num_envs, layout.num_outputs), np.float32),
-            action=np.zeros((steps, num_envs, layout.width), np.float32),
+            outputs=np.zeros((steps, num_envs, *noted), np.float32),
+            action=np.zeros((steps, num_envs, *kept.shape), kept.dtype),
             value=np.zeros((steps + 1, num_envs), np.float32),
             reward=numbers[0],
             terminated=flags[0],
@@ -72,12 +90,21 @@ class RolloutBuffer:
     def full(self) -> bool:
         return self._at == self._steps
 
-    def row(self) -> RolloutRow:
-        """Where what is seen and done now belongs."""
-        return self._rows[self._at]
+    def __len__(self) -> int:
+        """Steps added."""
+        return self._at
 
-    def add(self, step: EnvStep[Obs]) -> None:
+    def add(self, acted: RolloutRow, step: EnvStep[Obs]) -> None:
         data, at = self.data, self._at
+        obs, outputs, value, action, mask = self._rows[at]
+        if isinstance(obs, dict):
+            for name, part in obs.items():
+                part[:] = acted.obs[name]
+        else:
+            obs[:] = acted.obs
+        outputs[:], value[:], action[:] = acted.outputs, acted.value, acted.action
+        if mask is not None:
+            mask[:] = acted.action_mask
         valid = ALL if step.valid is None else step.valid
         ended = (step.terminated, step.truncated)
         if add_row(at, step.reward, *ended, valid, data.reward, data.terminated, data.truncated, data.weight):
@@ -89,13 +116,13 @@ class RolloutBuffer:
         return self._timeouts.joined()
 
 
-def _row(data: Rollout, t: int) -> RolloutRow:
+def _row(data: RolloutSlab, t: int) -> RolloutRow:
     mask = None if data.action_mask is None else data.action_mask[t]
     return RolloutRow(map_obs(lambda part: part[t], data.obs), data.outputs[t], data.value[t], data.action[t], mask)
 
 
 class GraphRolloutBuffer:
-    """`note` takes what the policy sees and does, `add` what comes of it, until it is `full`."""
+    """`add` takes what a policy saw and did and what came of it, until it is `full`."""
 
     def __init__(self, shape: tuple[int, int], numbers: int, parts: int) -> None:
         self._steps, self._num_envs = shape
@@ -140,20 +167,17 @@ class GraphRolloutBuffer:
             self._graphs = []
         return self._data
 
-    def note(self, obs: Graphs, outputs: Any, numbers: Array, choices: Array | None, counts: Array | None) -> None:
-        data, at = self._data, self._at
-        self._graphs.append(obs)
-        data.mean[at], data.log_std[at], data.numbers[at] = outputs.mean, outputs.log_std, numbers
+    def add(self, acted: GraphRolloutRow, step: EnvStep[Graphs]) -> None:
+        data, at, outputs = self._data, self._at, acted.outputs
+        self._graphs.append(acted.obs)
+        data.mean[at], data.log_std[at], data.numbers[at] = outputs.mean, outputs.log_std, acted.numbers
         data.value[:, at] = outputs.value.T
-        if counts is not None:
-            data.counts[at] = counts
-        if choices is not None:
+        if acted.counts is not None:
+            data.counts[at] = acted.counts
+        if acted.choices is not None:
             assert outputs.node_logits is not None
             self._logits.append(outputs.node_logits)
-            self._choices.append(choices)
-
-    def add(self, step: EnvStep[Graphs]) -> None:
-        data, at = self._data, self._at
+            self._choices.append(acted.choices)
         data.reward[:, at] = step.reward if step.reward_parts is None else step.reward_parts.T
         data.terminated[at], data.truncated[at] = step.terminated, step.truncated
         if step.truncated.any():

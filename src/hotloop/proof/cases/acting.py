@@ -84,7 +84,7 @@ def _build(lane: str, size: Size, num_envs: int) -> Built:
     return Built(
         reference=reference,
         fast=lambda: policy.act(obs, None),
-        compare=lambda fast, plain: compare([("action", fast, np.atleast_1d(plain))]),
+        compare=lambda fast, plain: compare([("action", fast[0], np.atleast_1d(plain))]),
         calls=CALLS,
         further=partial(_check, lane, size, num_envs),
         tape=tape,
@@ -103,7 +103,7 @@ def _check(lane: str, size: Size, num_envs: int) -> Equality:
             return {"action": [act(network, obs[0], EPSILON, NUM_ACTIONS, tape)]}
         return {"action": act_many(network, obs, EPSILON, NUM_ACTIONS, tape)}
 
-    return compare_sequences(lambda j: {"action": policy.act(_observations(num_envs, j), None)}, plain)
+    return compare_sequences(lambda j: {"action": policy.act(_observations(num_envs, j), None)[0]}, plain)
 
 
 Compute = Callable[..., Any]

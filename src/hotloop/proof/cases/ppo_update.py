@@ -16,8 +16,8 @@ from hotloop.core.types import (
     ArraySpec,
     BoxActions,
     DiscreteActions,
-    Rollout,
     RolloutRow,
+    RolloutSlab,
     UpdateStats,
 )
 from hotloop.envs.settings import EnvSettings
@@ -109,7 +109,7 @@ class _Pair:
         for target, source in zip(theirs, ours, strict=True):
             target.data.copy_(source)
 
-    def _rollout(self, seed: int) -> tuple[Rollout, dict[str, Any]]:
+    def _rollout(self, seed: int) -> tuple[RolloutSlab, dict[str, Any]]:
         size, draw = self.size, np.random.default_rng(seed)
         shape = (size.steps, size.num_envs)
         data = RolloutBuffer(shape, ArraySpec((OBS_SIZE,)), self.learner.actions.layout, None).data

@@ -30,7 +30,7 @@ from hotloop.proof.cases.sfc_step import Tape
 from hotloop.proof.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences, compare_snapshots
 from hotloop.proof.reference.dqn_parts import NStepBuffer
 from hotloop.proof.reference.replays import PrioritisedReplay, ReplayBuffer
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 
 TOLERANCE = 1e-6
 """Of the importance weights, which are float32."""

@@ -24,7 +24,7 @@ from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.cases.sfc_step import Tape
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.proof.reference.replays import MemmapReplayBuffer, ReplayBuffer
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
 from hotloop.replay.storage import BatchArrays

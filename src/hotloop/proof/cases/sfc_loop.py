@@ -44,7 +44,7 @@ from hotloop.proof.cases.snake_loop import NEVER, Ours, tape_of
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.proof.reference import sfc_dqn
 from hotloop.proof.reference.sfc_env import AllPathsSfcEnv, SfcEnv
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.settings import ReplaySettings
 
 CENTRES = (2, 4, 6, 8)

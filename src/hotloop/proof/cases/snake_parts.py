@@ -27,7 +27,7 @@ from hotloop.proof.cases.snake_step import carefully, make_ours
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.proof.reference.snake_dqn import ReplayBuffer, push_batch, push_one_by_one
 from hotloop.proof.reference.snake_env import MOVES, SnakeGames
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.settings import ReplaySettings
 

@@ -1,4 +1,4 @@
-"""What learners that learn from replay have in common, and which of them belongs to which settings."""
+"""What the learners of runs have in common, and which of them belongs to which settings."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import numpy as np
 from hotloop.core.errors import SettingsError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.schedules import Counters
-from hotloop.core.types import Array, Batch, Obs, Policy, UpdateStats
+from hotloop.core.types import Array, Batch, Obs, Policy
 from hotloop.learners.normaliser import ObsNormaliser
 
 
-class ExploringPolicy(Policy, Protocol):
+class ExploringPolicy(Protocol):
     """Acts while a run learns; its random numbers are saved with the run."""
+
+    def act(self, obs: Any, action_mask: Array | None) -> tuple[Any, Any]:
+        """What the env gets, and what learning from it will need: a row of a rollout, None for replay."""
+        ...
 
     def facts(self) -> dict[str, float]:
         """What a log row says of it."""
@@ -28,25 +32,24 @@ class ExploringPolicy(Policy, Protocol):
     def load_state(self, state: dict[str, Any]) -> None: ...
 
 
-class OffPolicyLearner(Protocol):
-    """What `loop/session.py` needs of a learner."""
+class Learner(Protocol):
+    """What `loop/session.py` needs of a learner. The loops call `update` with what they learn from: k batches of
+    replay, or a rollout after `compute_advantages`."""
 
     counters: Counters
     measures: tuple[str, ...]
     rows_per_update: int
     lane: Any
     choice: Any
+    actions: Any
+    """Between a policy's units and an env's."""
 
     @property
     def num_choices(self) -> int | None:
-        """Among how many an action chooses; None where actions are numbers."""
+        """Among how many an action chooses; None where actions are anything else."""
         ...
 
     def prepare(self, example: Batch, most_updates: int) -> None: ...
-
-    def update(self, batches: Batch) -> UpdateStats: ...
-
-    def update_target_if_due(self, before: Counters) -> None: ...
 
     def exploring(self, seed: int) -> ExploringPolicy: ...
 
@@ -54,9 +57,15 @@ class OffPolicyLearner(Protocol):
         """The policy that is evaluated."""
         ...
 
-    def weights(self) -> Array: ...
+    def weights(self) -> Array:
+        """All that acting needs, as one vector."""
+        ...
 
     def load_weights(self, values: Array) -> None: ...
+
+    def forget_episodes(self) -> None:
+        """Envs are made anew: what was under way in them will not go on."""
+        ...
 
     def reseed(self, *stream: str | int) -> None: ...
 
@@ -66,22 +75,39 @@ class OffPolicyLearner(Protocol):
 
 
 class LearningRates:
-    """The learning rate of each of the next k updates, by its schedule."""
+    """The learning rate of each of the next k updates: `lr` by its schedule, times `scale`."""
 
     def __init__(self, optimiser: Any) -> None:
-        self._optimiser = optimiser
+        self._lr, self._scale, self._schedule = optimiser.lr, 1.0, optimiser.lr_schedule
         self._constant: dict[int, Array] = {}
 
+    @property
+    def lr(self) -> float:
+        return self._lr
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self._lr, self._constant = lr, {}
+
+    @property
+    def scale(self) -> float:
+        return self._scale
+
+    @scale.setter
+    def scale(self, scale: float) -> None:
+        self._scale, self._constant = scale, {}
+
     def of(self, k: int, counters: Counters) -> Array:
-        optimiser, schedule = self._optimiser, self._optimiser.lr_schedule
+        schedule = self._schedule
         if schedule.kind == "constant":
             rates = self._constant.get(k)
             if rates is None:
-                rates = self._constant[k] = np.full(k, optimiser.lr * schedule.start)
+                rates = self._constant[k] = np.full(k, self._lr * self._scale * schedule.start)
             return rates
+        base = self._lr * self._scale
         if schedule.unit == "updates":
-            return np.array([optimiser.lr * schedule.at(counters.updates + j) for j in range(k)])
-        return np.full(k, optimiser.lr * schedule.now(counters))
+            return np.array([base * schedule.at(counters.updates + j) for j in range(k)])
+        return np.full(k, base * schedule.now(counters))
 
 
 def moves_due(target: Any, before: Counters, now: Counters) -> int:
@@ -152,7 +178,11 @@ class Sight:
 
 
 def make_learner(settings: Any, obs_spec: Any, action_spec: Any, counters: Counters) -> Any:
-    """The learner of an off-policy run, by its `algorithm`."""
+    """The learner of a run, by its `algorithm`."""
+    if settings.algorithm == "ppo":
+        from hotloop.learners.ppo import PPOLearner
+
+        return PPOLearner(settings, obs_spec, action_spec, counters)
     if settings.algorithm == "sac":
         from hotloop.envs.foreign import require_bounded
         from hotloop.learners.sac import SACLearner
