@@ -13,8 +13,8 @@ from hotloop.loop.metrics import Metrics
 class Learning(Zeros):
     """As a policy acts while a run learns: it says what learning will need, here nothing."""
 
-    def act(self, obs, action_mask):
-        return super().act(obs, action_mask), None
+    def act(self, obs, action_mask, out=None):
+        return super().act(obs, action_mask), out
 
 
 def made(envs: ScriptedEnvs) -> tuple[Collector, Counters, Metrics]:
@@ -92,7 +92,7 @@ def test_a_dict_observation_is_restored_by_name():
             return {"z": self._turn[:, None].astype(np.float32), "a": self._age[:, None].astype(np.uint8)}
 
     class DictLearning(Learning):
-        def act(self, obs, action_mask):
+        def act(self, obs, action_mask, out=None):
             self.seen.append(obs)
             return np.zeros(len(obs["a"]), np.int64), None
 
@@ -119,7 +119,7 @@ def test_time_is_charged_to_acting_stepping_and_logging():
             return super().step(action)
 
     class SlowPolicy(Learning):
-        def act(self, obs, action_mask):
+        def act(self, obs, action_mask, out=None):
             tick(3)
             return super().act(obs, action_mask)
 

@@ -178,25 +178,11 @@ class Greedy:
         return self._lane.infer(self._see(obs), action_mask)[0]
 
 
-def explore(
-    infer: Callable[..., tuple[Any, ...]], obs: Obs, mask: Array | None, rng: Array, epsilon: float, num_actions: int
-) -> Array:
-    """Actions [N]: a uniform random (allowed) one with probability `epsilon`, the best one elsewhere. The network is
-    not asked when no env needs it, which halves the cost of acting while epsilon is high."""
-    num_envs = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
-    action = np.empty(num_envs, dtype=np.int64)
-    if mask is None:
-        num_greedy = draw_exploration(rng, epsilon, num_actions, action)
-    else:
-        num_greedy = draw_masked_exploration(rng, epsilon, mask, action)
-    if num_greedy == 0:
-        return action
-    (greedy,) = infer(obs, mask, True)
-    return greedy if num_greedy == num_envs else np.where(action < 0, greedy, action)
-
-
 class EpsilonGreedy:
-    """A uniform random (allowed) action with probability epsilon, the best one otherwise."""
+    """A uniform random (allowed) action with probability epsilon, the best one otherwise.
+
+    The network is not asked when no env needs it, which halves the cost of acting while epsilon is high.
+    """
 
     def __init__(
         self,
@@ -211,7 +197,7 @@ class EpsilonGreedy:
         self._schedule = schedule
         self._counters = counters
         self._num_actions = num_actions
-        self._rng = np.array([seed], dtype=np.uint64)
+        self.rng = np.array([seed], dtype=np.uint64)
 
     @property
     def epsilon(self) -> float:
@@ -220,16 +206,29 @@ class EpsilonGreedy:
     def facts(self) -> dict[str, float]:
         return {"epsilon": self.epsilon}
 
-    def act(self, obs: Obs, action_mask: Array | None) -> tuple[Array, None]:
-        seen = self._note(obs)
-        return explore(self._lane.infer, seen, action_mask, self._rng, self.epsilon, self._num_actions), None
+    def act(
+        self, obs: Obs, action_mask: Array | None, out: None = None, epsilon: float | None = None
+    ) -> tuple[Array, None]:
+        obs = self._note(obs)
+        num_envs = len(next(iter(obs.values())) if isinstance(obs, dict) else obs)
+        action = np.empty(num_envs, dtype=np.int64)
+        if epsilon is None:
+            epsilon = self._schedule.now(self._counters)
+        if action_mask is None:
+            num_greedy = draw_exploration(self.rng, epsilon, self._num_actions, action)
+        else:
+            num_greedy = draw_masked_exploration(self.rng, epsilon, action_mask, action)
+        if num_greedy == 0:
+            return action, None
+        (greedy,) = self._lane.infer(obs, action_mask, True)
+        return (greedy if num_greedy == num_envs else np.where(action < 0, greedy, action)), None
 
     def reseed(self, seed: int) -> None:
         """Draw from another stream from here on."""
-        self._rng[:] = seed
+        self.rng[:] = seed
 
     def state(self) -> dict[str, Any]:
-        return {"rng": self._rng.copy()}
+        return {"rng": self.rng.copy()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        self._rng[:] = state["rng"]
+        self.rng[:] = state["rng"]

@@ -62,7 +62,7 @@ class GraphStochasticPolicy:
         self._learner, self._lane, self._actions = learner, learner.lane, learner.actions
         self._rng = np.array([seed], dtype=np.uint64)
 
-    def act(self, obs: Graphs, action_mask: Array | None) -> tuple[Action, GraphRolloutRow]:
+    def act(self, obs: Graphs, action_mask: Array | None, out: None = None) -> tuple[Action, GraphRolloutRow]:
         outputs = GraphOutputs._make(self._lane.infer(obs))
         numbers, choices = self._actions.draw(self._rng, obs, outputs)
         return self._actions.to_env(numbers, choices), GraphRolloutRow(obs, outputs, numbers, choices, action_mask)

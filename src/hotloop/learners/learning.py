@@ -17,8 +17,9 @@ from hotloop.learners.normaliser import ObsNormaliser
 class ExploringPolicy(Protocol):
     """Acts while a run learns; its random numbers are saved with the run."""
 
-    def act(self, obs: Any, action_mask: Array | None) -> tuple[Any, Any]:
-        """What the env gets, and what learning from it will need: a row of a rollout, None for replay."""
+    def act(self, obs: Any, action_mask: Array | None, out: Any = None) -> tuple[Any, Any]:
+        """What the env gets, and what learning from it will need: a row of a rollout (`out`, if it is given one to
+        fill), None for replay."""
         ...
 
     def facts(self) -> dict[str, float]:

@@ -13,7 +13,7 @@ from torch import nn
 from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.core.errors import ArgumentError
 from hotloop.core.rng import derive_seed
-from hotloop.core.types import Array, Obs, ObsSpec, RolloutSlab, UpdateStats, map_obs
+from hotloop.core.types import Array, Obs, ObsSpec, RolloutRow, RolloutSlab, UpdateStats, map_obs
 from hotloop.envs.settings import EnvSettings
 from hotloop.inputs.arguments import (
     adam_constants,
@@ -198,27 +198,23 @@ class PolicyLearner(ModuleLearner):
         self._sharing.require()
         name, given = given_mask(action_mask, mask)
         allowed = NO_MASK if given is None else self._allowed(name, given, rows_of(rows), is_single)
-        action, outputs, value = self._chosen(rows, allowed, deterministic)
-        log_prob = np.empty(len(value), np.float32)
-        action_log_probs(outputs, self._log_stds(), allowed, self._counts, action, log_prob)
+        count, layout = rows_of(rows), self._actions.layout
+        outputs, value = np.empty((count, layout.num_outputs), np.float32), np.empty(count, np.float32)
+        action, log_prob = np.empty((count, layout.width), np.float32), np.empty(count, np.float32)
+        log_std = self._log_stds()
+        if deterministic:
+            outputs, value = self._infer(rows)
+            best_actions(outputs, log_std, allowed, self._counts, action)
+        elif self._as_floats:
+            self._learner.draw(RolloutRow(rows, outputs, value, action, None), self._rng, allowed)
+        else:
+            with in_mode(self.network, training=False):
+                self._learner.draw(RolloutRow(rows, outputs, value, action, None), self._rng, allowed)
+        action_log_probs(outputs, log_std, allowed, self._counts, action, log_prob)
         chosen = self._actions.to_env(action)
         if not is_single:
             return chosen, Note(log_prob, value)
         return (int(chosen[0]) if chosen.ndim == 1 else chosen[0]), Note(float(log_prob[0]), float(value[0]))
-
-    def _chosen(self, rows: Obs, allowed: Array, deterministic: bool) -> tuple[Array, Array, Array]:
-        """Actions [N, W] in the policy's units, its outputs [N, O] and the values [N]."""
-        if deterministic:
-            outputs, value = self._infer(rows)
-            action = np.empty((len(value), self._actions.layout.width), np.float32)
-            best_actions(outputs, self._log_stds(), allowed, self._counts, action)
-            return action, outputs, value
-        if self._as_floats:  # the native lane, which asks no module
-            row = self._learner.act(rows, self._rng, allowed)
-        else:
-            with in_mode(self.network, training=False):
-                row = self._learner.act(rows, self._rng, allowed)
-        return row.action, row.outputs, row.value
 
     def _begin_on(self, lane: Any) -> None:
         super()._begin_on(lane)

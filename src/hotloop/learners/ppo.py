@@ -20,7 +20,6 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, EnvObs, GraphRollout, Obs, RolloutRow, RolloutSlab, UpdateStats
 from hotloop.core.user_files import is_file
-from hotloop.inputs.arguments import rows_of
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_torso
 from hotloop.lanes.graph_objective import GraphObjective
 from hotloop.lanes.nonfinite import FailedUpdate, explained
@@ -149,21 +148,16 @@ class PPOLearner:
         """The observation as the network gets it."""
         return obs if self.obs_normaliser is None or isinstance(obs, Graphs) else self.obs_normaliser.apply(obs)
 
-    def see(self, obs: Obs) -> Obs:
-        """The same of an observation that counts in the statistics of the next rollout."""
-        if self.obs_normaliser is None:
-            return obs
-        self.obs_normaliser.absorb(obs)
-        return self.obs_normaliser.apply(obs)
-
-    def act(self, seen: Obs, state: Array, action_mask: Array | None) -> RolloutRow:
-        """Actions of N envs drawn from the policy, in its units, and all that learning from them will need; `seen` is
-        as the network gets it. Advances the generator `state`."""
-        num_envs, layout = rows_of(seen), self.actions.layout
-        outputs, value = np.empty((num_envs, layout.num_outputs), np.float32), np.empty(num_envs, np.float32)
-        row = RolloutRow(seen, outputs, value, np.empty((num_envs, layout.width), np.float32), action_mask)
-        self.draw(row, state, action_mask)
-        return row
+    def observe(self, obs: Obs, out: Obs) -> None:
+        """The same into `out`, and for the statistics of the next rollout."""
+        if self.obs_normaliser is not None:
+            self.obs_normaliser.absorb(obs)
+            obs = self.obs_normaliser.apply(obs)
+        if isinstance(out, dict):
+            for name, part in out.items():
+                part[:] = obs[name]
+        else:
+            out[:] = obs
 
     def draw(self, row: RolloutRow, state: Array, action_mask: Array | None) -> None:
         """Outputs, values and drawn actions of the row's observations, into the row; advances the generator `state`."""
@@ -330,10 +324,14 @@ class StochasticPolicy:
         self._learner = learner
         self._rng = np.array([seed], dtype=np.uint64)
 
-    def act(self, obs: Obs, action_mask: Array | None) -> tuple[Array, RolloutRow]:
+    def act(self, obs: Obs, action_mask: Array | None, out: RolloutRow) -> tuple[Array, RolloutRow]:
+        """`out` is the row of a rollout that is written to and returned: copying it took as long as drawing."""
         learner = self._learner
-        row = learner.act(learner.see(obs), self._rng, action_mask)
-        return learner.actions.to_env(row.action), row
+        learner.observe(obs, out.obs)
+        learner.draw(out, self._rng, action_mask)
+        if out.action_mask is not None:
+            out.action_mask[:] = action_mask
+        return learner.actions.to_env(out.action), out
 
     def facts(self) -> dict[str, float]:
         return self._learner.facts()

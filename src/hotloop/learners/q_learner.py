@@ -32,11 +32,12 @@ from hotloop.inputs.values_kernels import count_outside
 from hotloop.lanes.eager import EagerLane, kept_buffers
 from hotloop.lanes.objective import TARGET
 from hotloop.lanes.spec import LANES
-from hotloop.learners.dqn import DQNLearner, explore
+from hotloop.learners.dqn import DQNLearner
 from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner
 from hotloop.learners.own_network import GivenModule, answer_to
 from hotloop.nets.given_network import SEVERAL_PARTS, SharedNetwork
 from hotloop.nets.reading import read_q_network
+from hotloop.nets.tracing import in_mode
 from hotloop.replay.replay import Replay
 from hotloop.replay.storage import BatchPlan
 
@@ -158,6 +159,8 @@ class QLearner(ModuleLearner):
 
     def _begin_on(self, lane: Any) -> None:
         super()._begin_on(lane)
+        self._policy = self._learner.exploring(0)
+        self._policy.rng = self._rng
         if isinstance(lane, EagerLane):
             lane.modules[TARGET].eval()  # a target neither drops units nor counts statistics
 
@@ -252,11 +255,17 @@ class QLearner(ModuleLearner):
             shape = (self._num_actions,) if is_single else (rows_of(rows), self._num_actions)
             mask = read_mask(name, mask, shape).reshape(rows_of(rows), -1)
             require_choices(name, mask)
-        if epsilon > 0.0:
-            action = explore(self._infer, rows, mask, self._rng, epsilon, self._num_actions)
+        if self._as_floats:  # the native lane, which asks no module
+            action = self._choose(rows, mask, epsilon)
         else:
-            action = self._infer(rows, mask)[0]
+            with in_mode(self.network, training=False):
+                action = self._choose(rows, mask, epsilon)
         return int(action[0]) if is_single else action
+
+    def _choose(self, rows: Any, mask: Array | None, epsilon: float) -> Array:
+        if epsilon > 0.0:
+            return self._policy.act(rows, mask, None, epsilon)[0]
+        return self._lane.infer(rows, mask)[0]
 
     def state_dict(self) -> dict[str, Any]:
         """All that `update` and `act` change, tensors by the names of the network's parameters: for any lane."""

@@ -215,7 +215,7 @@ class Exploring:
         self._learner = learner
         self._rng = np.array([seed], np.uint64)
 
-    def act(self, obs: Obs, action_mask: Array | None) -> tuple[Array, None]:
+    def act(self, obs: Obs, action_mask: Array | None, out: None = None) -> tuple[Array, None]:
         learner, settings = self._learner, self._learner.settings
         seen = learner.sight.note(obs)
         num_envs = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)

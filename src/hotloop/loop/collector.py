@@ -92,12 +92,13 @@ class Collector(Generic[ObsT]):
         """What the policy will see next."""
         return self._obs
 
-    def advance(self, policy: ExploringPolicy) -> tuple[ObsT, Any, Any, EnvStep[ObsT]]:
-        """What the policy saw, what it did, what it says that learning from it will need, and what came of it."""
+    def advance(self, policy: ExploringPolicy, out: Any = None) -> tuple[ObsT, Any, Any, EnvStep[ObsT]]:
+        """What the policy saw, what it did, what it says that learning from it will need (written into `out`, where
+        there is such a place), and what came of it."""
         obs, timer, outer = self._obs, self._timer, self._timer.current
         try:
             timer.enter(self._act)
-            action, acted = policy.act(obs, self._action_mask)
+            action, acted = policy.act(obs, self._action_mask, out)
             timer.enter(self._env)
             step = self.envs.step(action)
             timer.enter(self._log)

@@ -30,7 +30,7 @@ def run_loop(
         before = counters.copy()
         rollout.clear()
         while not rollout.full:
-            _, _, acted, step = collector.advance(policy)  # phases act, env, log
+            _, _, acted, step = collector.advance(policy, rollout.row())  # phases act, env, log
             with store:
                 rollout.add(acted, step)
             check()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hotloop.core.errors import ArgumentError
-from hotloop.core.types import Array, ArraySpec, EnvStep, Obs, RolloutRow
+from hotloop.core.types import Array, ArraySpec, EnvStep, Obs, map_obs
 from hotloop.inputs.specs import read_action_spec, read_obs_spec
 from hotloop.inputs.values import Values, as_dtype, read_obs, require_count
 from hotloop.inputs.values_kernels import first_forbidden
@@ -121,7 +121,10 @@ class Rollout:
         step.truncated = read["truncated"](truncated)
         step.valid = None if valid is None else read["valid"](valid)
         self._keep_mask(action_mask, done, ALL if step.valid is None else step.valid)
-        self._buffer.add(RolloutRow(seen, log_prob, value, done, None), step)
+        row = self._buffer.row()
+        map_obs(_fill, row.obs, seen)
+        row.outputs[:], row.value[:], row.action[:] = log_prob, value, done
+        self._buffer.add(row, step)
 
     def _thoughts(self, note: Any) -> tuple[Array, Array]:
         try:
@@ -180,6 +183,10 @@ class Rollout:
             steps, envs, final_obs = timeouts
             following[steps, envs] = _values(value_of(final_obs), len(steps))
         return following
+
+
+def _fill(slab: Array, rows: Array) -> None:
+    slab[:] = rows
 
 
 def _values(answer: Any, count: int) -> Array:

@@ -94,26 +94,34 @@ class RolloutBuffer:
         """Steps added."""
         return self._at
 
+    def row(self) -> RolloutRow:
+        """Where what is seen and done now belongs: a policy may write it there itself."""
+        return self._rows[self._at]
+
     def add(self, acted: RolloutRow, step: EnvStep[Obs]) -> None:
         data, at = self.data, self._at
-        obs, outputs, value, action, mask = self._rows[at]
-        if isinstance(obs, dict):
-            for name, part in obs.items():
-                part[:] = acted.obs[name]
-        else:
-            obs[:] = acted.obs
-        outputs[:], value[:], action[:] = acted.outputs, acted.value, acted.action
-        if mask is not None:
-            mask[:] = acted.action_mask
+        if acted is not self._rows[at]:
+            self._copy(acted, self._rows[at])
         valid = ALL if step.valid is None else step.valid
         ended = (step.terminated, step.truncated)
         if add_row(at, step.reward, *ended, valid, data.reward, data.terminated, data.truncated, data.weight):
             self._timeouts.note(at, step.truncated, step.final_obs)
         self._at += 1
 
+    def _copy(self, acted: RolloutRow, own: RolloutRow) -> None:
+        for slab, rows in zip(_parts(own.obs), _parts(acted.obs), strict=True):
+            slab[:] = rows
+        own.outputs[:], own.value[:], own.action[:] = acted.outputs, acted.value, acted.action
+        if own.action_mask is not None:
+            own.action_mask[:] = acted.action_mask
+
     def timeouts(self) -> tuple[Array, Array, Obs] | None:
         """Steps, envs and final observations of the episodes that were cut off."""
         return self._timeouts.joined()
+
+
+def _parts(obs: Obs) -> list[Array]:
+    return [obs[name] for name in sorted(obs)] if isinstance(obs, dict) else [obs]
 
 
 def _row(data: RolloutSlab, t: int) -> RolloutRow:
@@ -166,6 +174,9 @@ class GraphRolloutBuffer:
             self._data.choices = np.concatenate(self._choices) if self._choices else None
             self._graphs = []
         return self._data
+
+    def row(self) -> None:
+        """Graphs have no place of their own before they are seen."""
 
     def add(self, acted: GraphRolloutRow, step: EnvStep[Graphs]) -> None:
         data, at, outputs = self._data, self._at, acted.outputs

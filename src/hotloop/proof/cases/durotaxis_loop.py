@@ -271,7 +271,7 @@ class Ours:
         session = self.session
         session.rollout.clear()
         while not session.rollout.full:
-            _, _, acted, step = session.collector.advance(session.policy)
+            _, _, acted, step = session.collector.advance(session.policy, session.rollout.row())
             session.rollout.add(acted, step)
         session.learner.compute_advantages(session.rollout.data, session.collector.obs, session.rollout.timeouts())
         session.learner.update(session.rollout.data)
