@@ -19,7 +19,7 @@ from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_t
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.lanes.spec import Lane
 from hotloop.learners.derived import settled
-from hotloop.learners.learning import LearningRates, Sight, moves_due
+from hotloop.learners.learning import Drawing, LearningRates, Sight, moves_due
 from hotloop.learners.own_network import GivenModule
 from hotloop.learners.policy_kernels import draw_exploration, draw_masked_exploration
 from hotloop.nets.branches import branch_layout
@@ -178,7 +178,7 @@ class Greedy:
         return self._lane.infer(self._see(obs), action_mask)[0]
 
 
-class EpsilonGreedy:
+class EpsilonGreedy(Drawing):
     """A uniform random (allowed) action with probability epsilon, the best one otherwise.
 
     The network is not asked when no env needs it, which halves the cost of acting while epsilon is high.
@@ -197,7 +197,7 @@ class EpsilonGreedy:
         self._schedule = schedule
         self._counters = counters
         self._num_actions = num_actions
-        self.rng = np.array([seed], dtype=np.uint64)
+        super().__init__(seed)
 
     @property
     def epsilon(self) -> float:
@@ -222,13 +222,3 @@ class EpsilonGreedy:
             return action, None
         (greedy,) = self._lane.infer(obs, action_mask, True)
         return (greedy if num_greedy == num_envs else np.where(action < 0, greedy, action)), None
-
-    def reseed(self, seed: int) -> None:
-        """Draw from another stream from here on."""
-        self.rng[:] = seed
-
-    def state(self) -> dict[str, Any]:
-        return {"rng": self.rng.copy()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self.rng[:] = state["rng"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from hotloop.core.types import Action, Array, GraphActionSpec, GraphRolloutRow, 
 from hotloop.lanes.graph_objective import GraphOutputs
 from hotloop.lanes.spec import Lane
 from hotloop.learners.action_map import NO_MASK, ranges
+from hotloop.learners.learning import Drawing
 from hotloop.maths.action_kernels import draw_graph_actions
 
 NO_LOGITS = np.zeros((0, 0), np.float32)
@@ -55,30 +56,20 @@ class ActingLearner(Protocol):
     def facts(self) -> dict[str, float]: ...
 
 
-class GraphStochasticPolicy:
+class GraphStochasticPolicy(Drawing):
     """Draws from the policy, and returns with the action what learning from it will need."""
 
     def __init__(self, learner: ActingLearner, seed: int) -> None:
         self._learner, self._lane, self._actions = learner, learner.lane, learner.actions
-        self._rng = np.array([seed], dtype=np.uint64)
+        super().__init__(seed)
 
     def act(self, obs: Graphs, action_mask: Array | None, out: None = None) -> tuple[Action, GraphRolloutRow]:
         outputs = GraphOutputs._make(self._lane.infer(obs))
-        numbers, choices = self._actions.draw(self._rng, obs, outputs)
+        numbers, choices = self._actions.draw(self.rng, obs, outputs)
         return self._actions.to_env(numbers, choices), GraphRolloutRow(obs, outputs, numbers, choices, action_mask)
 
     def facts(self) -> dict[str, float]:
         return self._learner.facts()
-
-    def reseed(self, seed: int) -> None:
-        """Draw from another stream from here on."""
-        self._rng[:] = seed
-
-    def state(self) -> dict[str, Any]:
-        return {"rng": self._rng.copy()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self._rng[:] = state["rng"]
 
 
 class GraphGreedyPolicy:

@@ -33,6 +33,23 @@ class ExploringPolicy(Protocol):
     def load_state(self, state: dict[str, Any]) -> None: ...
 
 
+class Drawing:
+    """What draws random numbers while a run goes on: the state [1] of its generator is saved with the run."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.array([seed], dtype=np.uint64)
+
+    def reseed(self, seed: int) -> None:
+        """Draw from another stream from here on."""
+        self.rng[:] = seed
+
+    def state(self) -> dict[str, Any]:
+        return {"rng": self.rng.copy()}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.rng[:] = state["rng"]
+
+
 class Learner(Protocol):
     """What `loop/session.py` needs of a learner. The loops call `update` with what they learn from: k batches of
     replay, or a rollout after `compute_advantages`."""
@@ -186,9 +203,9 @@ def make_learner(settings: Any, obs_spec: Any, action_spec: Any, counters: Count
         return PPOLearner(settings, obs_spec, action_spec, counters)
     if settings.algorithm == "sac":
         from hotloop.envs.foreign import require_bounded
-        from hotloop.learners.sac import SACLearner
+        from hotloop.learners.sac import SoftActorCriticLearner
 
-        return SACLearner(settings, obs_spec, require_bounded(settings.env.id, action_spec), counters)
+        return SoftActorCriticLearner(settings, obs_spec, require_bounded(settings.env.id, action_spec), counters)
     from hotloop.envs.foreign import require_discrete
     from hotloop.learners.dqn import DQNLearner
 

@@ -13,7 +13,7 @@ from torch import nn
 from hotloop.algos.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.core.errors import ArgumentError
 from hotloop.core.rng import derive_seed
-from hotloop.core.types import Array, Obs, ObsSpec, RolloutRow, RolloutSlab, UpdateStats, map_obs
+from hotloop.core.types import Array, Obs, ObsSpec, RolloutRow, RolloutSlab, map_obs
 from hotloop.envs.settings import EnvSettings
 from hotloop.inputs.arguments import (
     adam_constants,
@@ -27,9 +27,10 @@ from hotloop.inputs.arguments import (
     rows_of,
 )
 from hotloop.inputs.values import require_count, require_share
-from hotloop.lanes.policy_objective import MEASURES, Minibatches
+from hotloop.lanes.policy_objective import Minibatches
 from hotloop.lanes.spec import LANES
 from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner
+from hotloop.learners.measured import PolicyStats
 from hotloop.learners.own_network import GivenModule, answer_to
 from hotloop.learners.policy_inputs import (
     ActionSpace,
@@ -51,29 +52,6 @@ VECTORS = ("mean", "square")
 FARTHEST = 1e-2
 """Log-probabilities of a rollout may differ so much from the policy's own, by rounding; more is another policy."""
 UPDATES_COMPILED = 4
-
-
-class PolicyStats:
-    """What the epochs over a rollout measured: means over all updates. Reading a number waits for the device."""
-
-    __slots__ = ("_stats",)
-
-    def __init__(self, stats: UpdateStats) -> None:
-        self._stats = stats
-
-    @property
-    def updates(self) -> int:
-        """Optimiser steps made; fewer than planned where `kl_stop` ended the epochs."""
-        return self._stats.num_updates
-
-    def __getattr__(self, name: str) -> float:
-        """`loss`, `policy_loss`, `value_loss`, `entropy`, `kl`, `clip_fraction`, `gradient_norm` (before clipping)."""
-        if name not in MEASURES:
-            raise AttributeError(name)
-        return float(self._stats.scalars[MEASURES.index(name)].mean())
-
-    def __repr__(self) -> str:
-        return f"PolicyStats(updates={self.updates}, {', '.join(f'{n}={getattr(self, n):.4g}' for n in MEASURES)})"
 
 
 class PolicyLearner(ModuleLearner):
@@ -264,7 +242,7 @@ class PolicyLearner(ModuleLearner):
             self._compile(Minibatches(data, order, self.clip), UPDATES_COMPILED)
         stats = self._learn(data)
         rollout.clear()
-        return PolicyStats(stats)
+        return PolicyStats(stats, self._learner.measures)
 
     def _prepare(self, taken: RolloutFields, last: Obs) -> RolloutSlab:
         """The rollout as lanes take it, with advantages and returns."""

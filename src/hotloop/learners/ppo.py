@@ -29,7 +29,7 @@ from hotloop.lanes.spec import go_on
 from hotloop.learners.action_map import ActionMap
 from hotloop.learners.derived import settled
 from hotloop.learners.graph_policies import GraphActionMap, GraphGreedyPolicy, GraphStochasticPolicy
-from hotloop.learners.learning import LearningRates
+from hotloop.learners.learning import Drawing, LearningRates
 from hotloop.learners.normaliser import ObsNormaliser, RewardScaler
 from hotloop.learners.own_network import GivenModule
 from hotloop.maths.action_kernels import shuffle
@@ -317,34 +317,24 @@ def normalise_advantages(advantage: Array, weight: Array) -> None:
     advantage /= counted.std() + 1e-8
 
 
-class StochasticPolicy:
+class StochasticPolicy(Drawing):
     """Draws from the policy, and returns with the action what learning from it will need."""
 
     def __init__(self, learner: PPOLearner, seed: int) -> None:
         self._learner = learner
-        self._rng = np.array([seed], dtype=np.uint64)
+        super().__init__(seed)
 
     def act(self, obs: Obs, action_mask: Array | None, out: RolloutRow) -> tuple[Array, RolloutRow]:
         """`out` is the row of a rollout that is written to and returned: copying it took as long as drawing."""
         learner = self._learner
         learner.observe(obs, out.obs)
-        learner.draw(out, self._rng, action_mask)
+        learner.draw(out, self.rng, action_mask)
         if out.action_mask is not None:
             out.action_mask[:] = action_mask
         return learner.actions.to_env(out.action), out
 
     def facts(self) -> dict[str, float]:
         return self._learner.facts()
-
-    def reseed(self, seed: int) -> None:
-        """Draw from another stream from here on."""
-        self._rng[:] = seed
-
-    def state(self) -> dict[str, Any]:
-        return {"rng": self._rng.copy()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self._rng[:] = state["rng"]
 
 
 class GreedyPolicy:

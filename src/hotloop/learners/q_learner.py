@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,13 +12,10 @@ from torch import Tensor, nn
 from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.errors import ArgumentError
 from hotloop.core.rng import derive_seed
-from hotloop.core.types import Array, Batch, ObsSpec, UpdateStats, map_obs
+from hotloop.core.types import Array, Batch, ObsSpec
 from hotloop.inputs.arguments import (
-    FLOAT,
-    INT,
     adam_constants,
     given_mask,
-    read_array,
     read_mask,
     require_above_zero,
     require_between,
@@ -27,55 +23,23 @@ from hotloop.inputs.arguments import (
     require_one_of,
     rows_of,
 )
-from hotloop.inputs.values import as_array, require_count
+from hotloop.inputs.specs import CHOICE
+from hotloop.inputs.values import require_count
 from hotloop.inputs.values_kernels import count_outside
 from hotloop.lanes.eager import EagerLane, kept_buffers
 from hotloop.lanes.objective import TARGET
 from hotloop.lanes.spec import LANES
+from hotloop.learners.batch_input import as_fields, read_batch
 from hotloop.learners.dqn import DQNLearner
 from hotloop.learners.learner import NOT_ARGUMENTS, ModuleLearner
+from hotloop.learners.measured import QStats
 from hotloop.learners.own_network import GivenModule, answer_to
 from hotloop.nets.given_network import SEVERAL_PARTS, SharedNetwork
 from hotloop.nets.reading import read_q_network
 from hotloop.nets.tracing import in_mode
-from hotloop.replay.replay import Replay
 from hotloop.replay.storage import BatchPlan
 
 VECTORS = ("target", "mean", "square")
-FIELDS = ("obs", "action", "reward", "discount", "next_obs")
-
-
-class QStats:
-    """What an update measured. Reading a number waits for the device; nothing is read before."""
-
-    __slots__ = ("_is_single", "_stats")
-
-    def __init__(self, stats: UpdateStats, is_single: bool) -> None:
-        self._stats, self._is_single = stats, is_single
-
-    @property
-    def td_error(self) -> Array:
-        """|target - prediction| of each row, [B] or [k, B]: the new priorities."""
-        error = self._stats.td_error_on_host()
-        return error[0] if self._is_single else error
-
-    @property
-    def loss(self) -> float:
-        """Weighted mean of the rows' losses; of k updates the mean."""
-        return float(self._stats.scalars[0].mean())
-
-    @property
-    def q_mean(self) -> float:
-        """Mean Q of the actions taken."""
-        return float(self._stats.scalars[1].mean())
-
-    @property
-    def gradient_norm(self) -> float:
-        """Before clipping."""
-        return float(self._stats.scalars[-1].mean())
-
-    def __repr__(self) -> str:
-        return f"QStats(loss={self.loss:.6g}, q_mean={self.q_mean:.6g}, gradient_norm={self.gradient_norm:.6g})"
 
 
 class QLearner(ModuleLearner):
@@ -137,7 +101,6 @@ class QLearner(ModuleLearner):
             learner=LearnerSettings(lane=lane),
         )
         self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
-        self._ones: dict[tuple[int, ...], Array] = {}
         self._plan_taken: BatchPlan | None = None
         super().__init__(network, self._settings.optimiser.lr, lane, obs, planned_updates)
 
@@ -174,7 +137,7 @@ class QLearner(ModuleLearner):
         self._sharing.require()
         if self._compiles:
             self._compile(data, len(data.reward))
-        return QStats(self._learn(data), is_single)
+        return QStats(self._learn(data), self._learner.measures, is_single)
 
     def _read(self, batch: Any) -> tuple[Batch, bool]:
         """The batch as [k, B, ...], and whether it was a single one."""
@@ -190,44 +153,15 @@ class QLearner(ModuleLearner):
 
     def _look_at(self, batch: Any) -> tuple[Batch, bool]:
         """The same of a batch of anybody's, field by field."""
-        if isinstance(batch, Mapping):
-            batch = SimpleNamespace(**batch)
-        reward = read_array("batch.reward", _field(batch, "reward"), FLOAT)
-        leading = tuple(reward.shape)
-        if len(leading) not in (1, 2) or 0 in leading:
-            raise ArgumentError(f"`batch.reward` has shape {leading}", "expected is [B], or [k, B] for k updates")
-        if leading[1:] == (1,):
-            self._require_batches_of_one(_field(batch, "obs"), leading)
-        obs = self._read_obs("batch.obs", _field(batch, "obs"), leading)
-        next_obs = self._read_obs("batch.next_obs", _field(batch, "next_obs"), leading)
-        action = read_array("batch.action", _field(batch, "action"), INT)
-        discount = _read_discount(_field(batch, "discount"))
-        weight = getattr(batch, "weight", None)
-        weight = self._all_ones(leading) if weight is None else read_array("batch.weight", weight, FLOAT)
-        if not action.shape == discount.shape == weight.shape == leading:
-            raise _wrong_shape(leading, action=action, discount=discount, weight=weight)
-        self._require_in_range(action)
+        batch = as_fields(batch)
+        data, is_single = read_batch(batch, CHOICE, self._read_obs, None if self._spec is None else self._shape)
+        self._require_in_range(data.action)
         mask = getattr(batch, "next_action_mask", None)
         if mask is not None:
-            mask = read_mask("batch.next_action_mask", mask, (*leading, self._num_actions))
-        if len(leading) == 2:
-            return Batch(obs, action, reward, discount, next_obs, weight, action, mask), False
-        if obs.__class__ is dict:
-            obs, next_obs = map_obs(_stacked, obs), map_obs(_stacked, next_obs)
-        else:
-            obs, next_obs = obs[None], next_obs[None]  # type: ignore[index]
-        action, mask = action[None], None if mask is None else mask[None]
-        return Batch(obs, action, reward[None], discount[None], next_obs, weight[None], action, mask), True
-
-    def _require_batches_of_one(self, obs: Any, leading: tuple[int, ...]) -> None:
-        """Rewards [B, 1] are a column by mistake, unless the observations say that they are B batches of one."""
-        part: Any = next(iter(obs.values()), ()) if isinstance(obs, Mapping) else obs
-        found, rows = tuple(np.shape(part)), leading[:1]
-        if found[:2] != leading or (self._spec is not None and found == rows + self._shape):
-            raise ArgumentError(
-                f"`batch.reward` has shape {leading}; expected {rows}, where `batch.obs` has shape {found}",
-                "`batch.reward.reshape(-1)`",
-            )
+            shape = data.action.shape[1:] if is_single else data.action.shape
+            mask = read_mask("batch.next_action_mask", mask, (*shape, self._num_actions))
+            data.next_action_mask = mask[None] if is_single else mask
+        return data, is_single
 
     def _require_in_range(self, action: Any) -> None:
         """A choice that the network does not have would be read from somebody else's memory."""
@@ -236,12 +170,6 @@ class QLearner(ModuleLearner):
             raise ArgumentError(
                 f"`batch.action` holds {wrong}; expected 0 to {self._num_actions - 1}", "one for each of the outputs"
             )
-
-    def _all_ones(self, shape: tuple[int, ...]) -> Array:
-        ones = self._ones.get(shape)
-        if ones is None:
-            ones = self._ones[shape] = np.ones(shape, np.float32)
-        return ones
 
     def act(self, obs: Any, epsilon: float = 0.0, action_mask: Any = None, *, mask: Any = None) -> Any:
         """The best action of one observation as an int, or of N observations [N, ...] as int64 [N]; with probability
@@ -288,36 +216,3 @@ class QLearner(ModuleLearner):
         lane = getattr(self._lane, "eager", self._lane)
         target = lane.modules[TARGET] if isinstance(lane, EagerLane) else None
         return target.network if isinstance(target, SharedNetwork) else None
-
-
-def _field(batch: Any, name: str) -> Any:
-    value = getattr(batch, name, None)
-    if value is None:
-        hint = "give what `Replay.sample` returns, or the same fields"
-        if not any(hasattr(batch, field) for field in FIELDS):
-            hint = "`learner.update(replay.sample(64))`" if isinstance(batch, Replay) else hint
-            raise ArgumentError(f"`batch` is of type {type(batch).__name__}; expected {', '.join(FIELDS)}", hint)
-        raise ArgumentError(f"`batch.{name}` is missing", hint)
-    return value
-
-
-def _read_discount(given: Any) -> Any:
-    """Of each row, 0 to 1; a flag would be taken for a gamma of 1."""
-    discount = read_array("batch.discount", given, FLOAT)
-    if discount.__class__ is not np.ndarray:  # on a device, where a look would wait for it
-        return discount
-    if discount is not given and as_array("batch.discount", given).dtype.kind == "b":
-        raise ArgumentError("`batch.discount` is bool; expected numbers", "e.g. `gamma * (1 - terminated)`")
-    if count_outside(discount.reshape(-1), 0.0, 1.0):
-        wrong = discount[~((discount >= 0.0) & (discount <= 1.0))][0]
-        raise ArgumentError(f"`batch.discount` holds {wrong}; expected 0 to 1", "e.g. `gamma * (1 - terminated)`")
-    return discount
-
-
-def _wrong_shape(leading: tuple[int, ...], **fields: Any) -> ArgumentError:
-    name, found = next((name, field.shape) for name, field in fields.items() if field.shape != leading)
-    return ArgumentError(f"`batch.{name}` has shape {tuple(found)}; expected {leading}, as the reward")
-
-
-def _stacked(part: Array) -> Array:
-    return part[None]

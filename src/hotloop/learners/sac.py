@@ -16,7 +16,7 @@ from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
 from hotloop.learners.derived import settled
-from hotloop.learners.learning import LearningRates, Sight, moves_due
+from hotloop.learners.learning import Drawing, LearningRates, Sight, moves_due
 from hotloop.learners.sac_kernels import best_squashed, draw_around, draw_evenly, draw_squashed
 from hotloop.maths.normal_kernels import fill_normals
 from hotloop.maths.sac import HIGHEST_LOG_STD, LOWEST_LOG_STD
@@ -90,7 +90,7 @@ def require_ranges(env_id: str, spec: BoxActions) -> None:
         )
 
 
-class SACLearner:
+class SoftActorCriticLearner:
     """Learns: `update` makes k sequential updates of critics, actor and temperature. Counts as `DQNLearner` does.
 
     The normal numbers of an update are drawn here, from one stream that is saved with the learner, so that all lanes
@@ -198,7 +198,7 @@ class SACLearner:
 class Judged:
     """The mean of a stochastic policy, a deterministic one without noise: for evaluation."""
 
-    def __init__(self, learner: SACLearner) -> None:
+    def __init__(self, learner: SoftActorCriticLearner) -> None:
         self._learner = learner
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
@@ -208,12 +208,12 @@ class Judged:
         return self._learner.actions.to_env(unit)
 
 
-class Exploring:
+class Exploring(Drawing):
     """Evenly over the range until the warm-up is over; then drawn from the policy, or around a deterministic one."""
 
-    def __init__(self, learner: SACLearner, seed: int) -> None:
+    def __init__(self, learner: SoftActorCriticLearner, seed: int) -> None:
         self._learner = learner
-        self._rng = np.array([seed], np.uint64)
+        super().__init__(seed)
 
     def act(self, obs: Obs, action_mask: Array | None, out: None = None) -> tuple[Array, None]:
         learner, settings = self._learner, self._learner.settings
@@ -221,9 +221,9 @@ class Exploring:
         num_envs = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)
         unit = np.empty((num_envs, learner.actions.count), np.float32)
         if learner.counters.env_steps < settings.warmup_env_steps:
-            draw_evenly(self._rng, unit)
+            draw_evenly(self.rng, unit)
         else:
-            draw_unit(self._rng, settings.policy, learner.lane.infer(seen)[0], self.deviation, unit)
+            draw_unit(self.rng, settings.policy, learner.lane.infer(seen)[0], self.deviation, unit)
         return learner.actions.to_env(unit), None
 
     @property
@@ -233,15 +233,6 @@ class Exploring:
 
     def facts(self) -> dict[str, float]:
         return {} if self._learner.settings.policy == "stochastic" else {"exploration": self.deviation}
-
-    def reseed(self, seed: int) -> None:
-        self._rng[:] = seed
-
-    def state(self) -> dict[str, Any]:
-        return {"rng": self._rng.copy()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self._rng[:] = state["rng"]
 
 
 def draw_unit(rng: Array, policy: str, outputs: Array, deviation: float, unit: Array) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,12 +20,10 @@ from hotloop.algos.sac_settings import (
 )
 from hotloop.core.errors import ArgumentError, CheckpointError
 from hotloop.core.rng import derive_seed
-from hotloop.core.types import Array, Batch, BoxActions, Obs, UpdateStats
+from hotloop.core.types import Array, ArraySpec, BoxActions, Obs, map_obs
 from hotloop.envs.settings import EnvSettings
 from hotloop.inputs.arguments import (
-    FLOAT,
     adam_constants,
-    read_array,
     read_obs,
     require_above_zero,
     require_between,
@@ -38,37 +35,11 @@ from hotloop.inputs.arguments import (
 from hotloop.inputs.specs import read_obs_spec
 from hotloop.inputs.values import require_count
 from hotloop.lanes.spec import LANES
-from hotloop.learners.sac import SACLearner as Learner
-from hotloop.learners.sac import draw_unit
+from hotloop.learners.batch_input import as_fields, read_batch, stacked
+from hotloop.learners.measured import SACStats
+from hotloop.learners.sac import SoftActorCriticLearner, draw_unit
 from hotloop.learners.sac_kernels import best_squashed
 from hotloop.nets.sac_settings import SACNetworkSettings
-
-FIELDS = ("obs", "action", "reward", "discount", "next_obs")
-
-
-class SACStats:
-    """What an update measured. Reading a number waits for the device; nothing is read before."""
-
-    __slots__ = ("_is_single", "_names", "_stats")
-
-    def __init__(self, stats: UpdateStats, names: tuple[str, ...], is_single: bool) -> None:
-        self._stats, self._names, self._is_single = stats, names, is_single
-
-    @property
-    def td_error(self) -> Array:
-        """|target - prediction| of each row, the mean over critics, [B] or [k, B]: the new priorities."""
-        error = self._stats.td_error_on_host()
-        return error[0] if self._is_single else error
-
-    def __getattr__(self, name: str) -> float:
-        """`loss` (the critics'), `q_mean`, `actor_loss`, `entropy`, `temperature`, `gradient_norm`: means over the
-        updates of the call."""
-        if name not in self._names:
-            raise AttributeError(f"an update measures {', '.join(self._names)}, not `{name}`")
-        return float(self._stats.scalars[self._names.index(name)].mean())
-
-    def __repr__(self) -> str:
-        return f"SACStats({', '.join(f'{name}={getattr(self, name):.6g}' for name in self._names)})"
 
 
 class SACLearner:
@@ -143,7 +114,7 @@ class SACLearner:
             ),
             learner=LearnerSettings(lane=lane),
         )
-        self._learner = Learner(settings, self._spec, box)
+        self._learner = SoftActorCriticLearner(settings, self._spec, box)
         self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
 
     @property
@@ -172,7 +143,8 @@ class SACLearner:
         `batch` is what `Replay.sample` gives, or a dict or anything else with `obs`, `action` (as the env takes it),
         `reward`, `discount` and `next_obs`; `weight` (of each row's critic loss) may be left out.
         """
-        data, is_single = self._read(batch)
+        action = ArraySpec(self._learner.actions.spec.shape)
+        data, is_single = read_batch(as_fields(batch), action, self._read_obs, shape_of(self._spec))
         with torch.enable_grad():
             return SACStats(self._learner.update(data), self._learner.measures, is_single)
 
@@ -185,7 +157,7 @@ class SACLearner:
             raise ArgumentError(
                 f"`obs` has shape {shape_of(spec_of(rows, 0))}; expected {shape_of(self._spec)}, or several of them"
             )
-        rows = _stacked(rows) if is_single else rows
+        rows = map_obs(stacked, rows) if is_single else rows
         (outputs,) = self._learner.lane.infer(rows)
         unit = np.empty((rows_of(rows), self._learner.actions.count), np.float32)
         if deterministic or self._learner.settings.policy == "deterministic":
@@ -195,40 +167,12 @@ class SACLearner:
         action = self._learner.actions.to_env(unit)
         return action[0] if is_single else action
 
-    def _read(self, batch: Any) -> tuple[Batch, bool]:
-        """The batch as [k, B, ...], and whether it was a single one."""
-        batch = SimpleNamespace(**batch) if isinstance(batch, Mapping) else batch
-        if missing := [name for name in FIELDS if getattr(batch, name, None) is None]:
-            raise ArgumentError(f"`batch` has no `{missing[0]}`", "give what `Replay.sample` returns")
-        reward = read_array("batch.reward", batch.reward, FLOAT)
-        leading = tuple(reward.shape)
-        if len(leading) not in (1, 2) or 0 in leading:
-            raise ArgumentError(f"`batch.reward` has shape {leading}", "expected is [B], or [k, B] for k updates")
-        discount = read_array("batch.discount", batch.discount, FLOAT)
-        weight = getattr(batch, "weight", None)
-        weight = np.ones(leading, np.float32) if weight is None else read_array("batch.weight", weight, FLOAT)
-        action = read_array("batch.action", batch.action, FLOAT)
-        obs = read_obs("batch.obs", batch.obs, as_floats=True)
-        next_obs = read_obs("batch.next_obs", batch.next_obs, as_floats=True)
-        self._require_shapes(leading, action, {"discount": discount, "weight": weight}, (obs, next_obs))
-        if len(leading) == 2:
-            return Batch(obs, action, reward, discount, next_obs, weight, _no_index(leading)), False
-        rows = (action[None], reward[None], discount[None], _stacked(next_obs), weight[None])
-        return Batch(_stacked(obs), *rows, _no_index((1, *leading))), True
-
-    def _require_shapes(self, leading: tuple[int, ...], action: Array, flat: dict[str, Array], seen: Any) -> None:
-        for name, value in flat.items():
-            if value.shape != leading:
-                raise ArgumentError(f"`batch.{name}` has shape {value.shape}; expected {leading}")
-        expected = (*leading, *self._learner.actions.spec.shape)
-        if action.shape != expected:
-            raise ArgumentError(f"`batch.action` has shape {action.shape}; expected {expected}")
-        for name, obs in zip(("obs", "next_obs"), seen, strict=True):
-            found = shape_of(spec_of(obs, len(leading)))
-            if found != shape_of(self._spec):
-                raise ArgumentError(
-                    f"`batch.{name}` has observations of shape {found}; expected {shape_of(self._spec)}"
-                )
+    def _read_obs(self, name: str, value: Any, leading: tuple[int, ...]) -> Obs:
+        obs = read_obs(name, value, as_floats=True)
+        found = shape_of(spec_of(obs, len(leading)))
+        if found != shape_of(self._spec):
+            raise ArgumentError(f"`{name}` has observations of shape {found}; expected {shape_of(self._spec)}")
+        return obs
 
     def state_dict(self) -> dict[str, Any]:
         """All that `update` and `act` change, as arrays by name: for the same lane."""
@@ -256,11 +200,3 @@ def _bounded(action: Any) -> BoxActions:
         raise ArgumentError(f"`action` is {action}; expected the env's Box with bounds", hint)
     low, high = (tuple(map(float, bound.reshape(-1))) for bound in (action.low, action.high))
     return BoxActions(low, high, action.shape)
-
-
-def _stacked(obs: Obs) -> Any:
-    return {name: part[None] for name, part in obs.items()} if isinstance(obs, dict) else obs[None]
-
-
-def _no_index(shape: tuple[int, ...]) -> Array:
-    return np.zeros(shape, np.int64)

@@ -13,7 +13,7 @@ from hotloop.algos.dqn_settings import LearnerSettings
 from hotloop.algos.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
 from hotloop.core.types import Array, ArraySpec, BoxActions, UpdateStats
 from hotloop.lanes.sac_objective import SACBatch
-from hotloop.learners.sac import SACLearner
+from hotloop.learners.sac import SoftActorCriticLearner
 from hotloop.nets.sac_settings import SACNetworkSettings
 from hotloop.proof.case import Built, Case, Growth
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
@@ -78,7 +78,7 @@ class _Pair:
     def __init__(self, kind: str, lane: str, size: Size) -> None:
         self.kind, self.size, self.made = kind, size, 0
         actions = BoxActions((-1.0,) * ACTIONS, (1.0,) * ACTIONS, (ACTIONS,))
-        self.learner = SACLearner(_settings(kind, lane, size), ArraySpec((OBS_SIZE,)), actions)
+        self.learner = SoftActorCriticLearner(_settings(kind, lane, size), ArraySpec((OBS_SIZE,)), actions)
         make: Any = TD3Agent if kind == "td3" else SACAgent
         self.agent = make(OBS_SIZE, ACTIONS, size.hidden, LR, GAMMA)
         self._copy_parameters()
