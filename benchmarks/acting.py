@@ -25,10 +25,10 @@ from benchmarks.witnesses.ppo_parts import (
     entropy_and_kl,
     make_policy,
 )
-from hotloop.algos.dqn import EpsilonGreedy
 from hotloop.core.schedules import Counters, Schedule
 from hotloop.core.types import Array
 from hotloop.lanes.spec import LANES
+from hotloop.learners.dqn import EpsilonGreedy
 from hotloop.maths import distributions
 from hotloop.maths.distributions import ActionLayout, distribution
 from hotloop.maths.gae_kernels import gae_numpy
@@ -87,7 +87,7 @@ def _build(lane: str, size: Size, num_envs: int) -> Programs:
     return Programs(
         reference=reference,
         fast=lambda: policy.act(obs, None),
-        compare=lambda fast, plain: compare([("action", fast, np.atleast_1d(plain))]),
+        compare=lambda fast, plain: compare([("action", fast[0], np.atleast_1d(plain))]),
         calls=CALLS,
         further=partial(_check, lane, size, num_envs),
         tape=tape,
@@ -106,7 +106,7 @@ def _check(lane: str, size: Size, num_envs: int) -> Equality:
             return {"action": [act(network, obs[0], EPSILON, NUM_ACTIONS, tape)]}
         return {"action": act_many(network, obs, EPSILON, NUM_ACTIONS, tape)}
 
-    return compare_sequences(lambda j: {"action": policy.act(_observations(num_envs, j), None)}, plain)
+    return compare_sequences(lambda j: {"action": policy.act(_observations(num_envs, j), None)[0]}, plain)
 
 
 Compute = Callable[..., Any]

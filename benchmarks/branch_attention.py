@@ -17,8 +17,8 @@ import hotloop
 from benchmarks.learners import copy_parameters, flat, lane_problem
 from benchmarks.sfc_loop import LANES, make_config, make_settings
 from benchmarks.witnesses import sfc_dqn
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import Array, Batch, UpdateStats
+from hotloop.learners.dqn import DQNLearner
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots
 from hotloop.workloads.sfc.env import PARTS

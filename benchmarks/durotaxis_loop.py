@@ -26,7 +26,7 @@ from hotloop.core.graphs import Graphs
 from hotloop.core.rng import derive_seed
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
-from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
+from hotloop.loop.session import Session, build_session
 from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.nets.graphs.attention import to_tensors
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
@@ -264,7 +264,7 @@ class Ours:
     """A session whose policy starts with small colonies; its iterations as `loop/on_policy.py` makes them."""
 
     def __init__(self, settings: PPOSettings) -> None:
-        self.session: OnPolicySession = build_on_policy_session(settings, PhaseTimer())
+        self.session: Session = build_session(settings, PhaseTimer())
         network = self.session.learner.network
         with torch.no_grad():
             if network.node_head is None:
@@ -277,8 +277,8 @@ class Ours:
         session = self.session
         session.rollout.clear()
         while not session.rollout.full:
-            _, _, step = session.collector.advance(session.policy)
-            session.rollout.add(step)
+            _, _, acted, step = session.collector.advance(session.policy, session.rollout.row())
+            session.rollout.add(acted, step)
         session.learner.compute_advantages(session.rollout.data, session.collector.obs, session.rollout.timeouts())
         session.learner.update(session.rollout.data)
 

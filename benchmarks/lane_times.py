@@ -21,13 +21,13 @@ import numpy as np
 import torch
 from rich.table import Table
 
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core import program
 from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import LaneError, SettingsError
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.compiling import compile_function, require_compiler
+from hotloop.learners.dqn import DQNLearner
 from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings
 from hotloop.presets.network_settings import NetworkSettings
 from hotloop.proof import speed

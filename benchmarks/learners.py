@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from benchmarks.witnesses.dqn_update import DQNAgent
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array, ArraySpec, Batch
+from hotloop.learners.dqn import DQNLearner
 from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.presets.network_settings import NetworkSettings
 

@@ -29,9 +29,9 @@ from benchmarks.learners import (
 )
 from benchmarks.witnesses.dqn_parts import double_q_loss, gradient, q_loss
 from benchmarks.witnesses.dqn_update import QNetwork
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import ArraySpec, UpdateStats
 from hotloop.lanes.spec import LANES
+from hotloop.learners.dqn import DQNLearner
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare
 

@@ -12,24 +12,24 @@ import torch
 import hotloop
 from benchmarks.learners import lane_problem
 from benchmarks.witnesses.ppo_parts import PPOAgent
-from hotloop.algos.ppo import PPOLearner
 from hotloop.core.types import (
     ActionSpec,
     Array,
     ArraySpec,
     BoxActions,
     DiscreteActions,
-    Rollout,
     RolloutRow,
+    RolloutSlab,
     UpdateStats,
 )
 from hotloop.lanes.policy_objective import Minibatches
-from hotloop.loop.rollout import RolloutBuffer
+from hotloop.learners.ppo import PPOLearner
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import ActorCriticSettings
 from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
+from hotloop.replay.rollout_buffer import RolloutBuffer
 
 OBS_SIZE, LR, CLIP, ENTROPY_WEIGHT = 4, 1e-3, 0.2, 0.01
 ACTIONS: dict[str, ActionSpec] = {
@@ -113,7 +113,7 @@ class _Pair:
         for target, source in zip(theirs, ours, strict=True):
             target.data.copy_(source)
 
-    def _rollout(self, seed: int) -> tuple[Rollout, dict[str, Any]]:
+    def _rollout(self, seed: int) -> tuple[RolloutSlab, dict[str, Any]]:
         size, draw = self.size, np.random.default_rng(seed)
         shape = (size.steps, size.num_envs)
         data = RolloutBuffer(shape, ArraySpec((OBS_SIZE,)), self.learner.actions.layout, None).data

@@ -31,7 +31,7 @@ from benchmarks.witnesses.replays import PrioritisedReplay, ReplayBuffer
 from hotloop.core.types import Array, Batch, EnvStep
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences, compare_snapshots
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 
 TOLERANCE = 1e-6
 """Of the importance weights, which are float32."""

@@ -26,7 +26,7 @@ from hotloop.core.types import Array, ArraySpec, Batch, EnvStep
 from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.n_step import Returns
 from hotloop.replay.storage import BatchArrays
 

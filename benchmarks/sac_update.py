@@ -12,9 +12,9 @@ import torch
 import hotloop
 from benchmarks.learners import lane_problem
 from benchmarks.witnesses.sac_update import SACAgent, TD3Agent
-from hotloop.algos.sac import SACLearner
 from hotloop.core.types import Array, ArraySpec, BoxActions, UpdateStats
 from hotloop.lanes.sac_objective import SACBatch
+from hotloop.learners.sac import SoftActorCriticLearner
 from hotloop.presets.dqn_settings import LearnerSettings
 from hotloop.presets.sac_network_settings import SACNetworkSettings
 from hotloop.presets.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
@@ -82,7 +82,7 @@ class _Pair:
     def __init__(self, kind: str, lane: str, size: Size) -> None:
         self.kind, self.size, self.made = kind, size, 0
         actions = BoxActions((-1.0,) * ACTIONS, (1.0,) * ACTIONS, (ACTIONS,))
-        self.learner = SACLearner(_settings(kind, lane, size), ArraySpec((OBS_SIZE,)), actions)
+        self.learner = SoftActorCriticLearner(_settings(kind, lane, size), ArraySpec((OBS_SIZE,)), actions)
         make: Any = TD3Agent if kind == "td3" else SACAgent
         self.agent = make(OBS_SIZE, ACTIONS, size.hidden, LR, GAMMA)
         self._copy_parameters()

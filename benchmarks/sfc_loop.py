@@ -44,7 +44,7 @@ from hotloop.presets.network_settings import NetworkSettings
 from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.workloads.sfc.layout_kernels import empty_worlds
 from hotloop.workloads.sfc.network_kernels import find_all_paths
 

@@ -27,7 +27,7 @@ from hotloop.core.types import Array, ArraySpec, EnvStep
 from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.proof.case import Call, Case, Growth, Programs
 from hotloop.proof.equivalence import Equality, compare, worst
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.n_step import Returns
 from hotloop.workloads.snake.board import board_of, pack, reachable, stride_of
 from hotloop.workloads.snake.fill_kernels import fill_many

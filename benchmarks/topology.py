@@ -19,8 +19,8 @@ import hotloop
 from benchmarks.learners import GAMMA, LR, NUM_ACTIONS, OBS_SIZE, TARGET_EVERY, make_batches
 from benchmarks.witnesses import topology as dictionary
 from benchmarks.witnesses import topology_levels
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import ArraySpec, UpdateStats
+from hotloop.learners.dqn import DQNLearner
 from hotloop.nets.topology.generators import small_world
 from hotloop.nets.topology.graph import Topology
 from hotloop.nets.topology.network import TopologyNetwork

@@ -12,6 +12,7 @@ import hotloop
 from hotloop.loop.agents import Agent
 
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+PARTS = "Parts for your own loop"
 GROUPS = {
     "Train": (
         "preset",
@@ -25,8 +26,9 @@ GROUPS = {
         "PPOSettings",
         "SACSettings",
     ),
-    "Parts for your own loop": (
-        *("Replay", "QLearner", "SACLearner", "Rollout", "PolicyLearner", "gae", "vector", "final_obs", "final_mask"),
+    PARTS: (
+        *("Replay", "Batch", "QLearner", "SACLearner", "Rollout", "Note", "PolicyLearner"),
+        *("gae", "vector", "final_obs", "final_mask"),
     ),
     "Instruments": (
         "diagnose",
@@ -67,7 +69,7 @@ def page() -> str:
 
 def entry(name: str, thing: Any) -> str:
     text = f"\n### `hotloop.{name}`\n\n```text\n{signature(name, thing)}\n```\n\n{body(thing)}\n"
-    if inspect.isclass(thing) and thing.__module__.startswith("hotloop.parts"):
+    if inspect.isclass(thing) and name in GROUPS[PARTS]:
         for key, member in public_members(thing):
             text += f"\n- **`{member_head(key, member)}`** {one_line(member)}"
         text += "\n"
@@ -79,7 +81,8 @@ def public_members(kind: type) -> list[tuple[str, Any]]:
     for base in reversed(kind.__mro__[:-1]):
         if base.__module__.startswith("hotloop."):
             found |= {key: value for key, value in vars(base).items() if not key.startswith("_")}
-    return [(key, value) for key, value in found.items() if inspect.getdoc(value) and not isinstance(value, int | str)]
+    shown = [(key, value) for key, value in found.items() if callable(value) or isinstance(value, property)]
+    return [(key, value) for key, value in shown if inspect.getdoc(value)]
 
 
 def member_head(key: str, member: Any) -> str:
@@ -94,7 +97,7 @@ def one_line(member: Any) -> str:
 
 
 def signature(name: str, thing: Any) -> str:
-    if inspect.isclass(thing) and not thing.__module__.startswith("hotloop.parts"):
+    if inspect.isclass(thing) and name not in GROUPS[PARTS]:
         return f"class {name}"
     parameters = [
         one.replace(annotation=one.empty) for one in inspect.signature(thing).parameters.values() if one.name != "self"

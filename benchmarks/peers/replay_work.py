@@ -11,7 +11,7 @@ import numpy as np
 
 from hotloop.core.types import Array, ArraySpec, EnvStep
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.n_step import Returns
 
 Call = Callable[[], Any]

@@ -22,18 +22,17 @@ if TYPE_CHECKING:
     from hotloop.api import train as train
     from hotloop.comparison.compare import compare as compare
     from hotloop.core.errors import HotloopError as HotloopError
+    from hotloop.core.types import Batch as Batch
     from hotloop.core.workloads import Workload as Workload
     from hotloop.diagnosis.diagnose import diagnose as diagnose
+    from hotloop.envs.vector_env import final_mask as final_mask
+    from hotloop.envs.vector_env import final_obs as final_obs
+    from hotloop.envs.vector_env import vector as vector
     from hotloop.export.agent_files import export_agent as export_agent
-    from hotloop.parts.advantage import gae as gae
-    from hotloop.parts.policy_learner import PolicyLearner as PolicyLearner
-    from hotloop.parts.q_learner import QLearner as QLearner
-    from hotloop.parts.replay import Replay as Replay
-    from hotloop.parts.rollout import Rollout as Rollout
-    from hotloop.parts.sac_learner import SACLearner as SACLearner
-    from hotloop.parts.vector_env import final_mask as final_mask
-    from hotloop.parts.vector_env import final_obs as final_obs
-    from hotloop.parts.vector_env import vector as vector
+    from hotloop.learners.advantage import gae as gae
+    from hotloop.learners.policy_learner import PolicyLearner as PolicyLearner
+    from hotloop.learners.q_learner import QLearner as QLearner
+    from hotloop.learners.sac_learner import SACLearner as SACLearner
     from hotloop.presets.dqn_settings import DQNSettings as DQNSettings
     from hotloop.presets.ppo_settings import PPOSettings as PPOSettings
     from hotloop.presets.registry import preset as preset
@@ -45,11 +44,15 @@ if TYPE_CHECKING:
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
     from hotloop.proof.prove import prove as prove
+    from hotloop.replay.replay import Replay as Replay
+    from hotloop.replay.rollout import Note as Note
+    from hotloop.replay.rollout import Rollout as Rollout
     from hotloop.reporting.make import report as report
     from hotloop.tuning.search import tune as tune
     from hotloop.viewing.watch import watch as watch
 
 _HOMES = {
+    "Batch": "core.types",
     "Case": "proof.case",
     "DQNSettings": "presets.dqn_settings",
     "Growth": "proof.case",
@@ -57,11 +60,12 @@ _HOMES = {
     "PPOSettings": "presets.ppo_settings",
     "Programs": "proof.case",
     "SACSettings": "presets.sac_settings",
-    "PolicyLearner": "parts.policy_learner",
-    "QLearner": "parts.q_learner",
-    "Replay": "parts.replay",
-    "Rollout": "parts.rollout",
-    "SACLearner": "parts.sac_learner",
+    "Note": "replay.rollout",
+    "PolicyLearner": "learners.policy_learner",
+    "QLearner": "learners.q_learner",
+    "Replay": "replay.replay",
+    "Rollout": "replay.rollout",
+    "SACLearner": "learners.sac_learner",
     "Workload": "core.workloads",
     "assert_same": "proof.function_pairs",
     "cases": "proof.case",
@@ -69,9 +73,9 @@ _HOMES = {
     "diagnose": "diagnosis.diagnose",
     "evaluate": "api",
     "export_agent": "export.agent_files",
-    "final_mask": "parts.vector_env",
-    "final_obs": "parts.vector_env",
-    "gae": "parts.advantage",
+    "final_mask": "envs.vector_env",
+    "final_obs": "envs.vector_env",
+    "gae": "learners.advantage",
     "history": "api",
     "iterate": "api",
     "load": "api",
@@ -82,7 +86,7 @@ _HOMES = {
     "resume": "api",
     "train": "api",
     "tune": "tuning.search",
-    "vector": "parts.vector_env",
+    "vector": "envs.vector_env",
     "watch": "viewing.watch",
 }
 """Public name -> the module it is defined in, which is imported when the name is first asked for: `import hotloop` and

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hotloop.algos.derived import derived_words, settled
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.types import ArraySpec
+from hotloop.learners.derived import derived_words, settled
 from hotloop.presets.registry import preset
 
 VECTOR, IMAGE = ArraySpec((8,)), ArraySpec((84, 84, 4), np.dtype(np.uint8))

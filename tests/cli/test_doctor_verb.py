@@ -110,8 +110,8 @@ def test_pushes_are_compared_with_the_plain_push_not_with_the_loop_as_it_is(monk
     plan = recorded.PresetPlan(seconds=0.05)
     trace = recorded.record_preset(settings, "cartpole-dqn", plan, lambda text: None)
     assert [one.name for one in trace.experiments[-2:]] == ["batched push", "one push"]
-    assert pairs[-2:] == [["PlainPushReplay", "PlainPushReplay"], ["PlainPushReplay", "Replay"]]
-    assert all(pair == ["Replay", "Replay"] for pair in pairs[:-2])
+    assert pairs[-2:] == [["PlainPushReplay", "PlainPushReplay"], ["PlainPushReplay", "ReplayMemory"]]
+    assert all(pair == ["ReplayMemory", "ReplayMemory"] for pair in pairs[:-2])
 
 
 def test_a_script_is_run_as_it_is_and_its_own_exit_code_is_reported(tmp_path, capsys):

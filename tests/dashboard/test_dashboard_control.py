@@ -98,7 +98,7 @@ def test_the_server_starts_without_what_trains_and_without_scipy(tmp_path):
         f"made = Dashboard(Path({str(tmp_path / 'runs')!r}))\nmade.library.scan()\n"
         "ids = ','.join(run['id'] for run in table(made.library)['runs'])\n"
         "assert curves(made.library, request_from(f'runs={ids}'))['arms'][0]['mean']\nmade.close()\n"
-        "heavy = ('torch', 'numba', 'scipy', 'gymnasium', 'PIL', 'hotloop.algos')\n"
+        "heavy = ('torch', 'numba', 'scipy', 'gymnasium', 'PIL', 'hotloop.learners')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

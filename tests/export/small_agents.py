@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hotloop import api
-from hotloop.algos.action_map import layout_of
 from hotloop.core.types import ActionSpec, ObsSpec
+from hotloop.learners.action_map import layout_of
 from hotloop.loop.agents import ActorAgent, Agent
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.ppo import PPOLearner
 from hotloop.core.graphs import Graphs, GraphSpec, join_graphs
 from hotloop.core.settings import build, merge
-from hotloop.core.types import BoxActions, EnvStep, GraphRollout, NodeActions
+from hotloop.core.types import BoxActions, EnvStep, GraphRollout, GraphRolloutRow, NodeActions
 from hotloop.lanes.graph_objective import GraphOutputs
-from hotloop.loop.rollout import GraphRolloutBuffer
+from hotloop.learners.ppo import PPOLearner
 from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.replay.rollout_buffer import GraphRolloutBuffer
 
 STEPS, ENVS, PARTS = 4, 3, 2
 SPEC = GraphSpec(node_features=2, edge_features=3, graph_features=4)
@@ -60,10 +60,11 @@ def make_rollout(learner: PPOLearner, seed: int = 0, counts: np.ndarray | None =
         graphs = random_graphs(draw, ENVS)
         outputs = GraphOutputs._make(learner.lane.infer(graphs))
         numbers, choices = learner.actions.draw(state, graphs, outputs)
-        buffer.note(graphs, outputs, numbers, choices, counts)
+        acted = GraphRolloutRow(graphs, outputs, numbers, choices, counts)
         flags = np.zeros((2, ENVS), bool)
         flags[0, 0], flags[1, 1] = t == 1, t == 2
         parts = draw.normal(size=(ENVS, PARTS)).astype(np.float32)
-        buffer.add(EnvStep(graphs, parts[:, 0], flags[0], flags[1], random_graphs(draw, ENVS), reward_parts=parts))
+        step = EnvStep(graphs, parts[:, 0], flags[0], flags[1], random_graphs(draw, ENVS), reward_parts=parts)
+        buffer.add(acted, step)
     learner.compute_advantages(buffer.data, random_graphs(draw, ENVS), buffer.timeouts())
     return buffer.data

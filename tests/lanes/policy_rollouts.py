@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.ppo import PPOLearner
 from hotloop.core.settings import build, merge
 from hotloop.core.types import (
     ActionSpec,
@@ -15,11 +14,12 @@ from hotloop.core.types import (
     DiscreteActions,
     HybridActions,
     MultiDiscreteActions,
-    Rollout,
     RolloutRow,
+    RolloutSlab,
 )
-from hotloop.loop.rollout import RolloutBuffer
+from hotloop.learners.ppo import PPOLearner
 from hotloop.presets.ppo_settings import PPOSettings
+from hotloop.replay.rollout_buffer import RolloutBuffer
 
 STEPS, ENVS, FEATURES = 8, 4, 5
 BASE: dict[str, Any] = {
@@ -42,7 +42,7 @@ def make_learner(kind: str = "discrete", **tree: Any) -> PPOLearner:
     return PPOLearner(build(PPOSettings, merge(BASE, tree)), ArraySpec((FEATURES,)), ACTIONS[kind])
 
 
-def make_rollout(learner: PPOLearner, seed: int = 0, masked: bool = False, ignored: bool = False) -> Rollout:
+def make_rollout(learner: PPOLearner, seed: int = 0, masked: bool = False, ignored: bool = False) -> RolloutSlab:
     """Filled as acting would: outputs, values and actions are the learner's own."""
     draw = np.random.default_rng(seed)
     layout, width = learner.actions.layout, learner.actions.spec.mask_width

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hotloop
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
+from hotloop.learners.dqn import DQNLearner
 
 NUM_ACTIONS, K, ROWS = 3, 6, 8
 OBS = ArraySpec((5,))

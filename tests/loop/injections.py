@@ -49,7 +49,7 @@ class Injection:
             self.once(session.learner, "update", before=lambda *_: self.spoil_lane(session.learner.lane))
         elif self.place == "env":
             self.spoil(session.collector.envs._body)
-        elif hasattr(session, "replay"):
+        elif session.replay is not None:
             self.once(session.replay, "sample", after=lambda batches: self.spoil(getattr(batches, self.place)))
         elif self.place in ("reward", "value when acting"):
             self.once(

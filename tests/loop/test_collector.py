@@ -10,6 +10,13 @@ from hotloop.loop.metrics import Metrics
 from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
 
+class Learning(Zeros):
+    """As a policy acts while a run learns: it says what learning will need, here nothing."""
+
+    def act(self, obs, action_mask, out=None):
+        return super().act(obs, action_mask), out
+
+
 def made(envs: ScriptedEnvs) -> tuple[Collector, Counters, Metrics]:
     counters, metrics = Counters(), Metrics(("loss",))
     return Collector(envs, counters, metrics, PhaseTimer()), counters, metrics
@@ -17,7 +24,7 @@ def made(envs: ScriptedEnvs) -> tuple[Collector, Counters, Metrics]:
 
 def advance(collector: Collector, times: int) -> None:
     for _ in range(times):
-        collector.advance(Zeros())
+        collector.advance(Learning())
 
 
 def test_env_steps_and_episodes_are_counted_over_all_envs():
@@ -39,10 +46,10 @@ def test_rows_in_which_an_env_only_reset_are_no_env_steps():
 
 def test_advance_gives_what_was_seen_done_and_what_came_of_it():
     collector, _, _ = made(ScriptedEnvs([[2]], masks=True))
-    policy = Zeros()
-    obs, action, step = collector.advance(policy)
+    policy = Learning()
+    obs, action, _, step = collector.advance(policy)
     assert (obs.tolist(), action.tolist(), step.obs.tolist()) == ([[0.0, 0.0]], [0], [[0.0, 1.0]])
-    obs, _, step = collector.advance(policy)
+    obs, _, _, step = collector.advance(policy)
     assert (obs.tolist(), step.final_obs.tolist(), step.obs.tolist()) == ([[0.0, 1.0]], [[0.0, 2.0]], [[1.0, 0.0]])
     assert policy.seen[1][1].shape == (1, 2)
 
@@ -72,7 +79,7 @@ def test_a_restored_account_finishes_its_episodes(masks):
     other = Collector(ScriptedEnvs([[3], [5]], masks=masks), counters, metrics, PhaseTimer())
     other.load_state(saved)
     other.envs = envs
-    obs, _, step = other.advance(Zeros())
+    obs, _, _, step = other.advance(Learning())
     np.testing.assert_array_equal(obs, [[0.0, 2.0], [0.0, 2.0]])
     assert step.terminated.tolist() == [True, False]
     assert metrics.row(counters)["mean_return"] == 3.0
@@ -84,18 +91,18 @@ def test_a_dict_observation_is_restored_by_name():
         def _obs(self):
             return {"z": self._turn[:, None].astype(np.float32), "a": self._age[:, None].astype(np.uint8)}
 
-    class DictZeros(Zeros):
-        def act(self, obs, action_mask):
+    class DictLearning(Learning):
+        def act(self, obs, action_mask, out=None):
             self.seen.append(obs)
-            return np.zeros(len(obs["a"]), np.int64)
+            return np.zeros(len(obs["a"]), np.int64), None
 
     one, counters, metrics = made(DictEnvs([[3]]))
-    one.advance(DictZeros())
+    one.advance(DictLearning())
     saved = one.state()
     saved["last_obs"] = dict(sorted(saved["last_obs"].items()))  # as a checkpoint gives it back
     other = Collector(DictEnvs([[3]]), counters, metrics, PhaseTimer())
     other.load_state(saved)
-    policy = DictZeros()
+    policy = DictLearning()
     other.advance(policy)
     assert {name: array.tolist() for name, array in policy.seen[0].items()} == {"z": [[0.0]], "a": [[1]]}
 
@@ -111,8 +118,8 @@ def test_time_is_charged_to_acting_stepping_and_logging():
             tick(10)
             return super().step(action)
 
-    class SlowPolicy(Zeros):
-        def act(self, obs, action_mask):
+    class SlowPolicy(Learning):
+        def act(self, obs, action_mask, out=None):
             tick(3)
             return super().act(obs, action_mask)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hotloop.core.types import ArraySpec, EnvStep
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory
 from hotloop.replay.n_step import Returns
 
 SCALAR = ArraySpec((1,))
@@ -28,17 +28,19 @@ def env_step(reward: Any, next_obs: Any, terminated: Any = (), truncated: Any = 
     return EnvStep(final_obs, np.array(reward, dtype=np.float32), ended, timed_out, final_obs, **more)
 
 
-def scalar_replay(num_envs: int = 1, n_step: int = 1, gamma: float = 0.5, seed: int = 0, **settings: Any) -> Replay:
-    return Replay(ReplaySettings(**settings), SCALAR, num_envs, Returns(n_step, gamma), seed)
+def scalar_replay(
+    num_envs: int = 1, n_step: int = 1, gamma: float = 0.5, seed: int = 0, **settings: Any
+) -> ReplayMemory:
+    return ReplayMemory(ReplaySettings(**settings), SCALAR, num_envs, Returns(n_step, gamma), seed)
 
 
-def walk(replay: Replay, count: int, start: int = 0) -> None:
+def walk(replay: ReplayMemory, count: int, start: int = 0) -> None:
     """Add `count` one-env steps numbered from `start`: obs i, action i, reward i, next obs i + 1."""
     for i in range(start, start + count):
         replay.add(column([i]), np.array([i]), env_step([i], [i + 1]))
 
 
-def stored_rows(replay: Replay) -> list[tuple[float, int, float, float, float]]:
+def stored_rows(replay: ReplayMemory) -> list[tuple[float, int, float, float, float]]:
     """(obs, action, reward, discount, next_obs) of every stored row in ring order."""
     arrays = replay._new_arrays(1, replay.size)
     arrays.batch.index[0] = np.arange(replay.size)

@@ -15,7 +15,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
 from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay import memory
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory
 from hotloop.replay.n_step import Returns
 from hotloop.replay.storage import placed
 from hotloop.runs.digest import digest
@@ -51,7 +51,7 @@ def test_a_replay_on_disk_is_the_one_in_memory_to_the_last_bit(
 
 def test_byte_images_on_disk_come_back_as_they_went_in(on_disk: dict[str, str]):
     images = np.random.default_rng(0).integers(0, 256, (6, 2, 3, 5), dtype=np.uint8)
-    replay = Replay(ReplaySettings(**on_disk), ArraySpec((3, 5), np.dtype(np.uint8)), 2, Returns(), 0)
+    replay = ReplayMemory(ReplaySettings(**on_disk), ArraySpec((3, 5), np.dtype(np.uint8)), 2, Returns(), 0)
     for i in range(5):
         step = env_step([1, 1], [0, 0])
         step.final_obs = images[i + 1]
@@ -63,7 +63,7 @@ def test_byte_images_on_disk_come_back_as_they_went_in(on_disk: dict[str, str]):
 
 def test_rows_of_several_pages_come_back_too(on_disk: dict[str, str]):
     spec = ArraySpec((5000,), np.dtype(np.uint8))
-    replay = Replay(ReplaySettings(capacity=3, **on_disk), spec, 1, Returns(), 0)
+    replay = ReplayMemory(ReplaySettings(capacity=3, **on_disk), spec, 1, Returns(), 0)
     step = env_step([1], [0])
     step.final_obs = np.full((1, 5000), 8, np.uint8)
     for value in range(4):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory
 from hotloop.replay.n_step import Returns
 from tests.oracles.nstep_oracle import NStepOracle
 from tests.oracles.replay_oracle import RingOracle
@@ -79,7 +79,7 @@ def test_an_ignored_action_stores_nothing_and_leaves_the_window_alone(n_step: in
 
 @pytest.mark.parametrize("n_step", [1, 3])
 def test_timeouts_can_be_made_terminal_to_reproduce_older_programs(n_step: int):
-    replay = Replay(ReplaySettings(), SCALAR, 1, Returns(n_step, 0.5, timeouts_are_terminal=True), 0)
+    replay = ReplayMemory(ReplaySettings(), SCALAR, 1, Returns(n_step, 0.5, timeouts_are_terminal=True), 0)
     replay.add(column([1]), np.array([0]), env_step([3], [2], truncated=[0]))
     assert stored_rows(replay) == [(1, 0, 3.0, 0.0, 2)]
 
@@ -102,7 +102,7 @@ def test_dropped_windows_are_forgotten():
 )
 def test_stored_rows_equal_the_oracle_for_any_endings_and_capacity(num_envs, n_step, capacity, seed, timeouts):
     random = np.random.default_rng(seed)
-    replay = Replay(ReplaySettings(capacity=capacity), SCALAR, num_envs, Returns(n_step, 0.9, timeouts), 0)
+    replay = ReplayMemory(ReplaySettings(capacity=capacity), SCALAR, num_envs, Returns(n_step, 0.9, timeouts), 0)
     oracles, ring = [NStepOracle(n_step, 0.9, timeouts) for _ in range(num_envs)], RingOracle(capacity)
     for i in range(25):
         obs, action = column(random.integers(0, 99, num_envs)), random.integers(0, 4, num_envs)

@@ -11,14 +11,14 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
 from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.replay import memory
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory
 from hotloop.replay.layout import make_layout
 from hotloop.replay.memory import estimate_bytes
 from hotloop.replay.n_step import Returns
 from tests.replay.replay_steps import scalar_replay, walk
 
 
-def continue_and_record(replay: Replay) -> list[np.ndarray]:
+def continue_and_record(replay: ReplayMemory) -> list[np.ndarray]:
     seen = []
     for start in range(100, 130, 3):
         walk(replay, 3, start)
@@ -91,7 +91,7 @@ def test_an_empty_replay_cannot_be_sampled():
 )
 def test_memory_is_within_five_per_cent_of_the_estimate(spec, num_actions, is_prioritised):
     settings, returns = ReplaySettings(capacity=5000, prioritised=is_prioritised), Returns(3)
-    replay = Replay(settings, spec, 8, returns, 0, num_actions)
+    replay = ReplayMemory(settings, spec, 8, returns, 0, num_actions)
     estimate = estimate_bytes(settings, make_layout(spec, num_actions), 8, returns)
     assert abs(replay.num_bytes - estimate) <= 0.05 * estimate
 
@@ -106,10 +106,10 @@ def test_a_replay_that_cannot_fit_is_refused_with_a_capacity_that_does(monkeypat
     monkeypatch.setattr(memory, "available_bytes", lambda: 1_000_000)
     settings, spec = ReplaySettings(capacity=10**12, prioritised=is_prioritised), ArraySpec((4,))
     with pytest.raises(SettingsError, match=r"replay\.capacity=") as caught:
-        Replay(settings, spec, 1, Returns(), 0)
+        ReplayMemory(settings, spec, 1, Returns(), 0)
     fitting = int(caught.value.hint.split("=")[1].split()[0])
     assert fitting > 10_000
-    Replay(ReplaySettings(capacity=fitting, prioritised=is_prioritised), spec, 1, Returns(), 0)
+    ReplayMemory(ReplaySettings(capacity=fitting, prioritised=is_prioritised), spec, 1, Returns(), 0)
 
 
 def test_a_machine_without_memory_is_told_so(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from hotloop.core.errors import CheckpointError, EnvError
 from hotloop.core.types import ArraySpec, EnvStep, map_obs
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory
 from hotloop.replay.n_step import Returns
 from tests.replay.replay_steps import column, env_step, scalar_replay, stored_rows, walk
 
@@ -37,7 +37,7 @@ def test_one_call_with_more_rows_than_capacity_keeps_the_last():
 def test_byte_images_come_back_as_they_went_in(n_step: int):
     random = np.random.default_rng(0)
     images = random.integers(0, 256, (6, 2, 3, 5), dtype=np.uint8)
-    replay = Replay(ReplaySettings(), ArraySpec((3, 5), np.dtype(np.uint8)), 2, Returns(n_step), 0)
+    replay = ReplayMemory(ReplaySettings(), ArraySpec((3, 5), np.dtype(np.uint8)), 2, Returns(n_step), 0)
     for i in range(5):
         step = env_step([1, 1], [0, 0])
         step.final_obs = images[i + 1]
@@ -63,7 +63,7 @@ def test_dict_observations_keep_their_parts_shapes_and_dtypes(n_step: int, count
             "time": base.astype(np.float32),
         }
 
-    replay = Replay(ReplaySettings(), spec, 2, Returns(n_step), 0)
+    replay = ReplayMemory(ReplaySettings(), spec, 2, Returns(n_step), 0)
     for i in range(4):
         step = env_step([1, 1], [0, 0])
         step.final_obs = observe(i + 1)
@@ -78,7 +78,7 @@ def test_dict_observations_keep_their_parts_shapes_and_dtypes(n_step: int, count
 
 @pytest.mark.parametrize("n_step", [1, 2])
 def test_masks_belong_to_the_observation_the_row_leads_to(n_step: int):
-    replay = Replay(ReplaySettings(), ArraySpec((1,)), 1, Returns(n_step), 0, num_actions=3)
+    replay = ReplayMemory(ReplaySettings(), ArraySpec((1,)), 1, Returns(n_step), 0, num_actions=3)
     masks = np.array([[[1, 0, 0]], [[0, 1, 0]], [[0, 0, 1]], [[1, 1, 0]]], dtype=bool)
     for i in range(3):
         replay.add(column([i]), np.array([i]), env_step([1], [i + 1], final_action_mask=masks[i + 1]))
@@ -87,7 +87,7 @@ def test_masks_belong_to_the_observation_the_row_leads_to(n_step: int):
 
 
 def test_without_a_final_mask_the_step_mask_serves_except_where_the_episode_ended():
-    replay = Replay(ReplaySettings(combined=True), ArraySpec((1,)), 2, Returns(), 0, num_actions=2)
+    replay = ReplayMemory(ReplaySettings(combined=True), ArraySpec((1,)), 2, Returns(), 0, num_actions=2)
     mask = np.array([[True, False], [False, True]])
     replay.add(column([0, 0]), np.array([0, 1]), env_step([1, 1], [1, 1], truncated=[1], action_mask=mask))
     batch = replay.sample(20, 1, 0)
@@ -96,13 +96,13 @@ def test_without_a_final_mask_the_step_mask_serves_except_where_the_episode_ende
 
 
 def test_a_step_without_the_announced_mask_is_an_error():
-    replay = Replay(ReplaySettings(), ArraySpec((1,)), 1, Returns(), 0, num_actions=2)
+    replay = ReplayMemory(ReplaySettings(), ArraySpec((1,)), 1, Returns(), 0, num_actions=2)
     with pytest.raises(EnvError, match="masks"):
         replay.add(column([0]), np.array([0]), env_step([1], [1]))
 
 
 def test_other_dtypes_and_layouts_are_converted_to_the_spec():
-    replay = Replay(ReplaySettings(), ArraySpec((2,)), 2, Returns(), 0)
+    replay = ReplayMemory(ReplaySettings(), ArraySpec((2,)), 2, Returns(), 0)
     final = np.asfortranarray([[5.0, 6.0], [7.0, 8.0]])
     step = EnvStep(final, np.ones(2), np.zeros(2, bool), np.zeros(2, bool), final)
     replay.add(np.array([[1, 2], [3, 4]]), np.array([0, 1], dtype=np.int32), step)
@@ -114,7 +114,7 @@ def test_other_dtypes_and_layouts_are_converted_to_the_spec():
 @pytest.mark.parametrize("spec", [ArraySpec((2,)), ArraySpec((2, 1)), ArraySpec((2,), np.dtype(np.uint8))])
 @pytest.mark.parametrize("shape", [(2,), (1, 3), (2, 2), (1, 2, 2)])
 def test_observations_of_another_shape_are_refused(spec: ArraySpec, shape: tuple[int, ...]):
-    replay = Replay(ReplaySettings(), spec, 1, Returns(), 0)
+    replay = ReplayMemory(ReplaySettings(), spec, 1, Returns(), 0)
     with pytest.raises(EnvError, match="shape"):
         replay.add(np.zeros(shape), np.zeros(1, np.int64), env_step([1], [1]))
 
@@ -141,7 +141,7 @@ def test_rows_of_another_layout_are_not_loaded():
 def test_actions_of_a_shape_come_back_beside_what_they_answered(spec, dtype, n_step):
     """Numbers, or several choices: each row's action is ten times its observation, through windows and wrap-around."""
     action_spec = ArraySpec((2, 2), np.dtype(dtype))
-    replay = Replay(ReplaySettings(capacity=5), spec, 2, Returns(n_step), 0, num_actions=3, action=action_spec)
+    replay = ReplayMemory(ReplaySettings(capacity=5), spec, 2, Returns(n_step), 0, num_actions=3, action=action_spec)
     mask = np.array([[True, False, True], [False, True, False]])
     for t in range(20):
         seen, after = (

@@ -63,7 +63,9 @@ def test_random_streams() -> None:
     for path in Path(hotloop.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
-                given |= {one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+                given |= {
+                    one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                }
     assert set(FROZEN["streams"]) <= given
 
 

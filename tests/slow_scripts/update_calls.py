@@ -7,9 +7,9 @@ import torch
 from training import Learner, Ring, arguments, train
 
 from hotloop import DQNSettings
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.settings import build
 from hotloop.core.types import ArraySpec, Batch
+from hotloop.learners.dqn import DQNLearner
 
 TARGET_EVERY = 20
 

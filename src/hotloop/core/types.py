@@ -187,22 +187,66 @@ class VecEnv(Protocol[ObsT]):
     def close(self) -> None: ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Batch:
-    """k batches of B transitions each, gathered at once; every array starts [k, B].
+    """Transitions: arrays that start [k, B], k batches of B rows; or [B], what `Replay.sample(batch_size)` hands out.
 
-    `discount` holds gamma^n * (1 - terminated): one-step, n-step and terminal rows need no cases downstream.
-    `weight` and `index` are always there: ones for uniform replay.
+    `discount` is gamma^n * (1 - terminated), so that the target `reward + discount * value(next_obs)` needs no cases;
+    a transition that was truncated has its discount. `weight` is the importance weight (ones unless prioritised),
+    `index` the row in the replay, for `update_priorities`. The arrays of a `Replay` are the batch's own: safe to keep
+    or change.
+
+    >>> import hotloop
+    >>> replay = hotloop.Replay(1_000, obs=(4,))
+    >>> for step in range(100):
+    ...     _ = replay.add([0.1] * 4, step % 2, 1.0, [0.2] * 4, terminated=False, truncated=step == 99)
+    >>> batch = replay.sample(32)
+    >>> batch.obs.shape, batch.action.dtype, float(batch.discount[0])
+    ((32, 4), dtype('int64'), 0.9900000095367432)
+    >>> tensors = batch.torch()                     # the same memory
+    >>> tensors.reward.shape, tensors.obs.dtype
+    (torch.Size([32]), torch.float32)
     """
 
-    obs: Obs  # [k, B, ...]
+    obs: Obs  # [k, B, ...], or a dict of such arrays
     action: Array  # [k, B] int64; float32 [k, B, ...] where actions are numbers
-    reward: Array  # [k, B] float32
+    reward: Array  # [k, B] float32, the discounted sum of n
     discount: Array  # [k, B] float32
     next_obs: Obs  # [k, B, ...]
     weight: Array  # [k, B] float32
     index: Array  # [k, B] int64, rows of the replay
     next_action_mask: Array | None = None  # [k, B, A] bool
+    _drawn: Any = field(default=None, repr=False)  # the `BatchArrays` that its arrays are views of
+    _views: tuple[Any, ...] = field(default=(), repr=False)
+
+    def as_drawn(self) -> Any:
+        """The `BatchArrays` that a replay drew into, [k, B, ...], unless a field was replaced since: a learner takes
+        them as they are."""
+        views = self._views
+        is_whole = (
+            len(views) == 7
+            and self.obs is views[0]
+            and self.action is views[1]
+            and self.reward is views[2]
+            and self.discount is views[3]
+            and self.next_obs is views[4]
+            and self.weight is views[5]
+            and self.next_action_mask is views[6]
+        )
+        return self._drawn if is_whole else None
+
+    def torch(self, device: Any = None) -> Batch:
+        """The same as tensors, which share memory with the arrays; on another `device` they are copies."""
+        from torch import from_numpy
+
+        def tensor(array: Array) -> Any:
+            return from_numpy(array) if device is None else from_numpy(array).to(device)
+
+        mask = None if self.next_action_mask is None else tensor(self.next_action_mask)
+        columns = (self.action, self.reward, self.discount, self.weight, self.index)
+        action, reward, discount, weight, index = map(tensor, columns)
+        obs, next_obs = map_obs(tensor, self.obs), map_obs(tensor, self.next_obs)
+        return Batch(obs, action, reward, discount, next_obs, weight, index, mask)
 
 
 @dataclass(slots=True)
@@ -223,7 +267,7 @@ class UpdateStats:
 
 
 @dataclass(slots=True)
-class Rollout:
+class RolloutSlab:
     """T steps of N envs for on-policy learning, time-major; O outputs of the policy, W columns of an action.
 
     `obs` are as the network saw them. `value` has one row more, of what was seen last; `final_value` counts where an
@@ -269,13 +313,23 @@ class GraphRollout:
 
 
 class RolloutRow(NamedTuple):
-    """One time step of a rollout: views, to be written to."""
+    """One time step of a rollout: what a policy saw, thought and did, which it returns beside its action."""
 
     obs: Obs  # [N, ...]
     outputs: Array  # [N, O]
     value: Array  # [N]
     action: Array  # [N, W]
     action_mask: Array | None  # [N, A]
+
+
+class GraphRolloutRow(NamedTuple):
+    """The same where observations are graphs."""
+
+    obs: Graphs
+    outputs: Any  # mean, log_std, value and node_logits of them
+    numbers: Array  # [N, C], before squashing
+    choices: Array | None  # [nodes of all]
+    counts: Array | None  # [N, C]: which numbers count
 
 
 class Policy(Protocol[Seen]):

@@ -21,11 +21,10 @@ from hotloop.loop import off_policy, on_policy
 from hotloop.loop.contract import NullProgress, Row
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopAfter, arithmetic_on, compile_phase, spared_collector
-from hotloop.loop.on_policy_session import build_on_policy_session
 from hotloop.loop.session import build_session
 from hotloop.presets.ppo_settings import PPOSettings
 from hotloop.presets.registry import RunSettings
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.runs.directory import Run
 
 NOT_TIMED = "not timed"
@@ -43,17 +42,16 @@ class TrainingLoop:
     def __init__(self, settings: RunSettings, folder: Path, push: Push | None = None) -> None:
         self._settings, self._progress = settings, NullProgress()
         on_rollouts = isinstance(settings, PPOSettings)
-        build: Any = build_on_policy_session if on_rollouts else build_session
         self._run_loop: Callable[..., Iterator[Row]] = on_policy.run_loop if on_rollouts else off_policy.run_loop
         self._timer = PhaseTimer()
         self._cleanup = ExitStack()
         self._cleanup.enter_context(spared_collector())  # once: an interval is short
         silent = self._progress.say
         with arithmetic_on(settings.threads), compile_phase(self._timer, silent), self._timer.phase("start-up"):
-            self.session: Any = build(settings, self._timer)
+            self.session: Any = build_session(settings, self._timer)
             self._cleanup.callback(self.session.close)
             if push is not None:
-                plain = PlainPushReplay(self.session.replay, push, self._timer.phase(NOT_TIMED))
+                plain: Any = PlainPushReplay(self.session.replay, push, self._timer.phase(NOT_TIMED))
                 self.session = replace(self.session, replay=plain)
             run = self._cleanup.enter_context(Run.create(str(folder), "doctor", as_tree(settings)))
             self._journal = Journal(run, self.session, self._timer, warn=silent)

@@ -20,6 +20,7 @@ Files:
     spaces.py            Gymnasium spaces as ours: the parts of observations, and actions
     user_files.py        Envs in a file of the user's own: `path/to/file.py:Class`, or `path/to/file.py:function` that
                          makes one
+    vector_env.py        Envs for anybody's loop: any env, several at once, as a Gymnasium VectorEnv
     workers/             Environments in processes of their own
     wrappers.py          Single envs in Gymnasium's wrappers, by what `presets/env_wrappers.py` reads
 """

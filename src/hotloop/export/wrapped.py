@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.algos.action_map import ranges
-from hotloop.algos.normaliser import ObsNormaliser, is_float
 from hotloop.core.types import ActionSpec, Array, ArraySpec, BoxActions, DiscreteActions, HybridActions, ObsSpec
+from hotloop.learners.action_map import ranges
+from hotloop.learners.normaliser import ObsNormaliser, is_float
 from hotloop.loop.agents import ActorAgent, Agent
 from hotloop.loop.sac_agent import SACAgent
 from hotloop.maths import td

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hotloop.core.types import Array, GraphRollout, Rollout, RolloutRow, map_obs
+from hotloop.core.types import Array, GraphRollout, RolloutRow, RolloutSlab, map_obs
 from hotloop.lanes.nonfinite import (
     FailedUpdate,
     Named,
@@ -56,7 +56,7 @@ class PolicySpec:
 class Minibatches(NamedTuple):
     """A rollout, and the order in which its rows are learned from, `spec.rows` of them per update."""
 
-    rollout: Rollout | GraphRollout
+    rollout: RolloutSlab | GraphRollout
     order: Array  # [epochs, T * N]
     clip: float
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.action_map import layout_of
-from hotloop.algos.derived import settled
 from hotloop.core.errors import CheckpointError, RunError, SettingsError
 from hotloop.core.given import give, is_given, require_given
 from hotloop.core.graphs import GraphSpec
@@ -20,6 +18,8 @@ from hotloop.core.terminal import say
 from hotloop.core.types import Array, BoxActions, DiscreteActions
 from hotloop.core.vocabulary import upgraded
 from hotloop.envs.observations import RawObs, raw_obs_from_data
+from hotloop.learners.action_map import layout_of
+from hotloop.learners.derived import settled
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, misfits_named
 from hotloop.loop.sac_agent import SACAgent
 from hotloop.loop.sizes import require_weights

@@ -14,11 +14,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from hotloop.algos.action_map import ActionMap
-from hotloop.algos.graph_policies import GraphActionMap
-from hotloop.algos.normaliser import ObsNormaliser
-from hotloop.algos.policy_kernels import draw_masked_exploration
-from hotloop.algos.ppo import build_graph_network
 from hotloop.core.errors import CheckpointError, EnvError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.rng import derive_seed
@@ -41,6 +36,11 @@ from hotloop.core.types import (
 from hotloop.envs.foreign import BadValueError
 from hotloop.envs.observations import RawObs
 from hotloop.lanes.graph_objective import GraphOutputs
+from hotloop.learners.action_map import ActionMap
+from hotloop.learners.graph_policies import GraphActionMap
+from hotloop.learners.normaliser import ObsNormaliser
+from hotloop.learners.policy_kernels import draw_masked_exploration
+from hotloop.learners.ppo import build_graph_network
 from hotloop.maths import td
 from hotloop.nets.actor_critic import ActorCritic
 from hotloop.nets.given_network import SharedActorCritic

@@ -13,8 +13,9 @@ from hotloop.core.graph_kernels import count_not_finite
 from hotloop.core.graphs import Graphs, checked_graphs
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import Array, EnvObs, EnvStep, ObsT, Policy, VecEnv
+from hotloop.core.types import Array, EnvObs, EnvStep, ObsT, VecEnv
 from hotloop.lanes.nonfinite import FailedUpdate, NonFiniteTensorError, first_nonfinite, tensors_of_batch
+from hotloop.learners.learning import ExploringPolicy
 from hotloop.loop.collector_kernels import NOT_FINITE, account
 from hotloop.loop.metrics import Metrics
 
@@ -91,12 +92,13 @@ class Collector(Generic[ObsT]):
         """What the policy will see next."""
         return self._obs
 
-    def advance(self, policy: Policy[ObsT]) -> tuple[ObsT, Any, EnvStep[ObsT]]:
-        """What the policy saw, what it did, and what came of it."""
+    def advance(self, policy: ExploringPolicy, out: Any = None) -> tuple[ObsT, Any, Any, EnvStep[ObsT]]:
+        """What the policy saw, what it did, what it says that learning from it will need (written into `out`, where
+        there is such a place), and what came of it."""
         obs, timer, outer = self._obs, self._timer, self._timer.current
         try:
             timer.enter(self._act)
-            action = policy.act(obs, self._action_mask)
+            action, acted = policy.act(obs, self._action_mask, out)
             timer.enter(self._env)
             step = self.envs.step(action)
             timer.enter(self._log)
@@ -104,7 +106,7 @@ class Collector(Generic[ObsT]):
             self._account(step)
         finally:
             timer.go_back(outer)
-        return obs, action, step
+        return obs, action, acted, step
 
     def _account(self, step: EnvStep) -> None:
         """Of numbers only: what is not finite is refused before it counts."""

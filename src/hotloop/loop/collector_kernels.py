@@ -1,7 +1,4 @@
-"""Episode accounting for N envs in one call, with a look at what they answered: two calls would cost twice as much.
-
-One env step of N envs into a rollout, in one call.
-"""
+"""Episode accounting for N envs in one call, with a look at what they answered: two calls would cost twice as much."""
 
 from __future__ import annotations
 
@@ -42,16 +39,3 @@ def account(obs, final_obs, reward, terminated, truncated, returns, lengths, end
             returns[i], lengths[i] = 0.0, 0
             num_ended += 1
     return num_ended
-
-
-@kernel
-def add_row(at, reward, terminated, truncated, valid, rewards, terminations, truncations, weights):
-    """Fill row `at` of the slabs [T, N]; `valid` is empty where all rows are. Returns how many were truncated."""
-    num_truncated = 0
-    for n in range(reward.size):
-        rewards[at, n] = reward[n]
-        terminations[at, n] = terminated[n]
-        truncations[at, n] = truncated[n]
-        weights[at, n] = 1.0 if valid.size == 0 or valid[n] else 0.0
-        num_truncated += truncated[n]
-    return num_truncated

@@ -26,7 +26,7 @@ def run_loop(
     collector, policy, replay, learner = session.collector, session.policy, session.replay, session.learner
     while not session.finished and not stop.requested:
         before = counters.copy()
-        obs, action, step = collector.advance(policy)  # phases act, env, log; counts env steps and episodes
+        obs, action, _, step = collector.advance(policy)  # phases act, env, log; counts env steps and episodes
         with timer.phase("store"):
             replay.add(obs, action, step)
 

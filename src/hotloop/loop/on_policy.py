@@ -10,18 +10,18 @@ from hotloop.loop.cadence import checkpoint_due, crossed
 from hotloop.loop.contract import Progress, Row
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
-from hotloop.loop.on_policy_session import OnPolicySession, build_on_policy_session
 from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, longest_after_stop, rows_with
+from hotloop.loop.session import Session, build_session
 from hotloop.presets.ppo_settings import PPOSettings
 
 
 def rows(settings: PPOSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
     """Train until the run is finished, from its newest checkpoint if it has one; its log rows as they come."""
-    return rows_with(build_on_policy_session, run_loop, settings, claim_run, progress, timer)
+    return rows_with(build_session, run_loop, settings, claim_run, progress, timer)
 
 
 def run_loop(
-    session: OnPolicySession, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
+    session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
 ) -> Iterator[Row]:
     settings, counters = session.settings, session.counters
     collector, policy, rollout, learner = session.collector, session.policy, session.rollout, session.learner
@@ -30,9 +30,9 @@ def run_loop(
         before = counters.copy()
         rollout.clear()
         while not rollout.full:
-            _, _, step = collector.advance(policy)  # phases act, env, log; the policy writes into the rollout
+            _, _, acted, step = collector.advance(policy, rollout.row())  # phases act, env, log
             with store:
-                rollout.add(step)
+                rollout.add(acted, step)
             check()
 
         with timer.phase("advantage"):

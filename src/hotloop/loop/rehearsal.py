@@ -31,7 +31,7 @@ from hotloop.envs.contract_play import Chooser, seeds_for
 from hotloop.envs.registry import is_native, make_envs
 from hotloop.presets.registry import class_of
 from hotloop.presets.run_settings import learns_from_replay
-from hotloop.replay.buffer import Replay
+from hotloop.replay.buffer import ReplayMemory
 from hotloop.replay.layout import stored_action
 from hotloop.replay.n_step import Returns
 
@@ -116,7 +116,7 @@ def rehearse(settings: Any) -> None:
         kept = dataclasses.replace(settings.replay, capacity=1_000, memory="ram", folder="")
         returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
         width = envs.action_spec.mask_width if envs.has_action_mask else None
-        replay = Replay(kept, envs.obs_spec, NUM_ENVS, returns, 0, width, stored_action(envs.action_spec))
+        replay = ReplayMemory(kept, envs.obs_spec, NUM_ENVS, returns, 0, width, stored_action(envs.action_spec))
     for _ in range(getattr(settings, "n_step", 1) + 1):
         action: Any = chooser.choose(envs.action_spec, obs, mask)
         step = envs.step(action)

@@ -9,11 +9,6 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from hotloop.algos.action_map import ActionMap
-from hotloop.algos.dqn import q_spec
-from hotloop.algos.graph_policies import GraphActionMap
-from hotloop.algos.ppo import build_graph_network, policy_objective
-from hotloop.algos.sac import build_networks, sac_spec
 from hotloop.core.errors import CheckpointError, RunError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.settings import build
@@ -22,6 +17,11 @@ from hotloop.lanes.nonfinite import FailedUpdate, Named, tensors_of_batch, tenso
 from hotloop.lanes.objective import Objective
 from hotloop.lanes.q_objective import QObjective
 from hotloop.lanes.sac_objective import SACObjective
+from hotloop.learners.action_map import ActionMap
+from hotloop.learners.dqn import q_spec
+from hotloop.learners.graph_policies import GraphActionMap
+from hotloop.learners.ppo import build_graph_network, policy_objective
+from hotloop.learners.sac import build_networks, sac_spec
 from hotloop.loop.collector import ANSWERED
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
 from hotloop.nets.actor_critic import build_actor_critic

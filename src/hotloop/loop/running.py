@@ -7,13 +7,13 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
-from hotloop.algos.derived import derived_words
 from hotloop.core.errors import EnvError, HotloopError, NonFiniteError
 from hotloop.core.interrupts import Interrupt
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
 from hotloop.envs.registry import episode_limit, is_native, is_ours
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
+from hotloop.learners.derived import derived_words
 from hotloop.loop.contract import Progress, Row, TrainingSession
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hotloop.algos.sac import UnitActions, build_networks, draw_unit
-from hotloop.algos.sac_kernels import best_squashed
 from hotloop.core.types import Array, BoxActions, Obs, ObsSpec, map_obs
+from hotloop.learners.sac import UnitActions, build_networks, draw_unit
+from hotloop.learners.sac_kernels import best_squashed
 from hotloop.loop.agents import ActorAgent, as_batch
 from hotloop.presets.sac_settings import SACSettings
 

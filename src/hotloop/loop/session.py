@@ -1,4 +1,4 @@
-"""Everything one off-policy run consists of, built once; and its whole state, for checkpoints and the digest."""
+"""Everything one run consists of, built once; and its whole state, for checkpoints and the digest."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hotloop.algos.derived import settled
-from hotloop.algos.off_policy import ExploringPolicy, OffPolicyLearner, make_learner
+from hotloop.core.graphs import GraphSpec
 from hotloop.core.rng import derive_seed
 from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
-from hotloop.core.types import Array, ArraySpec, Batch, Obs, ObsSpec, map_obs
+from hotloop.core.types import Array, ArraySpec, Batch, ObsSpec, VecEnv, map_obs
 from hotloop.core.values import exact_fraction
+from hotloop.learners.derived import settled
+from hotloop.learners.learning import ExploringPolicy, Learner, make_learner
 from hotloop.loop.agent_files import agent_with
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.cadence import UpdatePlan, is_over
@@ -25,9 +26,13 @@ from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
 from hotloop.loop.rehearsal import finish_rehearsal
 from hotloop.loop.sizes import require_memory
-from hotloop.replay.buffer import Replay, Returns
+from hotloop.presets.run_settings import learns_from_replay
+from hotloop.replay.buffer import ReplayMemory, Returns
 from hotloop.replay.layout import stored_action
+from hotloop.replay.rollout_buffer import GraphRolloutBuffer, RolloutBuffer
 from hotloop.replay.storage import placed
+
+NONE: Any = None
 
 
 @dataclass
@@ -36,13 +41,17 @@ class Session:
 
     settings: Any
     counters: Counters
-    collector: Collector[Obs]
+    collector: Collector
     policy: ExploringPolicy
-    replay: Replay
-    learner: OffPolicyLearner
+    """Acts while the run learns; the learner has another one that is evaluated."""
+    learner: Any
     metrics: Metrics
     best: Best
-    plan: UpdatePlan
+    replay: ReplayMemory = NONE
+    plan: UpdatePlan = NONE
+    """When updates on batches of replay are due; both are None where learning is from rollouts."""
+    rollout: Any = NONE
+    """A `RolloutBuffer`, or one of graphs; it has no state, since checkpoints fall between two."""
     rollbacks: int = 0
 
     @property
@@ -60,7 +69,7 @@ class Session:
 
     def start_from(self, values: Array) -> None:
         self.load_weights(values)
-        self.learner.lane.move_target(1.0)
+        self.learner.lane.move_target(1.0)  # of a policy there is none
 
     def agent(self) -> Agent | ActorAgent | GraphAgent:
         """With a copy of the weights that the learner has now."""
@@ -77,20 +86,23 @@ class Session:
         self.collector.envs.close()
         envs = make_run_envs(self.settings, self.settings.env.num_envs, "env", self.counters.env_steps)
         self.collector.restart(envs)
-        self.replay.drop_pending()
+        self.learner.forget_episodes()
+        if self.replay is not None:
+            self.replay.drop_pending()
 
     def reseed(self, *stream: str | int) -> None:
         seed = self.settings.seed
         self.policy.reseed(derive_seed(seed, *stream, "policy", "rng"))
-        self.replay.reseed(derive_seed(seed, *stream, "replay", "sampler", "generator"))
         self.learner.reseed(*stream, "learner")
+        if self.replay is not None:
+            self.replay.reseed(derive_seed(seed, *stream, "replay", "sampler", "generator"))
 
     def state(self) -> State:
-        return state_of(self) | {"replay": self.replay.state()}
+        return state_of(self) | ({} if self.replay is None else {"replay": self.replay.state()})
 
     def load_state(self, state: State) -> None:
-        # before the envs: made anew, they drop its pending rows
-        self.replay.load_state(state["replay"], self.learner.num_choices)
+        if self.replay is not None:  # before the envs: made anew, they drop its pending rows
+            self.replay.load_state(state["replay"], self.learner.num_choices)
         load_state_of(self, state)
 
     def close(self) -> None:
@@ -100,40 +112,57 @@ class Session:
 def build_session(settings: Any, timer: PhaseTimer) -> Session:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
-    counters = Counters()
-    envs = make_run_envs(settings, settings.env.num_envs, "env", 0)
+    counters, envs = Counters(), make_run_envs(settings, settings.env.num_envs, "env", 0)
     settings = settled(settings, envs.obs_spec)
     require_memory(settings, envs.obs_spec, envs.action_spec)
-    learner: OffPolicyLearner = make_learner(settings, envs.obs_spec, envs.action_spec, counters)
-    masked_actions = learner.num_choices if envs.has_action_mask else None
-    action = stored_action(envs.action_spec)
-    metrics = Metrics(learner.measures)
-    returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
-    replay = Replay(
-        placed(settings.replay, settings.run_dir),
-        envs.obs_spec,
-        envs.num_envs,
-        returns,
-        derive_seed(settings.seed, "replay"),
-        masked_actions,
-        action,
-    )
-    plan = _update_plan(settings, replay)
+    learner = make_learner(settings, envs.obs_spec, envs.action_spec, counters)
+    metrics = Metrics(learner.measures, terms=getattr(envs, "reward_terms", ()))
+    memory = _replay(settings, envs, learner) if learns_from_replay(settings) else _rollout(settings, envs, learner)
     with timer.phase("compile"):
-        example = example_batch(envs.obs_spec, learner.rows_per_update, masked_actions, action)
-        learner.prepare(example, plan.max_per_call)
+        if "plan" in memory:
+            learner.prepare(_example_batch(envs, learner), memory["plan"].max_per_call)
         finish_rehearsal()
     return Session(
         settings=settings,
         counters=counters,
         collector=Collector(envs, counters, metrics, timer),
         policy=learner.exploring(derive_seed(settings.seed, "policy")),
-        replay=replay,
         learner=learner,
         metrics=metrics,
         best=Best(),
-        plan=plan,
+        **memory,
     )
+
+
+def _replay(settings: Any, envs: VecEnv, learner: Learner) -> dict[str, Any]:
+    replay = ReplayMemory(
+        placed(settings.replay, settings.run_dir),
+        envs.obs_spec,
+        envs.num_envs,
+        Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal),
+        derive_seed(settings.seed, "replay"),
+        learner.num_choices if envs.has_action_mask else None,
+        stored_action(envs.action_spec),
+    )
+    repeat, ratio = settings.updates_per_batch, exact_fraction(settings.updates_per_env_step)
+    max_per_call = min(settings.learner.updates_per_call // repeat, replay.max_batches_per_sample) * repeat
+    plan = UpdatePlan(ratio, settings.train_every, settings.warmup_env_steps, max_per_call)
+    return {"replay": replay, "plan": plan}
+
+
+def _rollout(settings: Any, envs: VecEnv, learner: Learner) -> dict[str, Any]:
+    shape, actions = (settings.rollout_steps, envs.num_envs), learner.actions
+    if isinstance(envs.obs_spec, GraphSpec):  # whose rewards may come in parts
+        parts = getattr(envs, "reward_parts", ("total",))
+        settings.reward_parts.require_parts(parts)
+        return {"rollout": GraphRolloutBuffer(shape, actions.num_continuous, len(parts))}
+    width = envs.action_spec.mask_width if envs.has_action_mask else None
+    return {"rollout": RolloutBuffer(shape, envs.obs_spec, actions.layout, width)}
+
+
+def _example_batch(envs: VecEnv, learner: Learner) -> Batch:
+    masked_actions = learner.num_choices if envs.has_action_mask else None
+    return example_batch(envs.obs_spec, learner.rows_per_update, masked_actions, stored_action(envs.action_spec))
 
 
 def example_batch(obs_spec: ObsSpec, rows: int, masked_actions: int | None, action: ArraySpec | None = None) -> Batch:
@@ -149,10 +178,3 @@ def example_batch(obs_spec: ObsSpec, rows: int, masked_actions: int | None, acti
         index=np.zeros((1, rows), np.int64),
         next_action_mask=None if masked_actions is None else np.ones((1, rows, masked_actions), bool),
     )
-
-
-def _update_plan(settings: Any, replay: Replay) -> UpdatePlan:
-    repeat = settings.updates_per_batch
-    max_per_call = min(settings.learner.updates_per_call // repeat, replay.max_batches_per_sample) * repeat
-    ratio = exact_fraction(settings.updates_per_env_step)
-    return UpdatePlan(ratio, settings.train_every, settings.warmup_env_steps, max_per_call)

@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
-from hotloop.algos.action_map import layout_of
-from hotloop.algos.derived import settled
-from hotloop.algos.graph_policies import GraphActionMap
-from hotloop.algos.normaliser import is_float
-from hotloop.algos.ppo import build_graph_network
-from hotloop.algos.sac import build_networks
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
 from hotloop.envs.foreign import require_bounded, require_discrete
+from hotloop.learners.action_map import layout_of
+from hotloop.learners.derived import settled
+from hotloop.learners.graph_policies import GraphActionMap
+from hotloop.learners.normaliser import is_float
+from hotloop.learners.ppo import build_graph_network
+from hotloop.learners.sac import build_networks
 from hotloop.nets.actor_critic import build_actor_critic
 from hotloop.nets.build import build_q_network, num_features
 from hotloop.presets.dqn_settings import DQNSettings

@@ -23,7 +23,7 @@ KEPT_BATCH_SHAPES = 8
 FLOAT = np.dtype(np.float32)
 
 
-class Replay:
+class ReplayMemory:
     """Transitions of `num_envs` envs; `num_actions` is given only where the env has action masks, `action` only where
     an action is anything but one choice."""
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
+from hotloop.learners.dqn import DQNLearner
 from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import BranchSettings, NetworkSettings

@@ -11,9 +11,9 @@ import torch
 from torch.testing import assert_close
 
 import hotloop
-from hotloop.algos.dqn import DQNLearner
 from hotloop.core.errors import LaneError
 from hotloop.core.types import ArraySpec
+from hotloop.learners.dqn import DQNLearner
 from hotloop.nets.build import build_q_network, mlp_layout
 from hotloop.nets.topology.network import OutputNodes
 from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings

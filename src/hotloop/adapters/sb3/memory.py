@@ -15,8 +15,8 @@ from torch import nn
 from hotloop.core.errors import ArgumentError
 from hotloop.core.types import Array
 from hotloop.lanes.optimiser import FlatParameters
+from hotloop.learners.own_network import Sharing
 from hotloop.nets.given_network import SharedNetwork
-from hotloop.parts.own_network import Sharing
 
 ACTED_TOGETHER = 256
 """Observations that are acted on in machine code at once; of more, torch's own threads make better use."""

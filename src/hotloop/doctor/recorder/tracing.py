@@ -87,7 +87,7 @@ class Tracing(FollowPass):
         open_file(self.order.result + ".begun", "w").close()
 
     def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
-        parts = {f"hotloop.parts.{module}": self._hook_learner(name) for module, name in LEARNERS.items()}
+        parts = {f"hotloop.learners.{module}": self._hook_learner(name) for module, name in LEARNERS.items()}
         return {**parts, "multiprocessing.process": self._count_workers}
 
     def _count_workers(self, module: ModuleType) -> None:

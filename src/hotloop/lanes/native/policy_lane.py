@@ -14,7 +14,7 @@ import torch
 from numba import types
 from torch import nn
 
-from hotloop.core.types import Array, Obs, Rollout, RolloutRow, UpdateStats
+from hotloop.core.types import Array, Obs, RolloutRow, RolloutSlab, UpdateStats
 from hotloop.lanes.native import policy_plan_kernels as policy
 from hotloop.lanes.native.layout import MemoryPlan, NativeLayout, UpdateConstants
 from hotloop.lanes.native.policy_kernels import run_and_draw, run_epochs, run_networks
@@ -115,7 +115,7 @@ class NativePolicyLane:
     def update(self, data: Minibatches, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
         check()
         rollout, order, clip = data
-        assert isinstance(rollout, Rollout)
+        assert isinstance(rollout, RolloutSlab)
         spec, obs = self.spec, rollout.obs
         assert isinstance(obs, np.ndarray)
         reals = np.array([clip, spec.value_clip, spec.value_weight, spec.entropy_weight, spec.kl_stop])
