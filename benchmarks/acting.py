@@ -85,7 +85,7 @@ def _build(lane: str, size: Size, num_envs: int) -> Programs:
         return Growth(lambda: policy.act(few, None), lambda: policy.act(many, None), 256.0, "N 1", "256")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=lambda: policy.act(obs, None),
         compare=lambda fast, plain: compare([("action", fast, np.atleast_1d(plain))]),
         calls=CALLS,

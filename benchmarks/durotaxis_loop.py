@@ -332,7 +332,7 @@ def _build_loop(mode: str, singly: bool, small: bool) -> Programs:
         return compare([("parameters", *learned)])
 
     return Programs(
-        reference=plain.iterate,
+        plain=plain.iterate,
         fast=ours.iterate,
         compare=compare_iteration,
         calls=2,

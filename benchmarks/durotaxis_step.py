@@ -229,7 +229,7 @@ def _build_leftmost(select: Callable[[Array, int], Array], sort: str, size: int)
     convert, first = SORTS[sort]
     given = convert(x)
     return Programs(
-        reference=lambda: first(given, k),
+        plain=lambda: first(given, k),
         fast=lambda: select(x, k),
         compare=lambda fast, plain: compare([(f"{k} of {size}", np.sort(fast), np.sort(plain))]),
         further=partial(_check_leftmost, select, sort),
@@ -296,7 +296,7 @@ def _build_step(nodes: int, small: bool) -> Programs:
 
     env = make_ours(stretch.num_envs)
     return Programs(
-        reference=stretch.plain(),
+        plain=stretch.plain(),
         fast=stretch.fast(env),
         compare=partial(compare_answers, env),
         calls=4,

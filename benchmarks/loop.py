@@ -124,7 +124,7 @@ def _build(variant: str, lane: str) -> Programs:
         return Growth(lambda: _train(settings), lambda: _train(longer), 4.0, f"{lengths[0]} env steps", lengths[1])
 
     return Programs(
-        reference=_PlainRuns(variant, settings),
+        plain=_PlainRuns(variant, settings),
         fast=lambda: _train(settings),
         compare=lambda session, plain: _compare(session, *plain[:2]),
         growth=growth if lane == "native" else None,  # minutes on the others

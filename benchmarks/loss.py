@@ -116,7 +116,7 @@ def _build_q_loss(variant: str, lane: str, size: Size) -> Programs:
         return Growth(fast, large, 8.0, f"B {size.batch}", f"{larger.batch}")
 
     return Programs(
-        reference=_plain_call(q_loss, networks, variant == "gradient"),
+        plain=_plain_call(q_loss, networks, variant == "gradient"),
         fast=fast,
         compare=compare_first,
         further=partial(_check_q_loss, lane, size),
@@ -178,7 +178,7 @@ def _idea(family: str, variant: str, size: Size, plain: PlainLoss, fast: PlainLo
         other = copy.copy(networks)
         other.online = copy.deepcopy(networks.online)
         return Programs(
-            reference=_plain_call(plain, networks, True),
+            plain=_plain_call(plain, networks, True),
             fast=_plain_call(fast, other, True),
             compare=lambda mine, theirs: compare([("gradient", flat(mine), flat(theirs))]),
             further=partial(_check_idea, plain, fast, size),

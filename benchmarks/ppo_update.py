@@ -154,7 +154,7 @@ def _build(kind: str, lane: str, size: Size) -> Programs:
         return Growth(pair.fast, wider.fast, 8.0, f"N {size.num_envs}", str(8 * size.num_envs))
 
     return Programs(
-        reference=pair.plain,
+        plain=pair.plain,
         fast=pair.fast,
         compare=lambda fast, plain: compare(
             [("parameters after a timed update", pair.learner.lane.parameters(), pair.plain_parameters())]

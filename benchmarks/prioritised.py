@@ -92,7 +92,7 @@ def _build(batch_size: int, small: bool) -> Programs:
         return Growth(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=_draw_and_set(replay, batch_size, errors),
         compare=compare_draws,
         calls=4,
@@ -171,7 +171,7 @@ def _build_n_step(num_envs: int) -> Programs:
         return Growth(partial(replay.add, *step), partial(longer.add, *step), 1.0, f"n {N_STEP}", str(LONG))
 
     return Programs(
-        reference=partial(plain.add, *step),
+        plain=partial(plain.add, *step),
         fast=partial(replay.add, *step),
         compare=lambda fast, reference: _compare(replay, plain),
         calls=2 * N_STEP,

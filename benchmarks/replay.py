@@ -126,7 +126,7 @@ def _build_add(num_envs: int, small: bool) -> Programs:
         return Growth(few, many, 1.0, f"{capacity // 100:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=partial(replay.add, obs, action, step),
         compare=lambda fast, plain: _same_rows(replay, buffer, len(buffer), 8 * num_envs, 1),
         further=partial(_check_add, num_envs),
@@ -174,7 +174,7 @@ def _build_sample(batch_size: int, k: int, small: bool) -> Programs:
         return Growth(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=partial(replay.sample, batch_size, k, 0),
         compare=compare_batches,
         calls=20,
@@ -249,7 +249,7 @@ def _build(num_envs: int, batch_size: int, small: bool) -> Programs:
         return Growth(partial(fast, few), partial(fast, replay), 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=partial(fast, replay),
         compare=compare_batches,
         calls=4,

@@ -146,7 +146,7 @@ def _build(kind: str, lane: str, size: Size) -> Programs:
         return Growth(pair.fast, wider.fast, 8.0, f"B {size.batch}", str(8 * size.batch))
 
     return Programs(
-        reference=pair.plain,
+        plain=pair.plain,
         fast=pair.fast,
         compare=lambda fast, plain: compare(
             [("parameters after a timed call", pair.learner.lane.parameters(), pair.plain_parameters())]

@@ -237,7 +237,7 @@ def _build(make: type[SfcEnv], centres: int, checked: int, small: bool) -> Progr
         return Growth(one, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} env", f"{GROWTH[1]}")
 
     return Programs(
-        reference=stretch.plain(make),
+        plain=stretch.plain(make),
         fast=stretch.fast(),
         compare=lambda step, answers: compare_answers(step, answers, "of the timed stretch"),
         calls=4,

@@ -227,7 +227,7 @@ def _build(mode: str, updates: int, scale: Scale) -> Programs:
         return Growth(*_tenths(settings), 1.0, "the first tenth", f"the last of {RUN_ENV_STEPS:,} env steps")
 
     return Programs(
-        reference=partial(plain.advance, TIMED_STEPS),
+        plain=partial(plain.advance, TIMED_STEPS),
         fast=partial(ours.advance, TIMED_STEPS),
         compare=lambda fast, reference: _compare(ours.session, plain.agent, plain.buffer),
         further=partial(_check, mode, updates, scale),

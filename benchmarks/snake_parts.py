@@ -65,7 +65,7 @@ def _build(size: int, num_checked: int) -> Programs:
         return Growth(few, many, 64**2 / 10**2, "10x10", "64x64")
 
     return Programs(
-        reference=plain,
+        plain=plain,
         fast=fast,
         compare=lambda counts, cells: compare([("cells counted", counts, [len(found) for found in cells])]),
         further=partial(check, size, num_checked),
@@ -205,7 +205,7 @@ def _build_push(form: str, num_games: int, mode: str, capacity: int) -> Programs
         return Growth(few, many, 1.0, "1,000 rows", f"{CAPACITY:,}")
 
     return Programs(
-        reference=partial(FORMS[form], buffer, *_tensors(stored[-1])),
+        plain=partial(FORMS[form], buffer, *_tensors(stored[-1])),
         fast=partial(replay.add, *stored[-1]),
         compare=lambda fast, plain: compare_rows(replay, buffer),
         further=partial(_check, form, num_games, mode),

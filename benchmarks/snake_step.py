@@ -199,7 +199,7 @@ def _build(mode: str, num_games: int, small: bool) -> Programs:
         return Growth(few, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} games", f"{GROWTH[1]:,}")
 
     return Programs(
-        reference=stretch.plain(mode),
+        plain=stretch.plain(mode),
         fast=stretch.fast(mode),
         compare=lambda step, plain: compare_answers(step, plain, "of the timed stretch"),
         calls=4 if small else 8,

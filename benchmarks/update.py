@@ -89,7 +89,7 @@ def _build(lane: str, variant: str, size: Size, k: int) -> Programs:
     plain, fast = pair.calls()
     grow = (_k_growth if k > 1 else _batch_growth) if lane != "compiled" else None  # another size: another compilation
     return Programs(
-        reference=plain,
+        plain=plain,
         fast=fast,
         compare=pair.compare,
         further=partial(_check, lane, variant, size, k),
@@ -209,7 +209,7 @@ def _build_polyak(lane: str, size: Size) -> Programs:
         return Growth(lambda: small.move_target(TAU), lambda: large.move_target(TAU), units, "64x64", "512x512")
 
     return Programs(
-        reference=lambda: soft_update(agent.target, agent.online, TAU),
+        plain=lambda: soft_update(agent.target, agent.online, TAU),
         fast=lambda: learner.lane.move_target(TAU),
         compare=lambda fast, plain: compare([("target", learner.state()["target"], flat(agent.target.parameters()))]),
         further=partial(_check_polyak, lane, size),

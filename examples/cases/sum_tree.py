@@ -57,7 +57,7 @@ def build(capacity):
         rng = np.random.default_rng(0)  # whole priorities: then sums are exact in any order
         return lambda: priorities.draw_and_set(rng.random(BATCH), rng.integers(1, 100, BATCH).astype(float))
 
-    return hotloop.Programs(reference=calls(PlainPriorities(capacity)), fast=calls(SumTree(capacity)), calls=200)
+    return hotloop.Programs(plain=calls(PlainPriorities(capacity)), fast=calls(SumTree(capacity)), calls=200)
 
 
 @hotloop.cases("a batch drawn by priority, then new priorities for it")

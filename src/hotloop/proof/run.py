@@ -89,9 +89,9 @@ def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_tim
 
 
 def _cost(programs: Programs, seconds: float, clock: speed.Clock) -> Cost:
-    plain, fast = programs.brief or (programs.reference, programs.fast)
+    plain, fast = programs.brief or (programs.plain, programs.fast)
     return Cost(
-        speed=speed.measure(programs.reference, programs.fast, seconds, clock),
+        speed=speed.measure(programs.plain, programs.fast, seconds, clock),
         reference_memory=memory.measure(plain),
         fast_memory=memory.measure(fast),
         growth=_growth(programs, seconds * GROWTH_SHARE, clock),
