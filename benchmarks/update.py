@@ -51,7 +51,7 @@ def dqn_update_cases(small: bool = False) -> list[Case]:
             size=size.name,
             build=partial(_build, lane, variant, size, 1),
             tolerance=TOLERANCE,
-            quick=_is_default(variant, lane, size),
+            quick=_is_quick(variant, lane, size),
         )
         for variant in VARIANTS
         for lane in LANES
@@ -59,7 +59,7 @@ def dqn_update_cases(small: bool = False) -> list[Case]:
     ]
 
 
-def _is_default(variant: str, lane: str, size: Size) -> bool:
+def _is_quick(variant: str, lane: str, size: Size) -> bool:
     if variant == "dqn":
         return size in (SIZES[0], SIZES[-1])
     return size == SIZES[0] and (lane == "native" or variant == "double")
