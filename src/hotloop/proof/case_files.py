@@ -58,10 +58,10 @@ class Found:
     def listed(self) -> list[str]:
         """Pairs, then cases by family, those of the small set marked: lines for a terminal."""
         lines = [f"  {pair.title}" for pair in self.pairs]
-        for family in dict.fromkeys(case.family for case in self.cases):
+        cases = self.runnable(quick=False)
+        for family in dict.fromkeys(case.family for case in cases):
             lines.append(f"{family}: {self.about[family]}")
-            members = [case for case in self.cases if case.family == family and not case.unavailable]
-            lines += [f"  {'*' if case.quick else ' '} {case.name}" for case in members]
+            lines += [f"  {'*' if case.quick else ' '} {case.name}" for case in cases if case.family == family]
         quick = ["* in the small set (`--quick`)"] if any(case.quick for case in self.cases) else []
         return [*lines, *quick, *self.not_available()]
 
@@ -95,7 +95,7 @@ def find(words: Sequence[str]) -> Found:
     found = Found()
     for word in words:
         place, _, name = word.partition("::")
-        here = found_in(Path(place))
+        here = found_in(Path(place).expanduser())
         found.add(here.named(name) if name else here)
     return found
 
@@ -110,7 +110,7 @@ def found_in(place: Path) -> Found:
     files = [place] if place.is_file() else [path for path in sorted(place.glob("*.py")) if has_marks(path)]
     found = Found()
     for path in files:
-        found.add(_found_in_file(path.expanduser().resolve()))
+        found.add(_found_in_file(path.resolve()))
     if not found.pairs and not found.cases:
         raise ArgumentError(
             f"`{place}` has no pairs and no cases",
