@@ -22,7 +22,7 @@ from hotloop.core.types import Array, Batch, UpdateStats
 from hotloop.envs.sfc.env import PARTS
 from hotloop.envs.sfc.tables_kernels import NUM_ACTIONS
 from hotloop.lanes.spec import LANES
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots
 
 FORWARD_TOLERANCE, UPDATE_TOLERANCE = 1e-5, 1e-4
@@ -92,10 +92,10 @@ def _build_forward(lane: str) -> Programs:
             singles = [pair.plain.online(*(torch.tensor(part)[None] for part in state))[0] for state in states]
         return compare([("Q-values", q, torch.stack(singles))])
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         large = make_obs(rng, 16 * ROWS)
         infer = pair.learner.lane.infer
-        return Growth(fast, partial(infer, large), 16.0, f"{ROWS} states", f"{16 * ROWS}")
+        return TwoSizes(fast, partial(infer, large), 16.0, f"{ROWS} states", f"{16 * ROWS}")
 
     return Programs(
         plain=plain,

@@ -34,7 +34,7 @@ from hotloop.maths.gae_kernels import gae_numpy
 from hotloop.nets.graphs.attention import to_tensors
 from hotloop.nets.graphs.network import GraphActorCritic, build_graph_actor_critic
 from hotloop.nets.settings import GraphNetworkSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare
 
 TOLERANCE = 2e-3
@@ -165,10 +165,10 @@ def _build_forward(form: type[_Batched | _Singly], nodes: int, gradients: bool) 
             found += [(f"gradient of {name}", one.grad, other.grad) for (name, one), other in pairs]
         return compare(found)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         larger = _graphs(nodes, 4 * GRAPHS)
         with_more = lambda: ours(to_tensors(larger))  # noqa: E731
-        return Growth(lambda: ours(to_tensors(graphs)), with_more, 4.0, f"{GRAPHS} graphs", str(4 * GRAPHS))
+        return TwoSizes(lambda: ours(to_tensors(graphs)), with_more, 4.0, f"{GRAPHS} graphs", str(4 * GRAPHS))
 
     return Programs(partial(plain, gradients), fast, compare_outputs, growth=growth)
 

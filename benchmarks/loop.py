@@ -39,7 +39,7 @@ from hotloop.loop.machine import StopSignals
 from hotloop.loop.off_policy import run_loop
 from hotloop.loop.session import Session, build_session
 from hotloop.nets.settings import NetworkSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare
 from hotloop.replay.settings import ReplaySettings
 
@@ -117,11 +117,11 @@ def _train(settings: DQNSettings) -> Session:
 def _build(variant: str, lane: str) -> Programs:
     settings, brief = _settings(variant, lane, TIMED_ENV_STEPS), _settings(variant, lane, WARM_UP + 50)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         """Per update, when the run is four times as long."""
         longer = _settings(variant, lane, WARM_UP + 4 * (TIMED_ENV_STEPS - WARM_UP))
         lengths = [f"{run.total_env_steps:,}" for run in (settings, longer)]
-        return Growth(lambda: _train(settings), lambda: _train(longer), 4.0, f"{lengths[0]} env steps", lengths[1])
+        return TwoSizes(lambda: _train(settings), lambda: _train(longer), 4.0, f"{lengths[0]} env steps", lengths[1])
 
     return Programs(
         plain=_PlainRuns(variant, settings),

@@ -32,7 +32,7 @@ from benchmarks.witnesses.dqn_update import QNetwork
 from hotloop.algos.dqn import DQNLearner
 from hotloop.core.types import ArraySpec, UpdateStats
 from hotloop.lanes.spec import LANES
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare
 
 SIZES = (Size((64, 64), 32), Size((256, 256), 256))
@@ -109,11 +109,11 @@ def _build_q_loss(variant: str, lane: str, size: Size) -> Programs:
             return compare([("gradient", _gradient_of(learner, stats), flat(plain))])
         return compare([("loss", stats.scalars[0][0], plain.detach())])
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         larger = size.with_batch(8 * size.batch)
         others = _Networks(larger)
         large = _lane_call(_make_lane(lane, others, larger), others)
-        return Growth(fast, large, 8.0, f"B {size.batch}", f"{larger.batch}")
+        return TwoSizes(fast, large, 8.0, f"B {size.batch}", f"{larger.batch}")
 
     return Programs(
         plain=_plain_call(q_loss, networks, variant == "gradient"),

@@ -28,7 +28,7 @@ from hotloop.envs.settings import EnvSettings
 from hotloop.lanes.policy_objective import Minibatches
 from hotloop.loop.rollout import RolloutBuffer
 from hotloop.nets.settings import ActorCriticSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 
 OBS_SIZE, LR, CLIP, ENTROPY_WEIGHT = 4, 1e-3, 0.2, 0.01
@@ -149,9 +149,9 @@ class _Pair:
 def _build(kind: str, lane: str, size: Size) -> Programs:
     pair = _Pair(kind, lane, size)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         wider = _Pair(kind, lane, Size(size.hidden, size.batch, size.steps, 8 * size.num_envs, size.epochs))
-        return Growth(pair.fast, wider.fast, 8.0, f"N {size.num_envs}", str(8 * size.num_envs))
+        return TwoSizes(pair.fast, wider.fast, 8.0, f"N {size.num_envs}", str(8 * size.num_envs))
 
     return Programs(
         plain=pair.plain,

@@ -29,7 +29,7 @@ from benchmarks.sfc_step import Tape
 from benchmarks.witnesses.dqn_parts import NStepBuffer
 from benchmarks.witnesses.replays import PrioritisedReplay, ReplayBuffer
 from hotloop.core.types import Array, Batch, EnvStep
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences, compare_snapshots
 from hotloop.replay.buffer import Replay
 
@@ -85,11 +85,11 @@ def _build(batch_size: int, small: bool) -> Programs:
         fast = {name: getattr(batch, name)[0] for name in ("index", "weight", "obs")}
         return compare_snapshots(fast, {"index": indices, "weight": weights, "obs": obs}, "of a timed call")
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few = make_replay(FILL_ENVS, SMALL_CAPACITY, prioritised=True)
         fill(SMALL_CAPACITY, few)
         small, large = (_draw_and_set(rows, batch_size, errors) for rows in (few, replay))
-        return Growth(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
+        return TwoSizes(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
     return Programs(
         plain=reference,
@@ -166,9 +166,9 @@ def _build_n_step(num_envs: int) -> Programs:
     replay, plain = make_replay(num_envs, CAPACITY, N_STEP), _Plain(num_envs, CAPACITY)
     step = make_steps(num_envs, 1)[0]
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         longer = make_replay(num_envs, CAPACITY, LONG)
-        return Growth(partial(replay.add, *step), partial(longer.add, *step), 1.0, f"n {N_STEP}", str(LONG))
+        return TwoSizes(partial(replay.add, *step), partial(longer.add, *step), 1.0, f"n {N_STEP}", str(LONG))
 
     return Programs(
         plain=partial(plain.add, *step),

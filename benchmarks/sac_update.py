@@ -18,7 +18,7 @@ from hotloop.algos.sac_settings import SACOptimiserSettings, SACSettings, SACTar
 from hotloop.core.types import Array, ArraySpec, BoxActions, UpdateStats
 from hotloop.lanes.sac_objective import SACBatch
 from hotloop.nets.sac_settings import SACNetworkSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 
 OBS_SIZE, ACTIONS, LR, GAMMA = 17, 6, 3e-4, 0.99
@@ -141,9 +141,9 @@ class _Pair:
 def _build(kind: str, lane: str, size: Size) -> Programs:
     pair = _Pair(kind, lane, size)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         wider = _Pair(kind, lane, Size(size.hidden, 8 * size.batch))
-        return Growth(pair.fast, wider.fast, 8.0, f"B {size.batch}", str(8 * size.batch))
+        return TwoSizes(pair.fast, wider.fast, 8.0, f"B {size.batch}", str(8 * size.batch))
 
     return Programs(
         plain=pair.plain,

@@ -44,7 +44,7 @@ from hotloop.envs.sfc.network_kernels import find_all_paths
 from hotloop.lanes.spec import LANES
 from hotloop.loop.session import Session
 from hotloop.nets.settings import NetworkSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import Replay
 from hotloop.replay.settings import ReplaySettings
@@ -295,11 +295,11 @@ def _build_paths(make: type[SfcEnv], centres: int, num_checked: int) -> Programs
         find_all_paths(worlds)
         return worlds[0]
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few, many = (networks(count, 64, np.random.default_rng(SEED)) for count in (4, 16))
         pairs_of = {count: count * (count - 1) for count in (4, 16)}
         units = pairs_of[16] / pairs_of[4]
-        return Growth(partial(find_all_paths, few), partial(find_all_paths, many), units, "4 centres", "16, per pair")
+        return TwoSizes(partial(find_all_paths, few), partial(find_all_paths, many), units, "4 centres", "16, per pair")
 
     return Programs(
         plain=reference,

@@ -30,7 +30,7 @@ from hotloop.core.types import Array, EnvStep
 from hotloop.envs.sfc.env import Sfc
 from hotloop.envs.sfc.layout_kernels import RUNS, WAITS
 from hotloop.envs.sfc.tables_kernels import FIRST_SLOT, NUM_SERVICES, ROUND_EVERY, SLOTS_PER_ROUND
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
 
 ENV_SEED = 3
@@ -232,9 +232,9 @@ class RecordedPlay:
 def _build(make: type[SfcEnv], centres: int, checked: int, small: bool) -> Programs:
     stretch = RecordedPlay(centres, 2 if small else NUM_ENVS)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         one, many = (RecordedPlay(centres, count).fast() for count in GROWTH)
-        return Growth(one, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} env", f"{GROWTH[1]}")
+        return TwoSizes(one, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} env", f"{GROWTH[1]}")
 
     return Programs(
         plain=stretch.plain(make),

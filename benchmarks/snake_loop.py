@@ -45,7 +45,7 @@ from hotloop.loop.machine import StopSignals
 from hotloop.loop.off_policy import run_loop
 from hotloop.loop.session import Session, build_session
 from hotloop.nets.settings import NetworkSettings
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.settings import ReplaySettings
 
@@ -223,8 +223,8 @@ def _build(mode: str, updates: int, scale: Scale) -> Programs:
     ours = OurStretch(settings, scale.capacity, STRETCH)
     plain = PlainStretch(ours.session, mode, make_config(settings, updates))
 
-    def growth() -> Growth:
-        return Growth(*_tenths(settings), 1.0, "the first tenth", f"the last of {RUN_ENV_STEPS:,} env steps")
+    def growth() -> TwoSizes:
+        return TwoSizes(*_tenths(settings), 1.0, "the first tenth", f"the last of {RUN_ENV_STEPS:,} env steps")
 
     return Programs(
         plain=partial(plain.advance, TIMED_STEPS),

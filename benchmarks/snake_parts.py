@@ -26,7 +26,7 @@ from benchmarks.witnesses.snake_env import MOVES, SnakeGames
 from hotloop.core.types import Array, ArraySpec, EnvStep
 from hotloop.envs.snake.board import board_of, pack, reachable, stride_of
 from hotloop.envs.snake.fill_kernels import fill_many
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import Replay
 from hotloop.replay.n_step import Returns
@@ -59,10 +59,10 @@ def flood_fill_cases(small: bool = False) -> list[Case]:
 def _build(size: int, num_checked: int) -> Programs:
     plain, fast = timed_calls(size)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         """Per cell of the board."""
         (_, few), (_, many) = timed_calls(10, num_boards=16), timed_calls(64, num_boards=16)
-        return Growth(few, many, 64**2 / 10**2, "10x10", "64x64")
+        return TwoSizes(few, many, 64**2 / 10**2, "10x10", "64x64")
 
     return Programs(
         plain=plain,
@@ -199,10 +199,10 @@ def _build_push(form: str, num_games: int, mode: str, capacity: int) -> Programs
     features = stored[-1][0].shape[1]
     replay, buffer = _replay(num_games, features, capacity), ReplayBuffer(capacity)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         """Into a replay a hundred times as large."""
         few, many = (partial(_replay(num_games, features, rows).add, *stored[-1]) for rows in (1_000, CAPACITY))
-        return Growth(few, many, 1.0, "1,000 rows", f"{CAPACITY:,}")
+        return TwoSizes(few, many, 1.0, "1,000 rows", f"{CAPACITY:,}")
 
     return Programs(
         plain=partial(FORMS[form], buffer, *_tensors(stored[-1])),

@@ -23,7 +23,7 @@ from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep
 from hotloop.envs.snake.env import Snake
 from hotloop.envs.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
 
 MODES: dict[str, dict[str, bool]] = {
@@ -194,9 +194,9 @@ class RecordedPlay:
 def _build(mode: str, num_games: int, small: bool) -> Programs:
     stretch = RecordedPlay(num_games)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few, many = (RecordedPlay(count).fast(mode) for count in GROWTH)
-        return Growth(few, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} games", f"{GROWTH[1]:,}")
+        return TwoSizes(few, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} games", f"{GROWTH[1]:,}")
 
     return Programs(
         plain=stretch.plain(mode),

@@ -36,7 +36,7 @@ GROUPS = {
         "cases",
         "Case",
         "Programs",
-        "Growth",
+        "TwoSizes",
         "prove_envs",
         "prove_modules",
         "prove_programs",

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from hotloop.parts.vector_env import final_obs as final_obs
     from hotloop.parts.vector_env import vector as vector
     from hotloop.proof.case import Case as Case
-    from hotloop.proof.case import Growth as Growth
     from hotloop.proof.case import Programs as Programs
+    from hotloop.proof.case import TwoSizes as TwoSizes
     from hotloop.proof.case import cases as cases
     from hotloop.proof.env_pairs import prove_envs as prove_envs
     from hotloop.proof.function_pairs import assert_same as assert_same
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Case": "proof.case",
     "DQNSettings": "algos.dqn_settings",
-    "Growth": "proof.case",
+    "TwoSizes": "proof.case",
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",
     "Programs": "proof.case",

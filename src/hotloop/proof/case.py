@@ -30,7 +30,7 @@ class Playback(Protocol):
 
 
 @dataclass(frozen=True)
-class Growth:
+class TwoSizes:
     """The fast form at two sizes. Cost per unit is flat where `large` takes `units` times as long as `small`."""
 
     small: Call
@@ -57,7 +57,7 @@ class Programs:
     calls: int = 1
     further: Callable[[], Equality] | None = None
     tape: Playback | None = None
-    growth: Callable[[], Growth] | None = None
+    growth: Callable[[], TwoSizes] | None = None
     brief: tuple[Call, Call] | None = None
 
     def check(self) -> Equality:

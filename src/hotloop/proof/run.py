@@ -10,7 +10,7 @@ from hotloop.core.errors import ArgumentError
 from hotloop.loop.machine import arithmetic_on
 from hotloop.proof import case_files, memory, speed
 from hotloop.proof.case import Case, Programs
-from hotloop.proof.case_rows import Cost, Row
+from hotloop.proof.case_rows import CaseRow, Cost
 from hotloop.proof.function_pairs import SIZES, Pair, prove_pair
 from hotloop.proof.verdict import Proof
 
@@ -19,7 +19,7 @@ GROWTH_SHARE = 0.5
 
 
 @overload
-def prove(*what: str, quick: bool = False, seconds: float = 1.0) -> list[Row | Proof]: ...
+def prove(*what: str, quick: bool = False, seconds: float = 1.0) -> list[CaseRow | Proof]: ...
 @overload
 def prove(
     plain: Callable[..., Any],
@@ -42,7 +42,7 @@ def prove(
     sizes: tuple[int, ...] = SIZES,
     seconds: float = 1.0,
     **inputs: Any,
-) -> list[Row | Proof] | Proof:
+) -> list[CaseRow | Proof] | Proof:
     """Hold a fast program equal to a plain one, then time both by turns on one thread: two functions, or files of them.
 
         proof = hotloop.prove(plain_returns, fast_returns, [(rewards, 0.99)])
@@ -78,14 +78,14 @@ def prove(
     return [*proofs, *[prove_case(case, seconds) for case in found.runnable(quick)]]
 
 
-def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> Row:
+def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> CaseRow:
     """Equality first; what is not equal is not timed."""
     with arithmetic_on(threads=1):
         programs = case.build()
         equality = programs.check()
         if not case.changes_learning and not equality.within(case.tolerance):
-            return Row(case, equality, None)
-        return Row(case, equality, _cost(programs, seconds, clock))
+            return CaseRow(case, equality, None)
+        return CaseRow(case, equality, _cost(programs, seconds, clock))
 
 
 def _cost(programs: Programs, seconds: float, clock: speed.Clock) -> Cost:
