@@ -32,7 +32,7 @@ from hotloop.learners.dqn import EpsilonGreedy
 from hotloop.maths import distributions
 from hotloop.maths.distributions import ActionLayout, distribution
 from hotloop.maths.gae_kernels import gae_numpy
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences, worst
 
 EPSILON = 0.1
@@ -80,12 +80,12 @@ def _build(lane: str, size: Size, num_envs: int) -> Programs:
             return act(network, single, EPSILON, NUM_ACTIONS, tape)
         return act_many(network, obs, EPSILON, NUM_ACTIONS, tape)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few, many = _observations(1, 0), _observations(256, 0)
-        return Growth(lambda: policy.act(few, None), lambda: policy.act(many, None), 256.0, "N 1", "256")
+        return TwoSizes(lambda: policy.act(few, None), lambda: policy.act(many, None), 256.0, "N 1", "256")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=lambda: policy.act(obs, None),
         compare=lambda fast, plain: compare([("action", fast[0], np.atleast_1d(plain))]),
         calls=CALLS,
@@ -187,8 +187,8 @@ def _build_gae(compute: Compute, steps: int, num_envs: int) -> Programs:
     make = partial(_Slab, compute)
     slab = make(steps, num_envs, 0)
 
-    def growth() -> Growth:
-        return Growth(slab.fast, make(8 * steps, num_envs, 0).fast, 8.0, f"T {steps}", str(8 * steps))
+    def growth() -> TwoSizes:
+        return TwoSizes(slab.fast, make(8 * steps, num_envs, 0).fast, 8.0, f"T {steps}", str(8 * steps))
 
     def further() -> Equality:
         slabs = [make(steps, num_envs, seed) for seed in range(1, 4)]

@@ -6,13 +6,13 @@ import functools
 from pathlib import Path
 
 from hotloop.proof.case import Case, makers_of
-from hotloop.proof.case_files import Found, found_in, has_marks
+from hotloop.proof.case_files import PairsAndCases, found_in, has_marks
 
 FOLDER = Path(__file__).parent
 
 
 @functools.cache
-def known() -> Found:
+def known() -> PairsAndCases:
     """Whether they can run here or not."""
     return found_in(FOLDER)
 

@@ -15,11 +15,12 @@ import torch
 
 import hotloop
 from benchmarks.learners import copy_parameters, flat, lane_problem
-from benchmarks.sfc_loop import LANES, make_config, make_settings
+from benchmarks.sfc_loop import make_config, make_settings
 from benchmarks.witnesses import sfc_dqn
 from hotloop.core.types import Array, Batch, UpdateStats
+from hotloop.lanes.spec import LANES
 from hotloop.learners.dqn import DQNLearner
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots
 from hotloop.workloads.sfc.env import PARTS
 from hotloop.workloads.sfc.tables_kernels import NUM_ACTIONS
@@ -91,13 +92,13 @@ def _build_forward(lane: str) -> Programs:
             singles = [pair.plain.online(*(torch.tensor(part)[None] for part in state))[0] for state in states]
         return compare([("Q-values", q, torch.stack(singles))])
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         large = make_obs(rng, 16 * ROWS)
         infer = pair.learner.lane.infer
-        return Growth(fast, partial(infer, large), 16.0, f"{ROWS} states", f"{16 * ROWS}")
+        return TwoSizes(fast, partial(infer, large), 16.0, f"{ROWS} states", f"{16 * ROWS}")
 
     return Programs(
-        reference=plain,
+        plain=plain,
         fast=fast,
         compare=lambda fast, plain: compare([("actions", fast, plain)]),
         further=compare_values,
@@ -113,7 +114,7 @@ def _build_backward(lane: str) -> Programs:
         return compare_snapshots(pair.fast_snapshot(stats), pair.plain_snapshot(loss), "after the timed update")
 
     return Programs(
-        reference=partial(pair.plain.learn, Rows(rows)),
+        plain=partial(pair.plain.learn, Rows(rows)),
         fast=partial(pair.learner.update, batch),
         compare=compare_update,
         further=partial(_check_updates, lane),

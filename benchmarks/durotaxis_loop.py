@@ -34,7 +34,7 @@ from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import GraphNetworkSettings
 from hotloop.presets.ppo_settings import PPOSettings
 from hotloop.presets.run_settings import CheckpointSettings, EvaluationSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare
 
 TOLERANCE = 2e-3
@@ -165,10 +165,10 @@ def _build_forward(form: type[_Batched | _Singly], nodes: int, gradients: bool) 
             found += [(f"gradient of {name}", one.grad, other.grad) for (name, one), other in pairs]
         return compare(found)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         larger = _graphs(nodes, 4 * GRAPHS)
         with_more = lambda: ours(to_tensors(larger))  # noqa: E731
-        return Growth(lambda: ours(to_tensors(graphs)), with_more, 4.0, f"{GRAPHS} graphs", str(4 * GRAPHS))
+        return TwoSizes(lambda: ours(to_tensors(graphs)), with_more, 4.0, f"{GRAPHS} graphs", str(4 * GRAPHS))
 
     return Programs(partial(plain, gradients), fast, compare_outputs, growth=growth)
 
@@ -332,7 +332,7 @@ def _build_loop(mode: str, singly: bool, small: bool) -> Programs:
         return compare([("parameters", *learned)])
 
     return Programs(
-        reference=plain.iterate,
+        plain=plain.iterate,
         fast=ours.iterate,
         compare=compare_iteration,
         calls=2,

@@ -23,7 +23,7 @@ from hotloop.core.kernels import next_uniform
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep, NodeAction
 from hotloop.maths.action_kernels import next_normal, shuffle
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.workloads.durotaxis.baselines import leftmost
 from hotloop.workloads.durotaxis.draw import snapshot
@@ -229,11 +229,13 @@ def _build_leftmost(select: Callable[[Array, int], Array], sort: str, size: int)
     convert, first = SORTS[sort]
     given = convert(x)
     return Programs(
-        reference=lambda: first(given, k),
+        plain=lambda: first(given, k),
         fast=lambda: select(x, k),
         compare=lambda fast, plain: compare([(f"{k} of {size}", np.sort(fast), np.sort(plain))]),
         further=partial(_check_leftmost, select, sort),
-        growth=lambda: Growth(lambda: select(x, k), lambda: select(larger, 8 * k), 8.0, f"{size} nodes", str(8 * size)),
+        growth=lambda: TwoSizes(
+            lambda: select(x, k), lambda: select(larger, 8 * k), 8.0, f"{size} nodes", str(8 * size)
+        ),
     )
 
 
@@ -290,13 +292,13 @@ class RecordedPlay:
 def _build_step(nodes: int, small: bool) -> Programs:
     stretch = RecordedPlay(nodes, 2 if small else NUM_ENVS)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         one, many = (RecordedPlay(nodes, count).fast(make_ours(count)) for count in (1, 128))
-        return Growth(one, many, 128.0, "1 colony", "128")
+        return TwoSizes(one, many, 128.0, "1 colony", "128")
 
     env = make_ours(stretch.num_envs)
     return Programs(
-        reference=stretch.plain(),
+        plain=stretch.plain(),
         fast=stretch.fast(env),
         compare=partial(compare_answers, env),
         calls=4,

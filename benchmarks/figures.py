@@ -259,7 +259,7 @@ def is_case(name: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--names", action="store_true", help="name the default set and what else is quoted, and stop")
+    parser.add_argument("--names", action="store_true", help="name the small set and what else is quoted, and stop")
     root = Path.cwd()
     if parser.parse_args().names:
         names = dict.fromkeys([*(case.name for case in known().runnable(quick=True)), *wanted(root)])

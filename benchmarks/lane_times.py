@@ -27,6 +27,7 @@ from hotloop.core.errors import LaneError, SettingsError
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.lanes.compiling import compile_function, require_compiler
+from hotloop.lanes.spec import LANES
 from hotloop.learners.dqn import DQNLearner
 from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings
 from hotloop.presets.network_settings import NetworkSettings
@@ -139,7 +140,6 @@ def _words(verdict: Verdict) -> str:
     return f"{choice}, but {verdict.cheapest} is {verdict.cost:.1f}x cheaper"
 
 
-LANES = ("eager", "compiled", "native")
 NUM_ACTIONS = 2
 DIFFERENT_BATCHES = 8
 BATCHES_PER_CALL = (1, 8)

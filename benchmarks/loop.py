@@ -40,7 +40,7 @@ from hotloop.presets.dqn_settings import (
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import NetworkSettings
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare
 
 ENVS = {"gymnasium": "CartPole-v1", "native-env": "cartpole"}
@@ -117,14 +117,14 @@ def _train(settings: DQNSettings) -> Session:
 def _build(variant: str, lane: str) -> Programs:
     settings, brief = _settings(variant, lane, TIMED_ENV_STEPS), _settings(variant, lane, WARM_UP + 50)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         """Per update, when the run is four times as long."""
         longer = _settings(variant, lane, WARM_UP + 4 * (TIMED_ENV_STEPS - WARM_UP))
         lengths = [f"{run.total_env_steps:,}" for run in (settings, longer)]
-        return Growth(lambda: _train(settings), lambda: _train(longer), 4.0, f"{lengths[0]} env steps", lengths[1])
+        return TwoSizes(lambda: _train(settings), lambda: _train(longer), 4.0, f"{lengths[0]} env steps", lengths[1])
 
     return Programs(
-        reference=_PlainRuns(variant, settings),
+        plain=_PlainRuns(variant, settings),
         fast=lambda: _train(settings),
         compare=lambda session, plain: _compare(session, *plain[:2]),
         growth=growth if lane == "native" else None,  # minutes on the others

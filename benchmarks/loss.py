@@ -32,7 +32,7 @@ from benchmarks.witnesses.dqn_update import QNetwork
 from hotloop.core.types import ArraySpec, UpdateStats
 from hotloop.lanes.spec import LANES
 from hotloop.learners.dqn import DQNLearner
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare
 
 SIZES = (Size((64, 64), 32), Size((256, 256), 256))
@@ -109,14 +109,14 @@ def _build_q_loss(variant: str, lane: str, size: Size) -> Programs:
             return compare([("gradient", _gradient_of(learner, stats), flat(plain))])
         return compare([("loss", stats.scalars[0][0], plain.detach())])
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         larger = size.with_batch(8 * size.batch)
         others = _Networks(larger)
         large = _lane_call(_make_lane(lane, others, larger), others)
-        return Growth(fast, large, 8.0, f"B {size.batch}", f"{larger.batch}")
+        return TwoSizes(fast, large, 8.0, f"B {size.batch}", f"{larger.batch}")
 
     return Programs(
-        reference=_plain_call(q_loss, networks, variant == "gradient"),
+        plain=_plain_call(q_loss, networks, variant == "gradient"),
         fast=fast,
         compare=compare_first,
         further=partial(_check_q_loss, lane, size),
@@ -178,7 +178,7 @@ def _idea(family: str, variant: str, size: Size, plain: PlainLoss, fast: PlainLo
         other = copy.copy(networks)
         other.online = copy.deepcopy(networks.online)
         return Programs(
-            reference=_plain_call(plain, networks, True),
+            plain=_plain_call(plain, networks, True),
             fast=_plain_call(fast, other, True),
             compare=lambda mine, theirs: compare([("gradient", flat(mine), flat(theirs))]),
             further=partial(_check_idea, plain, fast, size),

@@ -27,7 +27,7 @@ from hotloop.learners.ppo import PPOLearner
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import ActorCriticSettings
 from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 from hotloop.replay.rollout_buffer import RolloutBuffer
 
@@ -149,12 +149,12 @@ class _Pair:
 def _build(kind: str, lane: str, size: Size) -> Programs:
     pair = _Pair(kind, lane, size)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         wider = _Pair(kind, lane, Size(size.hidden, size.batch, size.steps, 8 * size.num_envs, size.epochs))
-        return Growth(pair.fast, wider.fast, 8.0, f"N {size.num_envs}", str(8 * size.num_envs))
+        return TwoSizes(pair.fast, wider.fast, 8.0, f"N {size.num_envs}", str(8 * size.num_envs))
 
     return Programs(
-        reference=pair.plain,
+        plain=pair.plain,
         fast=pair.fast,
         compare=lambda fast, plain: compare(
             [("parameters after a timed update", pair.learner.lane.parameters(), pair.plain_parameters())]

@@ -29,7 +29,7 @@ from benchmarks.sfc_step import Tape
 from benchmarks.witnesses.dqn_parts import NStepBuffer
 from benchmarks.witnesses.replays import PrioritisedReplay, ReplayBuffer
 from hotloop.core.types import Array, Batch, EnvStep
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences, compare_snapshots
 from hotloop.replay.buffer import ReplayMemory as Replay
 
@@ -85,14 +85,14 @@ def _build(batch_size: int, small: bool) -> Programs:
         fast = {name: getattr(batch, name)[0] for name in ("index", "weight", "obs")}
         return compare_snapshots(fast, {"index": indices, "weight": weights, "obs": obs}, "of a timed call")
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few = make_replay(FILL_ENVS, SMALL_CAPACITY, prioritised=True)
         fill(SMALL_CAPACITY, few)
         small, large = (_draw_and_set(rows, batch_size, errors) for rows in (few, replay))
-        return Growth(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
+        return TwoSizes(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=_draw_and_set(replay, batch_size, errors),
         compare=compare_draws,
         calls=4,
@@ -166,12 +166,12 @@ def _build_n_step(num_envs: int) -> Programs:
     replay, plain = make_replay(num_envs, CAPACITY, N_STEP), _Plain(num_envs, CAPACITY)
     step = make_steps(num_envs, 1)[0]
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         longer = make_replay(num_envs, CAPACITY, LONG)
-        return Growth(partial(replay.add, *step), partial(longer.add, *step), 1.0, f"n {N_STEP}", str(LONG))
+        return TwoSizes(partial(replay.add, *step), partial(longer.add, *step), 1.0, f"n {N_STEP}", str(LONG))
 
     return Programs(
-        reference=partial(plain.add, *step),
+        plain=partial(plain.add, *step),
         fast=partial(replay.add, *step),
         compare=lambda fast, reference: _compare(replay, plain),
         calls=2 * N_STEP,

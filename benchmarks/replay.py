@@ -24,7 +24,7 @@ from hotloop.core.kernels import next_below
 from hotloop.core.temporary import TemporaryFolder
 from hotloop.core.types import Array, ArraySpec, Batch, EnvStep
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.n_step import Returns
@@ -118,15 +118,15 @@ def _build_add(num_envs: int, small: bool) -> Programs:
         else:
             buffer.add_many(obs, action, step.reward, step.final_obs, step.terminated)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         """Into a replay a hundred times as large."""
         few, many = (
             partial(make_replay(num_envs, size).add, obs, action, step) for size in (capacity // 100, capacity)
         )
-        return Growth(few, many, 1.0, f"{capacity // 100:,} rows", f"{capacity:,}")
+        return TwoSizes(few, many, 1.0, f"{capacity // 100:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=partial(replay.add, obs, action, step),
         compare=lambda fast, plain: _same_rows(replay, buffer, len(buffer), 8 * num_envs, 1),
         further=partial(_check_add, num_envs),
@@ -167,14 +167,14 @@ def _build_sample(batch_size: int, k: int, small: bool) -> Programs:
             compare_rows(batch, j, (*rows, np.float32(GAMMA) * (1 - done))) for j, (*rows, done) in enumerate(plain)
         )
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few = make_replay(FILL_ENVS, SMALL_CAPACITY)
         fill(SMALL_CAPACITY, few)
         small, large = (partial(rows.sample, batch_size, k, 0) for rows in (few, replay))
-        return Growth(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
+        return TwoSizes(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=partial(replay.sample, batch_size, k, 0),
         compare=compare_batches,
         calls=20,
@@ -244,12 +244,12 @@ def _build(num_envs: int, batch_size: int, small: bool) -> Programs:
         *rows, done = plain
         return compare_rows(batch, 0, (*rows, np.float32(GAMMA) * (1 - done)))
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few, _ = make_filled_pair(num_envs, SMALL_CAPACITY)
-        return Growth(partial(fast, few), partial(fast, replay), 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
+        return TwoSizes(partial(fast, few), partial(fast, replay), 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=partial(fast, replay),
         compare=compare_batches,
         calls=4,

@@ -18,7 +18,7 @@ from hotloop.learners.sac import SoftActorCriticLearner
 from hotloop.presets.dqn_settings import LearnerSettings
 from hotloop.presets.sac_network_settings import SACNetworkSettings
 from hotloop.presets.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 
 OBS_SIZE, ACTIONS, LR, GAMMA = 17, 6, 3e-4, 0.99
@@ -141,12 +141,12 @@ class _Pair:
 def _build(kind: str, lane: str, size: Size) -> Programs:
     pair = _Pair(kind, lane, size)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         wider = _Pair(kind, lane, Size(size.hidden, 8 * size.batch))
-        return Growth(pair.fast, wider.fast, 8.0, f"B {size.batch}", str(8 * size.batch))
+        return TwoSizes(pair.fast, wider.fast, 8.0, f"B {size.batch}", str(8 * size.batch))
 
     return Programs(
-        reference=pair.plain,
+        plain=pair.plain,
         fast=pair.fast,
         compare=lambda fast, plain: compare(
             [("parameters after a timed call", pair.learner.lane.parameters(), pair.plain_parameters())]

@@ -30,6 +30,7 @@ from benchmarks.witnesses.sfc_env import AllPathsSfcEnv, SfcEnv
 from hotloop.core.rng import derive_seed, derive_seeds
 from hotloop.core.schedules import Schedule
 from hotloop.core.types import Array
+from hotloop.lanes.spec import LANES
 from hotloop.loop.session import Session
 from hotloop.presets.dqn_settings import (
     CheckpointSettings,
@@ -42,7 +43,7 @@ from hotloop.presets.dqn_settings import (
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import NetworkSettings
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.workloads.sfc.layout_kernels import empty_worlds
@@ -52,7 +53,6 @@ CENTRES = (2, 4, 6, 8)
 MANY_ENVS = 16
 ACTIONS = 16
 """Of one timed call, each with its update."""
-LANES = ("eager", "compiled", "native")
 TOLERANCE = 1e-3
 """Of the parameters, after updates whose batches come from their own actions; transitions must agree throughout."""
 WARM_UP = 50
@@ -183,7 +183,7 @@ def _build(make: type[SfcEnv], centres: int, lane: str, small: bool) -> Programs
     ours, settings = _prepare(centres, lane, 1, small)
     plain = PlainRun(ours.session, settings, make)
     return Programs(
-        reference=partial(plain.advance, ACTIONS),
+        plain=partial(plain.advance, ACTIONS),
         fast=partial(_advance, ours),
         compare=lambda session, _: _compare(session, plain.agent, plain.buffer),
         further=partial(_check, make, centres, lane, 80 if small else _checked_steps(make, lane)),
@@ -200,7 +200,7 @@ def _build_many(centres: int, small: bool) -> Programs:
         return compare([("parameters", session.learner.lane.parameters(), flat(plain.agent.online.parameters()))])
 
     return Programs(
-        reference=partial(plain.advance, ACTIONS),
+        plain=partial(plain.advance, ACTIONS),
         fast=partial(_advance, ours),
         compare=compare_parameters,
         tape=plain.tape,
@@ -295,14 +295,14 @@ def _build_paths(make: type[SfcEnv], centres: int, num_checked: int) -> Programs
         find_all_paths(worlds)
         return worlds[0]
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few, many = (networks(count, 64, np.random.default_rng(SEED)) for count in (4, 16))
         pairs_of = {count: count * (count - 1) for count in (4, 16)}
         units = pairs_of[16] / pairs_of[4]
-        return Growth(partial(find_all_paths, few), partial(find_all_paths, many), units, "4 centres", "16, per pair")
+        return TwoSizes(partial(find_all_paths, few), partial(find_all_paths, many), units, "4 centres", "16, per pair")
 
     return Programs(
-        reference=reference,
+        plain=reference,
         fast=fast,
         compare=lambda world, paths: compare_paths(world, plain, paths),
         further=partial(_check_paths, make, centres, num_checked),

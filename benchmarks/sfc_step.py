@@ -27,7 +27,7 @@ from benchmarks.witnesses.sfc_env import SFCS, VNFS, AllPathsSfcEnv, SfcEnv
 from hotloop.core.kernels import next_below, next_uniform
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
 from hotloop.workloads.sfc.env import Sfc
 from hotloop.workloads.sfc.layout_kernels import RUNS, WAITS
@@ -232,12 +232,12 @@ class RecordedPlay:
 def _build(make: type[SfcEnv], centres: int, checked: int, small: bool) -> Programs:
     stretch = RecordedPlay(centres, 2 if small else NUM_ENVS)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         one, many = (RecordedPlay(centres, count).fast() for count in GROWTH)
-        return Growth(one, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} env", f"{GROWTH[1]}")
+        return TwoSizes(one, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} env", f"{GROWTH[1]}")
 
     return Programs(
-        reference=stretch.plain(make),
+        plain=stretch.plain(make),
         fast=stretch.fast(),
         compare=lambda step, answers: compare_answers(step, answers, "of the timed stretch"),
         calls=4,

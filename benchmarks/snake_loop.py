@@ -46,7 +46,7 @@ from hotloop.presets.dqn_settings import (
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import NetworkSettings
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 
 RUN_ENV_STEPS = 400_000
@@ -223,11 +223,11 @@ def _build(mode: str, updates: int, scale: Scale) -> Programs:
     ours = OurStretch(settings, scale.capacity, STRETCH)
     plain = PlainStretch(ours.session, mode, make_config(settings, updates))
 
-    def growth() -> Growth:
-        return Growth(*_tenths(settings), 1.0, "the first tenth", f"the last of {RUN_ENV_STEPS:,} env steps")
+    def growth() -> TwoSizes:
+        return TwoSizes(*_tenths(settings), 1.0, "the first tenth", f"the last of {RUN_ENV_STEPS:,} env steps")
 
     return Programs(
-        reference=partial(plain.advance, TIMED_STEPS),
+        plain=partial(plain.advance, TIMED_STEPS),
         fast=partial(ours.advance, TIMED_STEPS),
         compare=lambda fast, reference: _compare(ours.session, plain.agent, plain.buffer),
         further=partial(_check, mode, updates, scale),

@@ -25,7 +25,7 @@ from benchmarks.witnesses.snake_dqn import ReplayBuffer, push_batch, push_one_by
 from benchmarks.witnesses.snake_env import MOVES, SnakeGames
 from hotloop.core.types import Array, ArraySpec, EnvStep
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, worst
 from hotloop.replay.buffer import ReplayMemory as Replay
 from hotloop.replay.n_step import Returns
@@ -59,13 +59,13 @@ def flood_fill_cases(small: bool = False) -> list[Case]:
 def _build(size: int, num_checked: int) -> Programs:
     plain, fast = timed_calls(size)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         """Per cell of the board."""
         (_, few), (_, many) = timed_calls(10, num_boards=16), timed_calls(64, num_boards=16)
-        return Growth(few, many, 64**2 / 10**2, "10x10", "64x64")
+        return TwoSizes(few, many, 64**2 / 10**2, "10x10", "64x64")
 
     return Programs(
-        reference=plain,
+        plain=plain,
         fast=fast,
         compare=lambda counts, cells: compare([("cells counted", counts, [len(found) for found in cells])]),
         further=partial(check, size, num_checked),
@@ -199,13 +199,13 @@ def _build_push(form: str, num_games: int, mode: str, capacity: int) -> Programs
     features = stored[-1][0].shape[1]
     replay, buffer = _replay(num_games, features, capacity), ReplayBuffer(capacity)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         """Into a replay a hundred times as large."""
         few, many = (partial(_replay(num_games, features, rows).add, *stored[-1]) for rows in (1_000, CAPACITY))
-        return Growth(few, many, 1.0, "1,000 rows", f"{CAPACITY:,}")
+        return TwoSizes(few, many, 1.0, "1,000 rows", f"{CAPACITY:,}")
 
     return Programs(
-        reference=partial(FORMS[form], buffer, *_tensors(stored[-1])),
+        plain=partial(FORMS[form], buffer, *_tensors(stored[-1])),
         fast=partial(replay.add, *stored[-1]),
         compare=lambda fast, plain: compare_rows(replay, buffer),
         further=partial(_check, form, num_games, mode),

@@ -21,7 +21,7 @@ from benchmarks.witnesses.snake_env import SnakeGames
 from hotloop.core.kernels import next_below
 from hotloop.core.rng import derive_seeds
 from hotloop.core.types import Array, EnvStep
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare_snapshots, worst
 from hotloop.workloads.snake.env import Snake
 from hotloop.workloads.snake.layout_kernels import DIRECTION, FOOD, HEAD, LENGTH, STEPS
@@ -194,12 +194,12 @@ class RecordedPlay:
 def _build(mode: str, num_games: int, small: bool) -> Programs:
     stretch = RecordedPlay(num_games)
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         few, many = (RecordedPlay(count).fast(mode) for count in GROWTH)
-        return Growth(few, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} games", f"{GROWTH[1]:,}")
+        return TwoSizes(few, many, GROWTH[1] / GROWTH[0], f"{GROWTH[0]} games", f"{GROWTH[1]:,}")
 
     return Programs(
-        reference=stretch.plain(mode),
+        plain=stretch.plain(mode),
         fast=stretch.fast(mode),
         compare=lambda step, plain: compare_answers(step, plain, "of the timed stretch"),
         calls=4 if small else 8,

@@ -26,7 +26,7 @@ from hotloop.nets.topology.graph import Topology
 from hotloop.nets.topology.network import TopologyNetwork
 from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.presets.network_settings import NetworkSettings, TopologySettings
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots, worst
 
 TOLERANCE = 1e-5
@@ -71,7 +71,7 @@ SMALL = GraphSize(8, 4, 0.2, 1, batch=4)
 
 
 @dataclass(frozen=True)
-class Witness:
+class PlainNetwork:
     """A plain network: how it is made with our numbers, and its numbers in our order."""
 
     name: str
@@ -110,8 +110,8 @@ def levels_in_our_order(graph: Topology, plain: Any, value: Callable[[Tensor], A
     return np.array([weights[edge] for edge in graph.edges()] + [biases[node] for node in graph.computed])
 
 
-NODE_BY_NODE = Witness("", dictionary_twin, dictionary_in_our_order)
-BY_LEVEL = Witness("-by-level", level_twin, levels_in_our_order)
+NODE_BY_NODE = PlainNetwork("", dictionary_twin, dictionary_in_our_order)
+BY_LEVEL = PlainNetwork("-by-level", level_twin, levels_in_our_order)
 
 
 @hotloop.cases("a network wired by a graph: its outputs")
@@ -153,7 +153,7 @@ def topology_plan_cases(small: bool = False) -> list[Case]:
     ]
 
 
-def _cases(work: str, witness: Witness, tolerance: float, small: bool, lane: str = "") -> list[Case]:
+def _cases(work: str, witness: PlainNetwork, tolerance: float, small: bool, lane: str = "") -> list[Case]:
     return [
         Case(
             family=work + witness.name,
@@ -170,7 +170,7 @@ def _cases(work: str, witness: Witness, tolerance: float, small: bool, lane: str
 class _Pair:
     """The same numbers in the fused network and in the plain one, and data for both."""
 
-    def __init__(self, backward: bool, witness: Witness, size: GraphSize, seed: int = 0) -> None:
+    def __init__(self, backward: bool, witness: PlainNetwork, size: GraphSize, seed: int = 0) -> None:
         self.run = self._backward if backward else self._forward
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -207,23 +207,23 @@ def _built(size: GraphSize, make: Callable[[GraphSize], Any], further: Callable[
     programs = make(size)
     plain, fast = programs.calls()
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         larger = replace(size, hidden=GROWTH * size.hidden)
         edges = size.graph().num_edges, larger.graph().num_edges
-        return Growth(fast, make(larger).calls()[1], edges[1] / edges[0], f"E {edges[0]}", str(edges[1]))
+        return TwoSizes(fast, make(larger).calls()[1], edges[1] / edges[0], f"E {edges[0]}", str(edges[1]))
 
     return Programs(plain, fast, programs.compare, further=further, growth=growth)
 
 
-def _build_forward(witness: Witness, size: GraphSize) -> Programs:
+def _build_forward(witness: PlainNetwork, size: GraphSize) -> Programs:
     return _built(size, partial(_Pair, False, witness), partial(_check, False, witness, size))
 
 
-def _build_backward(witness: Witness, size: GraphSize) -> Programs:
+def _build_backward(witness: PlainNetwork, size: GraphSize) -> Programs:
     return _built(size, partial(_Pair, True, witness), partial(_check, True, witness, size))
 
 
-def _check(backward: bool, witness: Witness, size: GraphSize) -> Equality:
+def _check(backward: bool, witness: PlainNetwork, size: GraphSize) -> Equality:
     """With other numbers."""
     pairs = [_Pair(backward, witness, size, seed) for seed in (1, 2, 3)]
     return worst(pair.compare(pair.run(pair.fast), pair.run(pair.plain)) for pair in pairs)
@@ -244,7 +244,7 @@ def _build_plan(backward: bool, size: GraphSize) -> Programs:
 class _Agents:
     """A learner and the plain agent from the same start, on the same batches."""
 
-    def __init__(self, witness: Witness, size: GraphSize) -> None:
+    def __init__(self, witness: PlainNetwork, size: GraphSize) -> None:
         settings = DQNSettings(
             batch_size=size.batch,
             gamma=GAMMA,
@@ -293,7 +293,7 @@ class _Agents:
         return {"loss": np.float32(loss), "online": online, "target": target}
 
 
-def _build_update(witness: Witness, size: GraphSize) -> Programs:
+def _build_update(witness: PlainNetwork, size: GraphSize) -> Programs:
     def check() -> Equality:
         agents = _Agents(witness, size)
         return compare_sequences(agents.fast_step, agents.plain_step)

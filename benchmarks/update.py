@@ -25,7 +25,7 @@ from benchmarks.witnesses.dqn_parts import soft_update
 from benchmarks.witnesses.dqn_update import DQNAgent
 from hotloop.core.types import Batch, UpdateStats
 from hotloop.lanes.spec import LANES
-from hotloop.proof.case import Call, Case, Growth, Programs
+from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import SEQUENCE, Equality, Snapshot, compare, compare_sequences, compare_snapshots
 
 VARIANTS: tuple[Variant, ...] = Variant.__args__  # type: ignore[attr-defined]
@@ -51,7 +51,7 @@ def dqn_update_cases(small: bool = False) -> list[Case]:
             size=size.name,
             build=partial(_build, lane, variant, size, 1),
             tolerance=TOLERANCE,
-            quick=_is_default(variant, lane, size),
+            quick=_is_quick(variant, lane, size),
         )
         for variant in VARIANTS
         for lane in LANES
@@ -59,7 +59,7 @@ def dqn_update_cases(small: bool = False) -> list[Case]:
     ]
 
 
-def _is_default(variant: str, lane: str, size: Size) -> bool:
+def _is_quick(variant: str, lane: str, size: Size) -> bool:
     if variant == "dqn":
         return size in (SIZES[0], SIZES[-1])
     return size == SIZES[0] and (lane == "native" or variant == "double")
@@ -89,7 +89,7 @@ def _build(lane: str, variant: str, size: Size, k: int) -> Programs:
     plain, fast = pair.calls()
     grow = (_k_growth if k > 1 else _batch_growth) if lane != "compiled" else None  # another size: another compilation
     return Programs(
-        reference=plain,
+        plain=plain,
         fast=fast,
         compare=pair.compare,
         further=partial(_check, lane, variant, size, k),
@@ -158,17 +158,17 @@ def _check(lane: str, variant: str, size: Size, k: int) -> Equality:
     return compare_sequences(pair.fast_step, pair.plain_step, SEQUENCE // k)
 
 
-def _batch_growth(lane: str, variant: str, size: Size, k: int) -> Growth:
+def _batch_growth(lane: str, variant: str, size: Size, k: int) -> TwoSizes:
     """Per row of a larger batch: below 1 where an update has a fixed cost."""
     larger = size.with_batch(GROWTH * size.batch)
     small, large = _Pair(lane, variant, size, k).calls()[1], _Pair(lane, variant, larger, k).calls()[1]
-    return Growth(small, large, float(GROWTH), f"B {size.batch}", f"{larger.batch}")
+    return TwoSizes(small, large, float(GROWTH), f"B {size.batch}", f"{larger.batch}")
 
 
-def _k_growth(lane: str, variant: str, size: Size, k: int) -> Growth:
+def _k_growth(lane: str, variant: str, size: Size, k: int) -> TwoSizes:
     """Per update, against one update per call."""
     small, large = _Pair(lane, variant, size, 1).calls()[1], _Pair(lane, variant, size, k).calls()[1]
-    return Growth(small, large, float(k), "k 1", str(k))
+    return TwoSizes(small, large, float(k), "k 1", str(k))
 
 
 @hotloop.cases("the target moves a little towards the online network")
@@ -202,14 +202,14 @@ def _build_polyak(lane: str, size: Size) -> Programs:
     pair = _polyak_pair(lane, size)
     agent, learner = pair.agent, pair.learner
 
-    def growth() -> Growth:
+    def growth() -> TwoSizes:
         widths = [(64, 64), (512, 512)]
         small, large = (_polyak_pair(lane, Size(hidden, 1)).learner.lane for hidden in widths)
         units = len(large.parameters()) / len(small.parameters())
-        return Growth(lambda: small.move_target(TAU), lambda: large.move_target(TAU), units, "64x64", "512x512")
+        return TwoSizes(lambda: small.move_target(TAU), lambda: large.move_target(TAU), units, "64x64", "512x512")
 
     return Programs(
-        reference=lambda: soft_update(agent.target, agent.online, TAU),
+        plain=lambda: soft_update(agent.target, agent.online, TAU),
         fast=lambda: learner.lane.move_target(TAU),
         compare=lambda fast, plain: compare([("target", learner.state()["target"], flat(agent.target.parameters()))]),
         further=partial(_check_polyak, lane, size),

@@ -38,7 +38,7 @@ GROUPS = {
         "cases",
         "Case",
         "Programs",
-        "Growth",
+        "TwoSizes",
         "compare",
         "tune",
     ),

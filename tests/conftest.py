@@ -1,5 +1,4 @@
-"""Shared by all tests: the root on the path (for `tests.oracles`), one thread, Ctrl-C that interrupts, runs in a folder
-of their own."""
+"""Shared by all tests: one thread, Ctrl-C that interrupts, runs in a folder of their own."""
 
 from __future__ import annotations
 
@@ -12,7 +11,6 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).parents[1]))
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A background job, `nohup` and many CI runners ignore SIGINT, and children inherit that: tests that press Ctrl-C
     # would wait for ever. Every process of the suite reads this file, and its children then begin with the default.

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from hotloop.presets.registry import preset as preset
     from hotloop.presets.sac_settings import SACSettings as SACSettings
     from hotloop.proof.case import Case as Case
-    from hotloop.proof.case import Growth as Growth
     from hotloop.proof.case import Programs as Programs
+    from hotloop.proof.case import TwoSizes as TwoSizes
     from hotloop.proof.case import cases as cases
     from hotloop.proof.function_pairs import assert_same as assert_same
     from hotloop.proof.function_pairs import pair as pair
@@ -55,7 +55,7 @@ _HOMES = {
     "Batch": "core.types",
     "Case": "proof.case",
     "DQNSettings": "presets.dqn_settings",
-    "Growth": "proof.case",
+    "TwoSizes": "proof.case",
     "HotloopError": "core.errors",
     "PPOSettings": "presets.ppo_settings",
     "Programs": "proof.case",

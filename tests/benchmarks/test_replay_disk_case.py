@@ -21,7 +21,7 @@ def test_the_plain_program_overwrites_its_oldest_rows(tmp_path):
 @pytest.mark.parametrize("case", replay_disk_cases(small=True), ids=lambda case: case.name)
 def test_both_programs_are_timed_on_the_same_work(case):
     built = case.build()
-    *rows, done = built.reference()
+    *rows, done = built.plain()
     batch = built.fast()
     assert [part.shape for part in rows] == [
         part[0].shape for part in (batch.obs, batch.action, batch.reward, batch.next_obs)

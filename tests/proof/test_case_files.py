@@ -11,7 +11,7 @@ import pytest
 from hotloop.core.errors import ArgumentError, SettingsError
 from hotloop.proof import speed
 from hotloop.proof.case import Case
-from hotloop.proof.case_files import Found, find
+from hotloop.proof.case_files import PairsAndCases, find
 from hotloop.proof.run import prove_case
 
 
@@ -35,7 +35,7 @@ NAMES = [
     "q-loss/forward/native/b32",
 ]
 COMPILED = case("dqn-update/dqn/compiled/b32", unavailable="there is no C++ compiler")
-FOUND = Found(cases=[*(case(name, name == NAMES[0]) for name in NAMES), COMPILED])
+FOUND = PairsAndCases(cases=[*(case(name, name == NAMES[0]) for name in NAMES), COMPILED])
 
 
 def chosen(name: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,17 @@ def test_the_examples_are_judged_as_they_say(name: str) -> None:
 
 def test_every_example_is_expected() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == EXPECTED.keys()
+
+
+def test_the_example_of_programs_with_state_is_identical_and_a_mistake_in_it_is_seen() -> None:
+    cases = found_in(EXAMPLES.parent / "cases" / "sum_tree.py").cases
+    assert [case.name for case in cases] == ["sum-tree/n1000", "sum-tree/n1000000"]
+    programs = cases[0].build()
+    assert programs.check().max_error == 0.0
+    forgetful = cases[0].build()
+    answers = [forgetful.fast() for _ in range(2)]
+    late = iter([answers[0], *answers])
+    assert replace(cases[0].build(), fast=lambda: next(late), calls=3).check().max_error > 0.0
 
 
 def test_a_file_of_pairs_is_proved_and_its_page_written(tmp_path: Path, capsys: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from hotloop.proof import speed
-from hotloop.proof.case import Case, Growth, Programs
+from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.case_rows import draw, keep, read_kept
 from hotloop.proof.equivalence import Equality
 from hotloop.proof.run import prove_case
@@ -105,8 +105,8 @@ def test_equality_is_null_where_it_is_not_promised_and_the_speed_is_still_told()
 
 
 def test_growth_is_time_per_unit():
-    def growth() -> Growth:
-        return Growth(lambda: sum(range(500)), lambda: sum(range(5000)), 10.0, "N 500", "5000")
+    def growth() -> TwoSizes:
+        return TwoSizes(lambda: sum(range(500)), lambda: sum(range(5000)), 10.0, "N 500", "5000")
 
     data = prove_case(make_case(0.0, growth=growth), seconds=0.01).as_data()
     assert data["growth"]["from"] == "N 500"

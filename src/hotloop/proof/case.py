@@ -6,7 +6,7 @@
 
     def build(rows):
         plain, fast = PlainAgent(rows), FastAgent(rows)
-        return hotloop.Programs(reference=plain.update, fast=fast.update)
+        return hotloop.Programs(plain=plain.update, fast=fast.update)
 
 `hotloop prove my_cases.py` builds each case, holds the two programs equal, then times them.
 """
@@ -30,7 +30,7 @@ class Playback(Protocol):
 
 
 @dataclass(frozen=True)
-class Growth:
+class TwoSizes:
     """The fast form at two sizes. Cost per unit is flat where `large` takes `units` times as long as `small`."""
 
     small: Call
@@ -42,27 +42,26 @@ class Growth:
 
 @dataclass(frozen=True)
 class Programs:
-    """A case made ready: `reference` and `fast` do the same work per call, from the same start.
+    """A case made ready: `plain` and `fast` do the same work per call, from the same start.
 
     What is timed is what was compared: the first `calls` calls of each of the two callables that the clock gets.
-    `compare` is given what `fast` and `reference` answered, and may also look at what has become of the two programs;
+    `compare` is given what `fast` and `plain` answered, and may also look at what has become of the two programs;
     without it the answers are compared, numbers and arrays by their place in dicts and lists. `further` compares the
     same two programs from other starts, or for longer. `tape` ends with the comparison. `growth` makes the fast form at
-    two sizes. `brief` are shorter forms of reference and fast, where a whole call is too long to watch every allocation
-    of.
+    two sizes. `brief` are shorter forms of both, where a whole call is too long to watch its every allocation.
     """
 
-    reference: Call
+    plain: Call
     fast: Call
     compare: Callable[[Any, Any], Equality] = compare_answers
     calls: int = 1
     further: Callable[[], Equality] | None = None
     tape: Playback | None = None
-    growth: Callable[[], Growth] | None = None
+    growth: Callable[[], TwoSizes] | None = None
     brief: tuple[Call, Call] | None = None
 
     def check(self) -> Equality:
-        found = [self.compare(self.fast(), self.reference()) for _ in range(self.calls)]
+        found = [self.compare(self.fast(), self.plain()) for _ in range(self.calls)]
         if self.tape is not None:
             self.tape.end()
         if self.further is not None:
@@ -74,9 +73,9 @@ class Programs:
 class Case:
     """One optimisation at one size, for `@hotloop.cases`: how its two programs are built, and what is promised.
 
-    `family`, `variant`, `lane` and `size` make its name; parts that a family does not have are empty. An error is |fast
-    - reference| / |reference| per step made, and at most `tolerance`; with 0 not a bit may differ. Where the fast
-    program `changes_learning` it is another program, and equality is not promised. `quick` puts it into the small set
+    `family`, `variant`, `lane` and `size` make its name; parts that a family does not have are empty. `build` makes the
+    two programs. |fast - plain| / |plain| per step made is at most `tolerance`; with 0 not a bit may differ. Where the
+    fast one `changes_learning` it is another program, and equality is not promised. `quick` puts it into the small set
     (`hotloop prove --quick`), and `unavailable` says why it cannot run on this machine.
     """
 

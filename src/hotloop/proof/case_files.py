@@ -26,7 +26,7 @@ MARKED = re.compile(r"^@(?:hotloop\.)?(?:pair|cases)\(", re.MULTILINE)
 
 
 @dataclass
-class Found:
+class PairsAndCases:
     """Of one file or folder, each in the order in which it stands there."""
 
     pairs: list[Pair] = field(default_factory=list)
@@ -34,14 +34,14 @@ class Found:
     about: dict[str, str] = field(default_factory=dict)
     """Family -> what it is about."""
 
-    def add(self, more: Found) -> None:
+    def add(self, more: PairsAndCases) -> None:
         """What is there already is not added again."""
         there = {id(one) for one in (*self.pairs, *self.cases)}
         self.pairs += [pair for pair in more.pairs if id(pair) not in there]
         self.cases += [case for case in more.cases if id(case) not in there]
         self.about |= more.about
 
-    def named(self, name: str) -> Found:
+    def named(self, name: str) -> PairsAndCases:
         wanted = name.strip("/").split("/")
         pairs = [pair for pair in self.pairs if pair.title == name]
         cases = [case for case in self.cases if fits(wanted, case.parts)]
@@ -49,7 +49,7 @@ class Found:
             raise SettingsError(f"there is no case `{name}`", self._hint(name, wanted))
         if cases and all(case.unavailable for case in cases):
             raise SettingsError(f"`{name}` cannot run here", cases[0].unavailable)
-        return Found(pairs, cases, self.about)
+        return PairsAndCases(pairs, cases, self.about)
 
     def runnable(self, quick: bool) -> list[Case]:
         """The cases that can run here; with `quick` the small set."""
@@ -58,10 +58,10 @@ class Found:
     def listed(self) -> list[str]:
         """Pairs, then cases by family, those of the small set marked: lines for a terminal."""
         lines = [f"  {pair.title}" for pair in self.pairs]
-        for family in dict.fromkeys(case.family for case in self.cases):
+        cases = self.runnable(quick=False)
+        for family in dict.fromkeys(case.family for case in cases):
             lines.append(f"{family}: {self.about[family]}")
-            members = [case for case in self.cases if case.family == family and not case.unavailable]
-            lines += [f"  {'*' if case.quick else ' '} {case.name}" for case in members]
+            lines += [f"  {'*' if case.quick else ' '} {case.name}" for case in cases if case.family == family]
         quick = ["* in the small set (`--quick`)"] if any(case.quick for case in self.cases) else []
         return [*lines, *quick, *self.not_available()]
 
@@ -90,17 +90,17 @@ def fits(wanted: Sequence[str], parts: Sequence[str]) -> bool:
     return all(part in rest for part in wanted)
 
 
-def find(words: Sequence[str]) -> Found:
+def find(words: Sequence[str]) -> PairsAndCases:
     """Everything that these files and folders have, or what is named of it (`FILE.py::NAME`)."""
-    found = Found()
+    found = PairsAndCases()
     for word in words:
         place, _, name = word.partition("::")
-        here = found_in(Path(place))
+        here = found_in(Path(place).expanduser())
         found.add(here.named(name) if name else here)
     return found
 
 
-def found_in(place: Path) -> Found:
+def found_in(place: Path) -> PairsAndCases:
     """Run the file, or the marked files of the folder, once per process."""
     if not place.exists():
         hint = "give the path from the folder you are in"
@@ -108,9 +108,9 @@ def found_in(place: Path) -> Found:
             hint = f"{hint}; cases of hotloop's own are in a checkout of it: `hotloop prove benchmarks::{place}`"
         raise ArgumentError(f"there is no file or folder `{place}`", hint)
     files = [place] if place.is_file() else [path for path in sorted(place.glob("*.py")) if has_marks(path)]
-    found = Found()
+    found = PairsAndCases()
     for path in files:
-        found.add(_found_in_file(path.expanduser().resolve()))
+        found.add(_found_in_file(path.resolve()))
     if not found.pairs and not found.cases:
         raise ArgumentError(
             f"`{place}` has no pairs and no cases",
@@ -124,7 +124,7 @@ def has_marks(path: Path) -> bool:
 
 
 @functools.cache
-def _found_in_file(path: Path) -> Found:
+def _found_in_file(path: Path) -> PairsAndCases:
     try:
         module = _imported(path).__name__
         made = [(maker, maker.make()) for maker in makers_of(module)]
@@ -135,7 +135,7 @@ def _found_in_file(path: Path) -> Found:
             f"`{path}` cannot be loaded: {type(error).__name__}: {error}", f"run `python {path}`"
         ) from error
     cases = [case for _, some in made for case in some]
-    return Found(pairs_of(module), cases, {case.family: maker.about for maker, some in made for case in some})
+    return PairsAndCases(pairs_of(module), cases, {case.family: maker.about for maker, some in made for case in some})
 
 
 def _imported(path: Path) -> ModuleType:

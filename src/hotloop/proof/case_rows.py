@@ -32,7 +32,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Row:
+class CaseRow:
     case: Case
     equality: Equality
     cost: Cost | None
@@ -86,13 +86,13 @@ HEADINGS = ["case", "verdict", "error", "allowed", "plain µs", "fast µs", "spe
 HEADINGS += ["peak kB plain | fast", "allocations", "growth"]
 
 
-def draw(rows: Sequence[Row]) -> Table:
+def draw(rows: Sequence[CaseRow]) -> Table:
     """For a terminal, cases that are not equal in red."""
     unequal = [number for number, row in enumerate(rows) if row.equal is False]
     return as_rich([HEADINGS, *map(_cells, rows)], left=("verdict", "growth"), red=unequal)
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: CaseRow) -> list[str]:
     cells = [row.case.name, row.verdict, f"{row.equality.max_error:.1e}", f"{row.case.tolerance:.0e}"]
     if row.cost is None:
         return [*cells, *["-"] * (len(HEADINGS) - len(cells))]

@@ -15,7 +15,7 @@ from hotloop.proof.values import is_module, shown_value
 from hotloop.proof.verdict import Proof
 
 if TYPE_CHECKING:
-    from hotloop.proof.case_rows import Row
+    from hotloop.proof.case_rows import CaseRow
 
 Kind = Literal["program", "env", "network", "function"]
 _SUBJECTS: Mapping[Kind, str] = {
@@ -29,7 +29,7 @@ _SUBJECTS: Mapping[Kind, str] = {
 @overload
 def prove(fast: Any, /, *, against: Any, **options: Any) -> Proof: ...
 @overload
-def prove(*files: str, **options: Any) -> list[Row | Proof]: ...
+def prove(*files: str, **options: Any) -> list[CaseRow | Proof]: ...
 def prove(*what: Any, against: Any = None, **options: Any) -> Any:
     """Hold a fast version equal to a plain one, then time both by turns: functions, networks, envs or whole programs.
 

@@ -9,7 +9,7 @@ from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.errors import ArgumentError
 from hotloop.proof import case_files, memory, speed
 from hotloop.proof.case import Case, Programs
-from hotloop.proof.case_rows import Cost, Row
+from hotloop.proof.case_rows import CaseRow, Cost
 from hotloop.proof.function_pairs import prove_pair
 from hotloop.proof.verdict import Proof
 
@@ -17,7 +17,7 @@ GROWTH_SHARE = 0.5
 """Of the time that a case's own comparison gets."""
 
 
-def prove_files(*what: str, quick: bool = False, seconds: float = 1.0) -> list[Row | Proof]:
+def prove_files(*what: str, quick: bool = False, seconds: float = 1.0) -> list[CaseRow | Proof]:
     """All pairs (`@hotloop.pair`) and cases (`@hotloop.cases`) of files, of a folder those of all its files;
     `FILE.py::NAME` chooses some, and `quick` the small set of the cases."""
     if not what:
@@ -27,20 +27,20 @@ def prove_files(*what: str, quick: bool = False, seconds: float = 1.0) -> list[R
     return [*proofs, *[prove_case(case, seconds) for case in found.runnable(quick)]]
 
 
-def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> Row:
+def prove_case(case: Case, seconds: float, clock: speed.Clock = time.process_time) -> CaseRow:
     """Equality first; what is not equal is not timed."""
     with arithmetic_on(threads=1):
         programs = case.build()
         equality = programs.check()
         if not case.changes_learning and not equality.within(case.tolerance):
-            return Row(case, equality, None)
-        return Row(case, equality, _cost(programs, seconds, clock))
+            return CaseRow(case, equality, None)
+        return CaseRow(case, equality, _cost(programs, seconds, clock))
 
 
 def _cost(programs: Programs, seconds: float, clock: speed.Clock) -> Cost:
-    plain, fast = programs.brief or (programs.reference, programs.fast)
+    plain, fast = programs.brief or (programs.plain, programs.fast)
     return Cost(
-        speed=speed.measure(programs.reference, programs.fast, seconds, clock),
+        speed=speed.measure(programs.plain, programs.fast, seconds, clock),
         reference_memory=memory.measure(plain),
         fast_memory=memory.measure(fast),
         growth=_growth(programs, seconds * GROWTH_SHARE, clock),
