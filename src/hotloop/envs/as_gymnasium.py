@@ -23,7 +23,7 @@ RENDER_MODES = ["rgb_array", "ansi"]
 SAME_STEP = {"autoreset_mode": AutoresetMode.SAME_STEP}
 
 
-class Shown(NamedTuple):
+class EnvFace(NamedTuple):
     """What is shown to Gymnasium."""
 
     name: str
@@ -52,19 +52,19 @@ class Shown(NamedTuple):
 class AsEnv(gymnasium.Env[Any, Any]):
     """One env; keyword arguments are its options. `info` of a finished episode holds its measures."""
 
-    shown: ClassVar[Shown]
+    face: ClassVar[EnvFace]
 
     def __init__(self, render_mode: str | None = None, **options: Any) -> None:
         self.render_mode = _checked_mode(render_mode)
-        self._envs = self.shown.kind(1, np.zeros(1, np.uint64), **options)
+        self._envs = self.face.kind(1, np.zeros(1, np.uint64), **options)
         self._envs.hold_finished()
-        self.observation_space, self.action_space = self.shown.spaces(self._envs)
+        self.observation_space, self.action_space = self.face.spaces(self._envs)
         self._seeded = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None or not self._seeded:
-            self.shown.seed(self._envs, [seed], self.np_random)
+            self.face.seed(self._envs, [seed], self.np_random)
             self._seeded = True
         obs, mask = self._envs.reset()
         return _row(obs, 0), {} if mask is None else {"action_mask": mask[0]}
@@ -80,19 +80,19 @@ class AsEnv(gymnasium.Env[Any, Any]):
         return _row(step.obs, 0), float(step.reward[0]), terminated, truncated, info
 
     def render(self) -> Any:
-        return self.shown.render(self._envs, 0, self.render_mode)
+        return self.face.render(self._envs, 0, self.render_mode)
 
 
 class AsVectorEnv(VectorEnv[Any, Any, Array]):
     """`num_envs` envs in one call each step; episodes that end start anew in the same step."""
 
-    shown: ClassVar[Shown]
+    face: ClassVar[EnvFace]
 
     def __init__(self, num_envs: int = 1, render_mode: str | None = None, **options: Any) -> None:
         self.num_envs = num_envs
         self.render_mode = _checked_mode(render_mode)
-        self._envs = self.shown.kind(num_envs, np.zeros(num_envs, np.uint64), **options)
-        self.single_observation_space, self.single_action_space = self.shown.spaces(self._envs)
+        self._envs = self.face.kind(num_envs, np.zeros(num_envs, np.uint64), **options)
+        self.single_observation_space, self.single_action_space = self.face.spaces(self._envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._seeded = False
@@ -105,7 +105,7 @@ class AsVectorEnv(VectorEnv[Any, Any, Array]):
             raise EnvError(f"{len(seeds)} seeds were given for {self.num_envs} envs", "give one seed per env")
         super().reset(seed=seeds[0])
         if not self._seeded or any(one is not None for one in seeds):
-            self.shown.seed(self._envs, seeds, self.np_random)
+            self.face.seed(self._envs, seeds, self.np_random)
             self._seeded = True
         obs, mask = self._envs.reset()
         return obs, self._masked(mask)
@@ -123,7 +123,7 @@ class AsVectorEnv(VectorEnv[Any, Any, Array]):
         return step.obs, step.reward, step.terminated, step.truncated, info
 
     def render(self) -> tuple[Any, ...]:
-        return tuple(self.shown.render(self._envs, index, self.render_mode) for index in range(self.num_envs))
+        return tuple(self.face.render(self._envs, index, self.render_mode) for index in range(self.num_envs))
 
     def _masked(self, mask: Array | None) -> dict[str, Any]:
         return {} if mask is None else {"action_mask": mask, "_action_mask": np.ones(self.num_envs, bool)}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from hotloop.envs.as_gymnasium import SAME_STEP, AsEnv, AsVectorEnv, Shown, register
+from hotloop.envs.as_gymnasium import SAME_STEP, AsEnv, AsVectorEnv, EnvFace, register
 from hotloop.workloads.sfc import draw
 from hotloop.workloads.sfc.env import PARTS, Sfc
 from hotloop.workloads.sfc.tables_kernels import NUM_ACTIONS
@@ -28,19 +28,19 @@ def _spaces(sfc: Sfc) -> tuple[Any, spaces.Discrete]:
     return spaces.Dict(boxes), spaces.Discrete(NUM_ACTIONS)  # type: ignore[arg-type]
 
 
-SHOWN = Shown("sfc", Sfc, _spaces, draw)
+FACE = EnvFace("sfc", Sfc, _spaces, draw)
 
 
 class SfcEnv(AsEnv):
     """One network."""
 
-    shown, metadata = SHOWN, SHOWN.metadata()
+    face, metadata = FACE, FACE.metadata()
 
 
 class SfcVectorEnv(AsVectorEnv):
     """`num_envs` networks in one call each step."""
 
-    shown, metadata = SHOWN, SHOWN.metadata() | SAME_STEP
+    face, metadata = FACE, FACE.metadata() | SAME_STEP
 
 
 register(ENV_ID, SfcEnv, SfcVectorEnv)

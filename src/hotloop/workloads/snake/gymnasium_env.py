@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from hotloop.envs.as_gymnasium import SAME_STEP, AsEnv, AsVectorEnv, Shown, register
+from hotloop.envs.as_gymnasium import SAME_STEP, AsEnv, AsVectorEnv, EnvFace, register
 from hotloop.workloads.snake import draw
 from hotloop.workloads.snake.env import Snake
 
@@ -24,19 +24,19 @@ def _spaces(snake: Snake) -> tuple[spaces.Box, spaces.Discrete]:
     return box, spaces.Discrete(snake.action_spec.count)
 
 
-SHOWN = Shown("snake", Snake, _spaces, draw)
+FACE = EnvFace("snake", Snake, _spaces, draw)
 
 
 class SnakeEnv(AsEnv):
     """One game."""
 
-    shown, metadata = SHOWN, SHOWN.metadata()
+    face, metadata = FACE, FACE.metadata()
 
 
 class SnakeVectorEnv(AsVectorEnv):
     """`num_envs` games in one call each step."""
 
-    shown, metadata = SHOWN, SHOWN.metadata() | SAME_STEP
+    face, metadata = FACE, FACE.metadata() | SAME_STEP
 
 
 register(ENV_ID, SnakeEnv, SnakeVectorEnv)
