@@ -151,13 +151,15 @@ def test_hotloop_works_without_the_folder_of_a_workload(hidden: str, tmp_path: P
 def test_what_cannot_be_loaded_is_named_and_left_out(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (site / "broken.py").write_text("1 / 0\n")
     (site / "other.py").write_text("workload = 'maze'\n")
-    for name, place in (("broken", "broken:workload"), ("other", "other:workload"), ("gone", "gone:workload")):
-        install(site, name, place)
+    (site / "wrong.py").write_text("import hotloop\nworkload = hotloop.Workload(name='right')\n")
+    for name in ("broken", "other", "gone", "wrong"):
+        install(site, name, f"{name}:workload")
     assert [one.name for one in workloads.workloads()] == ["hotloop", *OURS]
     said = capsys.readouterr().err.splitlines()
     assert "the workload `broken` (broken:workload) cannot be loaded: ZeroDivisionError: division by zero" in said[0]
     assert "the workload `other` (other:workload) is a str" in said[2]
     assert "the workload `gone` (gone:workload) cannot be loaded: ModuleNotFoundError" in said[1]
+    assert "the workload `wrong` (wrong:workload) calls itself `right`" in said[3]
     assert "cartpole-dqn" in preset_names()
     with pytest.raises(HotloopError, match="ZeroDivisionError"):
         workloads.workload_named("broken")

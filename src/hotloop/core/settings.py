@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import inspect
 import tomllib
 import typing
 from collections.abc import Mapping
@@ -161,3 +162,13 @@ def parse_toml(data: bytes) -> dict[str, Any]:
         raise ValueError("it is nested too deeply") from None
     require_shallow(tree)
     return tree
+
+
+def options_signature(settings_type: type, **more: Any) -> inspect.Signature:
+    """Of a batched env whose options are fields: each by name, so that whoever looks at the class (the registry,
+    `help`) sees them; `more` with their defaults."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    shown = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("num_envs", "seeds")]
+    options = {field.name: field.default for field in dataclasses.fields(settings_type)} | more
+    shown += [inspect.Parameter(name, kind, default=value) for name, value in options.items()]
+    return inspect.Signature(shown)

@@ -110,6 +110,10 @@ def workload_named(name: str) -> Workload | None:
         raise HotloopError(
             f"the workload `{name}` ({place}) is a {type(found).__name__}", "it must be a `hotloop.Workload`"
         )
+    if found.name != name:
+        raise HotloopError(
+            f"the workload `{name}` ({place}) calls itself `{found.name}`", "give the entry point and it one name"
+        )
     return found
 
 

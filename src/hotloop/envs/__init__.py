@@ -1,6 +1,7 @@
 """Environments: the contract, the registry, CartPole, and any of Gymnasium's.
 
 Files:
+    as_gymnasium.py      A batched env as Gymnasium's, for anybody's agent: alone, or several stepped together
     cartpole.py          CartPole, batched: one kernel call steps every env, equal to Gymnasium's CartPole-v1 up to
                          its random numbers
     cartpole_draw.py     A cart and its pole as a picture or as text for a terminal, from a saved state

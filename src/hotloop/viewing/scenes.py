@@ -1,7 +1,7 @@
 """What is drawn of each env.
 
 A scene is one env that plays an episode, drawn from its saved state, by its own `render`, or not at all. Which module
-draws which batched env, its workload says (`drawings` of `hotloop.Workload`); what such a module has says `Drawing`.
+draws which batched env, its workload says (`drawings` of `hotloop.Workload`); `DrawingModule` says what it must have.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ State = Mapping[str, Array]
 Measures = dict[str, float]
 
 
-class Drawing(Protocol):
+class DrawingModule(Protocol):
     """A module that draws env `index` of a saved state. It may have more:
 
     `measures(first, now)`: the workload's own numbers of env 0 while an episode runs, from its first state and the
@@ -48,7 +48,7 @@ def is_drawn(env_id: str) -> bool:
 
 
 def drawing_of(env_id: str) -> Any:
-    """The `Drawing` of an env that has one."""
+    """The `DrawingModule` of an env that has one."""
     return import_place(drawings()[env_id])
 
 

@@ -8,8 +8,9 @@ from gymnasium.utils.env_checker import check_env
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seed
+from hotloop.envs.as_gymnasium import register
 from hotloop.workloads.durotaxis.env import Durotaxis
-from hotloop.workloads.durotaxis.gymnasium_env import ENV_ID, register
+from hotloop.workloads.durotaxis.gymnasium_env import ENV_ID, DurotaxisEnv
 
 FULL_ID = f"hotloop.workloads.durotaxis.gymnasium_env:{ENV_ID}"
 
@@ -25,7 +26,7 @@ def test_gymnasiums_own_checker_is_content(options):
 
 
 def test_registering_again_does_nothing():
-    register()
+    register(ENV_ID, DurotaxisEnv)
     assert ENV_ID in gymnasium.registry
 
 

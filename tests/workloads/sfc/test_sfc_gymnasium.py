@@ -7,10 +7,11 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 from hotloop.core.errors import EnvError, SettingsError
+from hotloop.envs.as_gymnasium import register
 from hotloop.envs.contract import check_env as check_contract
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.workloads.sfc import draw
-from hotloop.workloads.sfc.gymnasium_env import ENV_ID, SfcEnv, SfcVectorEnv, register
+from hotloop.workloads.sfc.gymnasium_env import ENV_ID, SfcEnv, SfcVectorEnv
 
 FULL_ID = f"hotloop.workloads.sfc.gymnasium_env:{ENV_ID}"
 
@@ -21,7 +22,7 @@ def test_gymnasiums_own_checker_is_content(render_mode):
 
 
 def test_registering_again_does_nothing():
-    register()
+    register(ENV_ID, SfcEnv, SfcVectorEnv)
     assert ENV_ID in gymnasium.registry
 
 
@@ -73,7 +74,7 @@ def test_a_picture_shows_centres_and_services_and_a_text_too():
     env = gymnasium.make(FULL_ID, render_mode="rgb_array", min_data_centres=4).unwrapped
     env.reset(seed=1)
     assert env.render().shape == (320, 480, 3)
-    state = env._sfc.get_state()
+    state = env._envs.get_state()
     plain = draw.text(state, 0, colour=False).split("\n")
     assert plain[0] == "   0.00 ms   round 1 of 5   acceptance   0.0%"
     assert sum(line.startswith((" DC", ">DC")) for line in plain) == 4

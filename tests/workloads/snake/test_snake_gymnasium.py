@@ -8,11 +8,12 @@ from gymnasium.vector import AutoresetMode
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
+from hotloop.envs.as_gymnasium import register
 from hotloop.envs.contract import check_env as check_contract
 from hotloop.envs.registry import make_envs
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.workloads.snake import draw
-from hotloop.workloads.snake.gymnasium_env import ENV_ID, register
+from hotloop.workloads.snake.gymnasium_env import ENV_ID, SnakeEnv, SnakeVectorEnv
 
 FULL_ID = f"hotloop.workloads.snake.gymnasium_env:{ENV_ID}"
 
@@ -25,7 +26,7 @@ def test_gymnasiums_own_checker_is_content(observation, render_mode):
 
 
 def test_registering_again_does_nothing():
-    register()
+    register(ENV_ID, SnakeEnv, SnakeVectorEnv)
     assert ENV_ID in gymnasium.registry
 
 
@@ -73,7 +74,7 @@ def test_a_finished_game_is_still_shown_as_it_ended():
 def test_a_picture_shows_every_cell_and_a_text_too():
     env = gymnasium.make(FULL_ID, render_mode="rgb_array", board_size=8).unwrapped
     env.reset(seed=1)
-    state = env._snake.get_state()
+    state = env._envs.get_state()
     assert env.render().shape == (320, 320, 3)
     colours = draw.colours(state, 0)
     assert tuple(colours[4, 4]) == draw.FACE

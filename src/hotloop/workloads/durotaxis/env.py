@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,7 +9,7 @@ import numpy as np
 
 from hotloop.core.errors import EnvError
 from hotloop.core.graphs import Graphs, GraphSpec
-from hotloop.core.settings import build
+from hotloop.core.settings import build, options_signature
 from hotloop.core.types import Array, BoxActions, EnvStep, NodeAction, NodeActions
 from hotloop.workloads.durotaxis import state as saved
 from hotloop.workloads.durotaxis.baselines import BASELINES
@@ -184,12 +182,4 @@ def _actions(settings: DurotaxisSettings) -> BoxActions | NodeActions:
     return BoxActions(tuple(low), tuple(high), (NUM_NUMBERS,), masked=settings.curriculum_steps > 0)
 
 
-def _signature() -> inspect.Signature:
-    """Every option by name, so that whoever looks at the class (the registry, `help`) sees them."""
-    kind, fields = inspect.Parameter.KEYWORD_ONLY, dataclasses.fields(DurotaxisSettings)
-    shown = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("num_envs", "seeds")]
-    shown += [inspect.Parameter(field.name, kind, default=field.default) for field in fields]
-    return inspect.Signature([*shown, inspect.Parameter("max_episode_steps", kind, default=0)])
-
-
-Durotaxis.__signature__ = _signature()  # type: ignore[attr-defined]
+Durotaxis.__signature__ = options_signature(DurotaxisSettings, max_episode_steps=0)  # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ from hotloop.core.errors import EnvError
 from hotloop.core.graphs import Graphs
 from hotloop.core.rng import derive_seed
 from hotloop.core.types import Array, NodeAction, NodeActions
+from hotloop.envs.as_gymnasium import register
 from hotloop.workloads.durotaxis.env import Durotaxis
 from hotloop.workloads.durotaxis.observation_kernels import NUM_EDGE_FEATURES, NUM_NODE_FEATURES
 
@@ -76,12 +77,6 @@ class DurotaxisEnv(gymnasium.Env[GraphInstance, Any]):
         return GraphInstance(graphs.nodes, graphs.edge_features, graphs.edges), info
 
 
-def register() -> None:
-    """Make the id known to Gymnasium; again does nothing."""
-    if ENV_ID not in gymnasium.registry:
-        gymnasium.register(ENV_ID, entry_point=f"{__name__}:DurotaxisEnv")
-
-
 def _observation_space() -> spaces.Graph:
     node = spaces.Box(0.0, np.inf, (NUM_NODE_FEATURES,), np.float32)
     edge = spaces.Box(np.array([0.0, -1.0, -1.0], np.float32), np.array([np.inf, 1.0, 1.0], np.float32))
@@ -98,4 +93,4 @@ def _action_space(durotaxis: Durotaxis) -> Any:
     return spaces.Dict({"numbers": box, "choices": spaces.MultiBinary(durotaxis.settings.max_nodes)})
 
 
-register()
+register(ENV_ID, DurotaxisEnv)

@@ -5,15 +5,13 @@ What an episode is judged by: who was accepted, how fast, how much was carried, 
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from hotloop.core.errors import EnvError
-from hotloop.core.settings import build
+from hotloop.core.settings import build, options_signature
 from hotloop.core.types import Array, ArraySpec, DiscreteActions, EnvStep, Obs, ObsSpec
 from hotloop.workloads.sfc.baselines import BASELINES
 from hotloop.workloads.sfc.layout_kernels import (
@@ -179,16 +177,4 @@ class Sfc:
         """Nothing is held."""
 
 
-def _signature() -> inspect.Signature:
-    """Every option by name, so that whoever looks at the class (the registry, `help`) sees them."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    shown = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("num_envs", "seeds")]
-    shown += [inspect.Parameter(field.name, kind, default=field.default) for field in dataclasses.fields(SfcSettings)]
-    shown += [
-        inspect.Parameter("dict_obs", kind, default="keep"),
-        inspect.Parameter("max_episode_steps", kind, default=0),
-    ]
-    return inspect.Signature(shown)
-
-
-Sfc.__signature__ = _signature()  # type: ignore[attr-defined]
+Sfc.__signature__ = options_signature(SfcSettings, dict_obs="keep", max_episode_steps=0)  # type: ignore[attr-defined]

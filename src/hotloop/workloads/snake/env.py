@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hotloop.core.errors import EnvError
-from hotloop.core.settings import build
+from hotloop.core.settings import build, options_signature
 from hotloop.core.types import Array, ArraySpec, DiscreteActions, EnvStep
 from hotloop.workloads.snake.layout_kernels import NO_CELL, Games, empty_games, rules_of, saved_arrays
 from hotloop.workloads.snake.settings import SnakeSettings
@@ -115,12 +114,4 @@ def _settings(options: dict[str, Any], max_episode_steps: int) -> SnakeSettings:
     return dataclasses.replace(settings, max_steps=min(limits)) if limits else settings
 
 
-def _signature() -> inspect.Signature:
-    """Every option by name, so that whoever looks at the class (the registry, `help`) sees them."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    shown = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("num_envs", "seeds")]
-    shown += [inspect.Parameter(field.name, kind, default=field.default) for field in dataclasses.fields(SnakeSettings)]
-    return inspect.Signature([*shown, inspect.Parameter("max_episode_steps", kind, default=0)])
-
-
-Snake.__signature__ = _signature()  # type: ignore[attr-defined]
+Snake.__signature__ = options_signature(SnakeSettings, max_episode_steps=0)  # type: ignore[attr-defined]
