@@ -12,7 +12,7 @@ DEMO_RUN = runs/demo-$(shell date +%Y%m%d-%H%M%S)
 help:
 	@echo "make demo    install (says what it downloads), train the demonstration agent, say what it learned and where the time went"
 	@echo "make test    install, run the test suite (about eight minutes on two cores)"
-	@echo "make check   ruff, types, and the test suite"
+	@echo "make check   ruff, types, and the test suite: what CI runs"
 	@echo "make slow    learning, kills, damage and soak: what takes minutes rather than seconds (an hour or more)"
 	@echo "make format  let ruff put the code into shape"
 	@echo "make figures measure again what the documents quote, on a quiet machine (about half an hour), and write it into them"
@@ -50,14 +50,14 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "installing into $(VENV), once. It downloads PyTorch $$(sed -n 's/^torch==//p' constraints.txt), 192 MB in its CPU build, and 96 MB of other packages (numpy, numba, Gymnasium ...)."
+	@echo "installing into $(VENV), once. It downloads PyTorch $$(sed -n 's/^torch==//p' constraints.txt), 192 MB in its CPU build, and 101 MB of other packages (numpy, numba, Gymnasium ...)."
 	@echo "PyPI has the CUDA build alone for Linux, 3.2 GB: 'PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make demo' takes the CPU build."
 	@$(INSTALL) torch==$$(sed -n 's/^torch==//p' constraints.txt) || { echo "the installation failed: is a package index reachable from here?"; exit 1; }
-	@$(INSTALL) -e .
+	@$(INSTALL) -e '.[train]'
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.base
-	@$(INSTALL) -e '.[dashboard]'
+	@$(INSTALL) -e '.[train,dashboard]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base

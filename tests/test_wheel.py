@@ -1,8 +1,9 @@
-"""What `pip install` puts on a machine: all files of the package are in the wheel, and a machine that has nothing else
-trains with it."""
+"""What `pip install` puts on a machine: all files of the package are in the wheel; a machine that has nothing else
+diagnoses and proves with it, and trains with its extra."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 import hotloop
 from hotloop.core.program import hotloop_version
+from tests.test_light import SLOW
 
 pytest.importorskip("build", reason="`build` is not installed: the wheel was not made")
 ROOT = Path(__file__).parents[1]
@@ -38,6 +40,16 @@ def built(source: Path, *options: str) -> Path:
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = (source / "dist").glob("*.whl")
     return wheel
+
+
+def installed(folder: Path, wanted: str) -> tuple[Path, dict[str, str]]:
+    """The programs of a new environment that has nothing else, and the variables to run them with."""
+    venv.create(folder / "empty", with_pip=True)
+    bin = folder / "empty" / "bin"
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    install = [bin / "python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", wanted]
+    subprocess.run(install, check=True, env=clean, timeout=3_000)
+    return bin, clean
 
 
 def test_the_wheel_holds_every_file_of_the_package(source: Path) -> None:
@@ -65,14 +77,42 @@ def test_the_wheel_holds_every_file_of_the_package(source: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
+def test_an_empty_environment_installs_the_wheel_and_its_instruments_work(source: Path, tmp_path: Path) -> None:
+    """Downloads five small packages; nothing that trains is there."""
+    wheel = built(source)
+    bin, clean = installed(tmp_path, str(wheel))
+    listed = subprocess.run(
+        [bin / "python", "-m", "pip", "list"], env=clean, capture_output=True, text=True, check=True
+    )
+    packages = {line.split()[0].lower() for line in listed.stdout.splitlines()}
+    assert {"hotloop", "numpy", "psutil", "rich", "safetensors", "tomli_w"} <= {
+        name.replace("-", "_") for name in packages
+    }
+    assert not packages & {"torch", "numba", "gymnasium", "scipy", "networkx", "pillow", "llvmlite"}
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "slow.py").write_text(SLOW)
+    (work / "fast.py").write_text(SLOW.replace(" @ np.eye(4)", ""))
+
+    def hotloop_said(*words: str, code: int = 0) -> str:
+        done = subprocess.run([bin / "hotloop", *words], cwd=work, env=clean, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stdout if not code else done.stderr
+
+    assert json.loads(hotloop_said("doctor", "--json", "slow.py"))["counts"]["env_steps"] > 0
+    proved = json.loads(hotloop_said("prove", "--script", "slow.py", "--against", "fast.py", "--rounds", "0", "--json"))
+    assert proved["pairs"][0]["verdict"] == "identical"
+    refused = hotloop_said("train", "cartpole-dqn", code=2)
+    assert refused.startswith("error: training `cartpole-dqn` needs PyTorch, which is not installed")
+    assert f"{wheel}[train]" in refused
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
 def test_an_empty_environment_installs_the_wheel_and_trains(source: Path, tmp_path: Path) -> None:
     """Downloads PyTorch and all else; `python -m build` makes the source archive and, from that, the wheel."""
     wheel = built(source)
-    venv.create(tmp_path / "empty", with_pip=True)
-    bin = tmp_path / "empty" / "bin"
-    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    install = [bin / "python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt", f"{wheel}[dashboard]"]
-    subprocess.run(install, check=True, env=clean, timeout=3_000)
+    bin, clean = installed(tmp_path, f"{wheel}[train,dashboard]")
     work = tmp_path / "work"
     work.mkdir()
 

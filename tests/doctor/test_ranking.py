@@ -98,7 +98,7 @@ def test_a_comprehension_belongs_to_its_function_and_a_forward_to_the_network() 
     sending, layers = line("a.py:29", "Workers.step", "env", 3.0), line("a.py:11", "Net.forward", "act", 2.0)
     trace = ten_seconds(receiving, sending, layers)
     assert unexplained(trace, [finding("MACHINE003", 2.0, where="a.py:30")]) == []
-    assert [(one.function, one.share) for one in hottest_functions(trace)][0] == ("Workers.step", 0.7)
+    assert next((one.function, one.share) for one in hottest_functions(trace)) == ("Workers.step", 0.7)
 
 
 def test_beneath_a_call_of_a_library_its_own_lines_are_shown() -> None:

@@ -246,7 +246,7 @@ class RaisesUnspeakable(Hostile):
     """An exception whose text cannot be had."""
 
     class Unspeakable(Exception):
-        def __str__(self) -> str:
+        def __str__(self) -> str:  # noqa: PLE0307
             sys.exit(0)
 
     def trouble(self) -> None:

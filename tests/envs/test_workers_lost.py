@@ -209,7 +209,7 @@ def kill_often(times: int) -> None:
     broken episodes."""
     generator = np.random.default_rng(times)
     envs = make("Steady", worker_restarts=times)
-    obs, _ = envs.reset()
+    _obs, _ = envs.reset()
     envs.step(ACTIONS)
     handles, restarts = psutil.Process().num_fds(), [0, 0]
     for count in range(times):

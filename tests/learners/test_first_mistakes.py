@@ -274,7 +274,7 @@ def test_envs_that_cannot_be_made_or_stepped_speak_of_no_command_line():
 @pytest.mark.parametrize("env", ["cartpole", "snake", "CartPole-v1"])
 def test_arrays_that_envs_handed_out_are_left_alone(env):
     envs = hotloop.vector(env, 3, workers=1 if env == "CartPole-v1" else 0)
-    obs, info = envs.reset()
+    _obs, info = envs.reset()
     kept = []
     for _ in range(30):
         allowed = info.get("action_mask", np.ones((3, 2), bool))

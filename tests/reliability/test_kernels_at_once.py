@@ -42,7 +42,7 @@ def test_six_trainers_on_a_cold_cache_end_the_same(family: str, tmp_path: Path) 
     said = [process.communicate()[1] for process in together]
     assert [process.returncode for process in together] == [0] * TRAINERS, said
     assert len({digest_of(tmp_path / f"run{trainer}") for trainer in range(TRAINERS)}) == 1
-    assert not [path for path in (tmp_path / "cache").rglob("*.tmp.*")]
+    assert not list((tmp_path / "cache").rglob("*.tmp.*"))
     warm = start(tmp_path, "warm", family)
     assert "compiling" not in warm.communicate()[1]
     assert digest_of(tmp_path / "warm") == digest_of(tmp_path / "run0")

@@ -18,7 +18,7 @@ from hotloop.runs.tensors import DTYPES
 
 def assert_same(found, expected):
     if isinstance(expected, dict):
-        assert list(sorted(found)) == list(sorted(expected))
+        assert sorted(found) == sorted(expected)
         for key in expected:
             assert_same(found[key], expected[key])
     elif isinstance(expected, np.ndarray):

@@ -72,7 +72,7 @@ def cost(name: str, rule: str, *arguments: str) -> float:
 
 def pair(name: str, rule: str, arguments: tuple[str, ...], healthy_first: bool) -> float:
     """The script's cost over its twin's, one run after the other."""
-    costs = {healthy: 0.0 for healthy in (healthy_first, not healthy_first)}
+    costs = dict.fromkeys((healthy_first, not healthy_first), 0.0)
     for healthy in costs:
         costs[healthy] = cost(name, rule, *arguments, *(["--healthy"] if healthy else []))
     return costs[False] / costs[True]

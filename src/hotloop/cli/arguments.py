@@ -65,7 +65,8 @@ def env_overrides(verb: str, words: Sequence[str]) -> dict[str, Any]:
     for word in words:
         if word.startswith("--") and not word.startswith("--env."):
             raise SettingsError(f"`{word}` is no option of `{verb}`", f"`hotloop {verb} --help` lists them")
-    return parse_overrides(words, DQNSettings).get("env", {})
+    env: dict[str, Any] = parse_overrides(words, DQNSettings).get("env", {})
+    return env
 
 
 ANSWER_SCHEMA = 1

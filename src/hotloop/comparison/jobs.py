@@ -88,7 +88,7 @@ def default_folder(arms: Sequence[Arm]) -> Path:
 
 def most_at_once(cores: int, *settings: Mapping[str, Any]) -> int:
     """Runs of these settings that the cores have room for."""
-    return max(1, cores // max(tree["threads"] for tree in settings))
+    return int(max(1, cores // max(tree["threads"] for tree in settings)))
 
 
 def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None = None) -> list[Job]:

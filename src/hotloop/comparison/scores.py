@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from hotloop.comparison.measures import RunMeasures
-from hotloop.comparison.scripts import ORDER, SEED
+from hotloop.comparison.scripts import SEED
 from hotloop.comparison.training_returns import WINDOW, running_means
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.runs.files import read_json_table
 from hotloop.runs.logs import Log, kind_by_name, read_log
 from hotloop.runs.tensorboard import event_files
-from hotloop.scale.work import SCRIPT, read_trace
+from hotloop.scale.work import ORDER, SCRIPT, read_trace
 
 ARM = "{arm}"
 PER_EPISODE = frozenset({"r", "charts/episodic_return", "episodic_return", "episode_return", "episode_reward"})

@@ -49,7 +49,7 @@ def computed() -> str:
     numbers = np.linspace(-2.0, 2.0, 64 * 48, dtype=np.float32)
     left, right = numbers.reshape(64, 48), numbers[::-1].reshape(48, 64).copy()
     weight = torch.nn.Parameter(torch.from_numpy(right.copy()))
-    (torch.from_numpy(left) @ weight).exp().mean().backward()
+    (torch.from_numpy(left) @ weight).exp().mean().backward()  # type: ignore[no-untyped-call]
     torch.optim.Adam([weight], foreach=False).step()
     pieces = [left @ right, np.exp(numbers), np.tanh(numbers), weight.detach().numpy(), softplus_sum(numbers)]
     return hashlib.sha256(b"".join(np.asarray(piece).tobytes() for piece in pieces)).hexdigest()

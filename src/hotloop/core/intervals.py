@@ -43,7 +43,7 @@ def student_quantile(freedom: int, p: float) -> float:
             (5 * z**5 + 16 * z**3 + 3 * z) / 96,
             (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         )
-        return sum(term / freedom**power for power, term in enumerate(terms))
+        return float(sum(term / freedom**power for power, term in enumerate(terms)))
     low, high = 0.0, math.pi / 2
     for _ in range(64):
         angle = (low + high) / 2

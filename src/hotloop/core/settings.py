@@ -28,7 +28,8 @@ _LONGEST_PATH = 120
 
 def build(cls: type[Settings], tree: Mapping[str, Any], *, source: str = "settings") -> Settings:
     """Settings of type `cls` from a nested tree; keys that are missing keep their defaults."""
-    return _build(cls, tree, cls, "", source)
+    made: Settings = _build(cls, tree, cls, "", source)
+    return made
 
 
 def _build(cls: Any, tree: Mapping[str, Any], root: Any, prefix: str, source: str) -> Any:

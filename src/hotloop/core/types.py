@@ -259,7 +259,8 @@ class UpdateStats:
     @property
     def num_updates(self) -> int:
         """Fewer than planned where the objective stopped them."""
-        return self.scalars.shape[1]
+        count: int = self.scalars.shape[1]
+        return count
 
     def td_error_on_host(self) -> Array:
         """The new priorities as numpy: shared memory on a CPU, a copy that waits for any other device."""

@@ -261,5 +261,5 @@ def _svg(text: str, title: str) -> Response:
 
 
 def _download(name: str) -> dict[str, str]:
-    plain = "".join(letter if letter.isascii() and letter.isalnum() or letter in ". " else "-" for letter in name)
+    plain = "".join(letter if (letter.isascii() and letter.isalnum()) or letter in ". " else "-" for letter in name)
     return {"content-disposition": f'attachment; filename="{plain.replace(" ", "-").lower()}"'}

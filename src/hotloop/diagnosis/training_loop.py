@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from hotloop.core.arithmetic import arithmetic_on
 from hotloop.core.settings import as_tree
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, EnvStep
@@ -20,7 +21,7 @@ from hotloop.doctor.trace import Counts
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.contract import NullProgress, Row
 from hotloop.loop.journal import Journal
-from hotloop.loop.machine import StopAfter, arithmetic_on, compile_phase, spared_collector
+from hotloop.loop.machine import StopAfter, compile_phase, spared_collector
 from hotloop.loop.session import build_session
 from hotloop.presets.ppo_settings import PPOSettings
 from hotloop.presets.registry import RunSettings

@@ -142,7 +142,7 @@ class Trace:
         counts = self.counts
         learns = bool(counts.updates or counts.optimiser)
         alone = counts.updates > 0 and not counts.env_steps  # rounds of optimizers, without an env
-        few = counts.env_steps < LEAST_ENV_STEPS and not alone or (learns and counts.updates < LEAST_UPDATES)
+        few = (counts.env_steps < LEAST_ENV_STEPS and not alone) or (learns and counts.updates < LEAST_UPDATES)
         return self.subject.kind == "script" and few
 
     @property

@@ -120,7 +120,7 @@ class OneHotEncoder:
             self.write(obs, row, value)
 
     def _position(self, raw: Any) -> int:
-        if isinstance(raw, float) or not np.isscalar(raw) and np.shape(raw) != ():
+        if isinstance(raw, float) or (not np.isscalar(raw) and np.shape(raw) != ()):
             raise BadValueError(f"{raw!r} where a whole number was expected")
         position = int(raw) - self._start
         if not 0 <= position < self._count:

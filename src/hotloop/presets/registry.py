@@ -69,7 +69,8 @@ def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
     for table, key, code in (("env", "id", settings.env.id), ("network", "torso", settings.network.torso)):
         if key not in overrides.get(table, {}) and not settings.trust:
             refuse_untrusted(code)
-    return with_whole_path(settings)
+    found: RunSettings = with_whole_path(settings)
+    return found
 
 
 def label_of(settings: RunSettings, source: str = "") -> str:

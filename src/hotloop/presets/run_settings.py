@@ -106,11 +106,11 @@ class AnyRun:
 
     @property
     def evaluation_every(self: Any) -> int:
-        return self.evaluation.every or max(1, self.planned_env_steps // 20)
+        return int(self.evaluation.every or max(1, self.planned_env_steps // 20))
 
     @property
     def checkpoint_every(self: Any) -> int:
-        return self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs)
+        return int(self.checkpoint.every or max(self.planned_env_steps // 10, 1_000 * self.env.num_envs))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,7 +85,7 @@ class Calls:
         leaves = dict(_asked_for(self._named(own), module is not None))
         for leaf in leaves.values():
             leaf.requires_grad_(True).grad = None
-        leaves |= {name: parameter for name, parameter in (module.named_parameters() if module else ())}
+        leaves |= dict(module.named_parameters() if module else ())
         self._generators.reset()
         try:
             result = called(*own.positional, **own.named)

@@ -153,7 +153,8 @@ class _Plot:
         return Line(self._across(curve), self.y(curve.mean), f"c{number % COLOURS}", _dash(number))
 
     def _across(self, curve: Curve) -> Array:
-        return self.x(curve.x / self._frame.x_scale)
+        places: Array = self.x(curve.x / self._frame.x_scale)
+        return places
 
 
 def _across(y: float, style: str) -> Line:

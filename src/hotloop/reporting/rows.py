@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hotloop.render.numbers import number_in
 from hotloop.runs.files import opened, parse_strict
@@ -94,7 +94,7 @@ def _lines(descriptor: int) -> Iterator[tuple[bytes, bool]]:
             line = after
 
 
-def _line(stream: Any) -> bytes:
+def _line(stream: IO[bytes]) -> bytes:
     line = stream.readline(LONGEST_LINE)
     part = line
     while len(part) == LONGEST_LINE and not part.endswith(b"\n"):

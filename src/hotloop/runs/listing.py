@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +63,7 @@ def _status(run: Run) -> str:
     return "finished" if run.finished else "stopped"
 
 
-def _or_empty(read: Any, *arguments: str) -> dict[str, Any]:
+def _or_empty(read: Callable[..., dict[str, Any]], *arguments: str) -> dict[str, Any]:
     with suppress(RunError):
         return read(*arguments)
     return {}

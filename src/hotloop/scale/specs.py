@@ -74,7 +74,9 @@ def run_spec(label: str, settings: Mapping[str, Any], seed: int) -> dict[str, An
     return {"kind": "run", "label": label, "seed": seed, "settings": tree, "roots": _roots(settings)}
 
 
-def script_spec(settings: Mapping[str, Any], path: Path, arguments: tuple[str, ...], python: str, seed: int) -> Any:
+def script_spec(
+    settings: Mapping[str, Any], path: Path, arguments: tuple[str, ...], python: str, seed: int
+) -> dict[str, Any]:
     """Of a script: `settings` is what tells the arm from another, `python` is empty for the one that runs hotloop."""
     whole = Path(os.path.abspath(path))
     return {

@@ -174,7 +174,7 @@ class Search:
         try:
             value = TrialRun(self._plan, trial, words, settings, self._place, self._stop, self._guard).score()
         except Stopped:
-            return
+            return None
         except Pruned:
             self._tell(trial, self._states.PRUNED, f"pruned     {shown}")
         except Failed as error:

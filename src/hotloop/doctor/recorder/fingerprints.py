@@ -46,7 +46,7 @@ def _of(value: Any, near: bool) -> str:
     leaves: list[tuple[str, str, tuple[int, ...], bytes, Any]] = []
     _flatten(value, "", leaves, 0)
     if len(leaves) == 1 and leaves[0][0] == "":
-        _, kind, shape, data, numbers = leaves[0]
+        _, kind, shape, data, _numbers = leaves[0]
         if kind in "dq" and math.prod(shape) == 1:
             number = array(kind, data)[0]
             return repr(number) if kind == "d" else str(number)

@@ -93,7 +93,7 @@ class ClassHooks(Pass):
         builtins.__build_class__ = build_class
 
     def arrivals(self) -> dict[str, Callable[[ModuleType], None]]:
-        return {name: self.leave_class_bodies for name in FRAME_READERS}
+        return dict.fromkeys(FRAME_READERS, self.leave_class_bodies)
 
     def arrive_anywhere(self) -> Callable[[ModuleType], None] | None:
         return self.read_module

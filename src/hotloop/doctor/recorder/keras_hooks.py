@@ -43,7 +43,7 @@ class KerasHooks(Pass):
         """Of each compiled function, held: what its calls are."""
 
     def arrivals(self) -> dict[str, Arrival]:
-        wanted: dict[str, Arrival] = {name: self._hook_layers for name in LAYERS}
+        wanted: dict[str, Arrival] = dict.fromkeys(LAYERS, self._hook_layers)
         wanted.update((name, functools.partial(self._hook_optimisers, kind)) for name, kind in OPTIMISERS.items())
         return {**wanted, TAPE: self._hook_tape, COMPILED: self._hook_compiled}
 

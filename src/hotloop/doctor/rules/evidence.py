@@ -142,7 +142,7 @@ def _waiting(trace: Trace) -> float:
     if trace.processor:
         return 1.0
     load = trace.machine.get("load_average") or [0.0]
-    return max(1.0, load[0] / max(1, trace.machine.get("cores") or 1))
+    return float(max(1.0, load[0] / max(1, trace.machine.get("cores") or 1)))
 
 
 def function_at(trace: Trace, where: str) -> tuple[str, str]:

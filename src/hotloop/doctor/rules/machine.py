@@ -190,7 +190,7 @@ def _at_the_start(growth: Growth, skipped: int) -> float:
     places, costs = zip(*growth.points, strict=True)
     line = linear_regression(places, costs)
     begins = line.intercept - line.slope * min(skipped, places[-1])
-    return min(max(begins, LOWEST_START * _first(growth)), _first(growth))
+    return float(min(max(begins, LOWEST_START * _first(growth)), _first(growth)))
 
 
 def _last(growth: Growth) -> float:

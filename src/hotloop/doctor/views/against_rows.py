@@ -48,7 +48,8 @@ def _costs(report: dict[str, Any], unit: str, edges: Array) -> Costs:
 
     def cost(seconds: list[float]) -> Array:
         spent = np.concatenate([[0.0], np.cumsum(seconds)])
-        return 1e6 * np.diff(np.interp(edges, counted, spent)) / np.diff(edges)
+        costs: Array = 1e6 * np.diff(np.interp(edges, counted, spent)) / np.diff(edges)
+        return costs
 
     return {name: cost(seconds) for name, seconds in timeline["phases"].items()} | {LOOP: cost(timeline["seconds"])}
 

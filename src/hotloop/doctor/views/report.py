@@ -25,7 +25,7 @@ MOST_SLICES, MOST_LINES, MOST_CALLS = 120, 200, 200
 
 def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
     """Seconds of the phases sum to `seconds`; shares are of loop time, which start-up is no part of."""
-    return json_safe(
+    data: dict[str, Any] = json_safe(
         {
             "schema": trace.schema,
             "subject": asdict(trace.subject),
@@ -58,6 +58,7 @@ def report_json(trace: Trace, findings: Sequence[Finding]) -> dict[str, Any]:
             "notes": list(trace.notes),
         }
     )
+    return data
 
 
 def _experiment(one: Experiment, findings: Sequence[Finding]) -> dict[str, Any]:

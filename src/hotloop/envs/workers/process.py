@@ -195,7 +195,7 @@ def wait_for(condition: Any, seconds: float) -> bool:
 def _start(passed: tuple[int, int, int], folder: str) -> subprocess.Popen[bytes]:
     """A process group of its own: Ctrl-C in the terminal does not reach it, and it can be ended with its children."""
     words = own_child(PROGRAM, *map(str, passed))
-    variables = {name: "1" for name in ONE_THREAD} | dict(os.environ)
+    variables = dict.fromkeys(ONE_THREAD, "1") | dict(os.environ)
     try:
         return subprocess.Popen(
             words, pass_fds=passed, process_group=0, cwd=folder, env=variables, stdin=subprocess.DEVNULL
