@@ -24,12 +24,13 @@ from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.agent_files import give_network, load_agent, load_agent_file, read_agent_file, weights_of
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, require_same_actions
-from hotloop.loop.contract import NullProgress, Progress, Remarks, TrainingSession, require_size
+from hotloop.loop.contract import NullProgress, Progress, Remarks, require_size
 from hotloop.loop.evaluate import play_fresh
 from hotloop.loop.iterate import Iteration, to_the_end
 from hotloop.loop.journal import LANE
 from hotloop.loop.resuming import extend, require_resumable
 from hotloop.loop.running import Claim, Rows
+from hotloop.loop.session import Session
 from hotloop.presets.dqn_settings import DQNSettings as DQNSettings
 from hotloop.presets.env_names import refuse_untrusted, with_whole_path
 from hotloop.presets.env_settings import EnvSettings
@@ -191,7 +192,7 @@ def _new_run(settings: RunSettings, start_from: Any, label: str, progress: Progr
     settings = with_whole_path(settings)
     start = _start_weights(settings.start_from if start_from is None else start_from)
 
-    def claim_run(session: TrainingSession) -> Run:
+    def claim_run(session: Session) -> Run:
         if start is not None:
             require_size(start, session)
         return Run.create(settings.run_dir or None, label, as_tree(settings), start)
@@ -224,7 +225,7 @@ def _continued(run: Run, trust: bool, accept_changes: bool, progress: Progress, 
         refuse_untrusted(settings.network.torso)
     require_resumable(run, settings, accept_changes)
 
-    def claim_run(session: TrainingSession) -> Run:
+    def claim_run(session: Session) -> Run:
         run.lock(progress.say)
         return run
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from hotloop.cli.console import answer_console, display_console, lost_display
 from hotloop.core.timer import PhaseTimer
 from hotloop.doctor.trace import EVALUATE
-from hotloop.loop.contract import TrainingSession
+from hotloop.loop.session import Session
 
 PHASES = ("act", "env", "store", "sample", "advantage", "update", "log")
 _TERMINAL_SECONDS, _PLAIN_SECONDS = 0.2, 5.0
@@ -54,7 +54,7 @@ class TerminalProgress:
     def say(self, text: str) -> None:
         self._console.print(text, style="dim", soft_wrap=True)  # a path in it can be copied
 
-    def show(self, session: TrainingSession, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
+    def show(self, session: Session, timer: PhaseTimer, row: dict[str, Any] | None = None) -> None:
         if row is not None:
             self._row = row
         if self._since[1] < 0 or self._learns < (session.counters.updates > 0):
@@ -70,7 +70,7 @@ class TerminalProgress:
         else:
             self._console.print(_plain(session, facts, timer), soft_wrap=True)
 
-    def _facts(self, session: TrainingSession) -> dict[str, str]:
+    def _facts(self, session: Session) -> dict[str, str]:
         seconds, made = time.monotonic() - self._since[0], session.counters.env_steps - self._since[1]
         rate = made / seconds if seconds > 0 and made > 0 else 0.0
         left = max(0, session.settings.total_env_steps - session.counters.env_steps) / rate if rate else None
@@ -98,7 +98,7 @@ def _shares(timer: PhaseTimer) -> str:
     return "  ".join(f"{name} {share:.0%}" for name, share in phase_shares(timer).items())
 
 
-def _drawn(session: TrainingSession, facts: dict[str, str], timer: PhaseTimer) -> Table:
+def _drawn(session: Session, facts: dict[str, str], timer: PhaseTimer) -> Table:
     table = Table.grid(padding=(0, 1))
     done, total = session.counters.env_steps, session.settings.total_env_steps
     bar = ProgressBar(total=total, completed=done, width=30)
@@ -109,7 +109,7 @@ def _drawn(session: TrainingSession, facts: dict[str, str], timer: PhaseTimer) -
     return table
 
 
-def _plain(session: TrainingSession, facts: dict[str, str], timer: PhaseTimer) -> str:
+def _plain(session: Session, facts: dict[str, str], timer: PhaseTimer) -> str:
     counters = session.counters
     words = [f"env steps {counters.env_steps:,}/{session.settings.total_env_steps:,}"]
     words += [f"updates {counters.updates:,}", f"episodes {counters.episodes:,}"]

@@ -7,9 +7,7 @@ Files:
     collector.py         Acts in the envs and keeps account of episodes
     collector_kernels.py Episode accounting for N envs in one call, with a look at what they answered: two calls would
                          cost twice as much
-    contract.py          What the journal, the displays and the end of a run need of a session, whatever it trains; and
-                         the state that every family's session has, for checkpoints and the digest: a session adds what
-                         only it remembers
+    contract.py          What a run shows of itself while it goes on: its rows, and who watches
     evaluate.py          How good the agent is: greedy episodes on separate envs, and the best weights so far
     failure.py           What a run does when numbers are not finite: keep the update that failed, then go back once, or
                          stop

@@ -25,6 +25,12 @@ def checkpoint_due(settings: Any, before: int, after: int) -> bool:
     return crossed(before, after, every) or before < first <= after
 
 
+def anything_due(settings: Any, before: int, after: int) -> bool:
+    """A log row, an evaluation or a checkpoint."""
+    is_due = crossed(before, after, settings.log_every) or crossed(before, after, settings.evaluation_every)
+    return is_due or checkpoint_due(settings, before, after)
+
+
 def is_over(settings: Any, counters: Counters) -> bool:
     """Whether a run has made its env steps, or its episodes where they are limited."""
     out_of_episodes = 0 < settings.total_episodes <= counters.episodes

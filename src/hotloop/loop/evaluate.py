@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,6 @@ from hotloop.core.types import Array, Policy, VecEnv
 from hotloop.envs.registry import make_envs
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.run_settings import EvaluationSettings
-
-if TYPE_CHECKING:
-    from hotloop.loop.contract import TrainingSession
-
 
 MAX_EVALUATION_ENVS = 32
 MAX_EPISODE_STEPS = 100_000
@@ -230,15 +226,3 @@ def evaluate_policy(
         return summarise(play_episodes(policy, envs, episodes, limit, check))
     finally:
         envs.close()
-
-
-def load_envs(session: TrainingSession, state: dict[str, dict[str, Any]]) -> None:
-    """The envs as they were saved, or new ones where they save no state."""
-    collector = session.collector
-    if collector.envs.saves_state:
-        collector.envs.set_state(state["envs"])
-        collector.load_state(state["collector"])
-    elif session.finished:  # only the judging is left: nothing may change
-        collector.load_state(state["collector"])
-    else:
-        session.recreate_envs()

@@ -13,8 +13,8 @@ from pathlib import Path
 from hotloop.core.errors import NonFiniteError, RunError
 from hotloop.core.settings import as_tree
 from hotloop.lanes.nonfinite import FailedUpdate, NonFiniteTensorError
-from hotloop.loop.contract import TrainingSession
 from hotloop.loop.journal import Journal
+from hotloop.loop.session import Session
 from hotloop.loop.spec_data import specs_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.directory import FAILURE, Run
@@ -22,7 +22,7 @@ from hotloop.runs.files import TEMPORARY, is_real_folder, is_temporary, remove_f
 
 
 def go_back_or_raise(
-    error: NonFiniteError, run: Run, session: TrainingSession, journal: Journal, say: Callable[[str], None]
+    error: NonFiniteError, run: Run, session: Session, journal: Journal, say: Callable[[str], None]
 ) -> None:
     """Keep what failed. Then the run continues from its last checkpoint, if it may and has not done so before."""
     _keep(error, run, session, say)
@@ -38,7 +38,7 @@ def go_back_or_raise(
     say(f"{error.message}; back to {session.counters.env_steps:,} env steps, once")
 
 
-def _keep(error: NonFiniteError, run: Run, session: TrainingSession, say: Callable[[str], None]) -> None:
+def _keep(error: NonFiniteError, run: Run, session: Session, say: Callable[[str], None]) -> None:
     try:
         save_failure(error, run, session)
     except RunError as problem:  # a full disk must not hide what happened
@@ -47,7 +47,7 @@ def _keep(error: NonFiniteError, run: Run, session: TrainingSession, say: Callab
     error.hint = f"{error.hint}; `hotloop debug-nan '{run.path}'` repeats what failed".removeprefix("; ")
 
 
-def save_failure(error: NonFiniteError, run: Run, session: TrainingSession) -> Path:
+def save_failure(error: NonFiniteError, run: Run, session: Session) -> Path:
     """Write the bundle, in place of one that was there before."""
     require_real_folder(run.path / FAILURE)
     failed = error.failed if isinstance(error, NonFiniteTensorError) else FailedUpdate(0, 0.0, {}, {})

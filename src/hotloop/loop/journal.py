@@ -15,9 +15,10 @@ import torch
 from hotloop.core.timer import NOT_TRAINING, PhaseTimer
 from hotloop.core.values import shortened
 from hotloop.loop.agents import misfits_named
-from hotloop.loop.contract import State, TrainingSession, require_size
+from hotloop.loop.contract import require_size
 from hotloop.loop.evaluate import env_steps_of
 from hotloop.loop.resuming import changed_settings, extension, require_counts, require_like, require_nanoseconds, told
+from hotloop.loop.session import Session, State
 from hotloop.loop.spec_data import specs_as_data, torso_as_data
 from hotloop.runs import checkpoint
 from hotloop.runs.digest import digest
@@ -33,7 +34,7 @@ EVALUATION_COST = "evaluation_cost"
 
 
 class Journal:
-    def __init__(self, run: Run, session: TrainingSession, timer: PhaseTimer, warn: Callable[[str], None]) -> None:
+    def __init__(self, run: Run, session: Session, timer: PhaseTimer, warn: Callable[[str], None]) -> None:
         self._run = run
         self._session = session
         self._timer = timer

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from hotloop.core.timer import PhaseTimer
-from hotloop.loop.cadence import checkpoint_due, crossed
+from hotloop.loop.cadence import anything_due
 from hotloop.loop.contract import Progress, Row
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
-from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, rows_with
-from hotloop.loop.session import Session, build_session
+from hotloop.loop.running import Claim, Rows, rows_with, upkeep
+from hotloop.loop.session import Session
 
 
 def rows(settings: Any, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
     """Train until the run is finished, from its newest checkpoint if it has one; its log rows as they come."""
-    return rows_with(build_session, run_loop, settings, claim_run, progress, timer)
+    return rows_with(run_loop, settings, claim_run, progress, timer)
 
 
 def run_loop(
@@ -41,14 +41,6 @@ def run_loop(
         learner.update_target_if_due(before)
         counters.iterations += 1
 
-        if crossed(before.env_steps, counters.env_steps, settings.log_every):
-            with timer.phase("log"):
-                row = log(session, journal, timer, progress)
-            yield row  # to `hotloop.iterate`'s caller; `hotloop.train` goes on at once
-        if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
-            with timer.phase("evaluate"):
-                evaluate(session, journal, stop)
-        if checkpoint_due(settings, before.env_steps, counters.env_steps) and not session.finished:
-            with timer.phase("checkpoint"):
-                checkpoint(session, journal)
+        if anything_due(settings, before.env_steps, counters.env_steps):
+            yield from upkeep(session, before.env_steps, journal, timer, stop, progress)  # log, evaluate, checkpoint
         progress.show(session, timer)

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from functools import partial
 
 from hotloop.core.timer import PhaseTimer
-from hotloop.loop.cadence import checkpoint_due, crossed
+from hotloop.loop.cadence import anything_due
 from hotloop.loop.contract import Progress, Row
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
-from hotloop.loop.running import Claim, Rows, checkpoint, evaluate, log, longest_after_stop, rows_with
-from hotloop.loop.session import Session, build_session
+from hotloop.loop.running import Claim, Rows, longest_after_stop, rows_with, upkeep
+from hotloop.loop.session import Session
 from hotloop.presets.ppo_settings import PPOSettings
 
 
 def rows(settings: PPOSettings, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
     """Train until the run is finished, from its newest checkpoint if it has one; its log rows as they come."""
-    return rows_with(build_session, run_loop, settings, claim_run, progress, timer)
+    return rows_with(run_loop, settings, claim_run, progress, timer)
 
 
 def run_loop(
@@ -42,14 +42,6 @@ def run_loop(
         session.metrics.note_updates(stats)
         counters.iterations += 1
 
-        if crossed(before.env_steps, counters.env_steps, settings.log_every):
-            with timer.phase("log"):
-                row = log(session, journal, timer, progress)
-            yield row  # to `hotloop.iterate`'s caller; `hotloop.train` goes on at once
-        if crossed(before.env_steps, counters.env_steps, settings.evaluation_every):
-            with timer.phase("evaluate"):
-                evaluate(session, journal, stop)
-        if checkpoint_due(settings, before.env_steps, counters.env_steps) and not session.finished:
-            with timer.phase("checkpoint"):
-                checkpoint(session, journal)
+        if anything_due(settings, before.env_steps, counters.env_steps):
+            yield from upkeep(session, before.env_steps, journal, timer, stop, progress)  # log, evaluate, checkpoint
         progress.show(session, timer)

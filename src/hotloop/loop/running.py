@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from hotloop.core.errors import EnvError, HotloopError, NonFiniteError
 from hotloop.core.interrupts import Interrupt
@@ -14,20 +14,20 @@ from hotloop.core.types import Array
 from hotloop.envs.registry import episode_limit, is_native, is_ours
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
 from hotloop.learners.derived import derived_words
-from hotloop.loop.contract import Progress, Row, TrainingSession
+from hotloop.loop.cadence import checkpoint_due, crossed
+from hotloop.loop.contract import Progress, Row
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import ITERATION_SECONDS, Overdue, StopSignals, compile_phase, machine_for
 from hotloop.loop.rehearsal import rehearsing
+from hotloop.loop.session import Session, build_session
 from hotloop.loop.watchdog import Watchdog
 from hotloop.nets.build import observation_words
 from hotloop.runs.directory import Run
 
-Built = TypeVar("Built", bound=TrainingSession)
-Build = Callable[[Any, PhaseTimer], Built]
-Loop = Callable[[Built, Journal, PhaseTimer, StopSignals, Progress], Iterator[Row]]
-Claim = Callable[[TrainingSession], Run]
+Loop = Callable[[Session, Journal, PhaseTimer, StopSignals, Progress], Iterator[Row]]
+Claim = Callable[[Session], Run]
 """Makes or opens the run directory of a session, locked."""
 Rows = Generator[Row, None, dict[str, Any]]
 """Log rows as they come, and the result object at the end."""
@@ -52,16 +52,14 @@ def resume_hint(run: Run, env_steps: int, saved_env_steps: int) -> str:
     return f"saved at {saved_env_steps:,}: {resume} continues there, and makes the {again:,} since then again"
 
 
-def rows_with(
-    build: Build[Built], loop: Loop[Built], settings: Any, claim_run: Claim, progress: Progress, timer: PhaseTimer
-) -> Rows:
+def rows_with(loop: Loop, settings: Any, claim_run: Claim, progress: Progress, timer: PhaseTimer) -> Rows:
     """Train until the run is finished, from its newest checkpoint if it has one; yields its log rows.
 
     `claim_run` is asked only once everything is built, so that a mistake in the settings leaves nothing behind. Whoever
     stops asking for rows ends the run as a signal would: saved, to be resumed.
     """
     with own_files_open(settings.env.id), ExitStack() as cleanup, compile_phase(timer, progress.say):
-        session, run, journal, stop = _begin(cleanup, build, settings, claim_run, progress, timer)
+        session, run, journal, stop = _begin(cleanup, settings, claim_run, progress, timer)
         while True:
             try:
                 yield from loop(session, journal, timer, stop, progress)
@@ -102,19 +100,18 @@ def own_files_open(env_id: str) -> Iterator[None]:
 
 def _begin(
     cleanup: ExitStack,
-    build: Build[Built],
     settings: Any,
     claim_run: Claim,
     progress: Progress,
     timer: PhaseTimer,
-) -> tuple[Built, Run, Journal, StopSignals]:
+) -> tuple[Session, Run, Journal, StopSignals]:
     """The machine set up, all parts built, the run claimed and where it stopped; `cleanup` undoes it in the end."""
     if not is_ours(settings.env.id):
         cleanup.enter_context(Watchdog(settings.env.id))
     cleanup.enter_context(machine_for(settings.threads))
     cleanup.enter_context(rehearsing(settings, progress.say))
     with timer.phase("start-up"):
-        session = build(settings, timer)
+        session = build_session(settings, timer)
         cleanup.callback(session.close)
         stop = cleanup.enter_context(StopSignals())  # from here on there is something to lose
         run = cleanup.enter_context(claim_run(session))
@@ -130,11 +127,28 @@ def _begin(
     return session, run, journal, stop
 
 
-def _resume_hint(run: Run, session: TrainingSession, journal: Journal) -> str:
+def _resume_hint(run: Run, session: Session, journal: Journal) -> str:
     return resume_hint(run, session.counters.env_steps, journal.saved_env_steps)
 
 
-def log(session: TrainingSession, journal: Journal, timer: PhaseTimer, progress: Progress) -> Row:
+def upkeep(
+    session: Session, before: int, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
+) -> Iterator[Row]:
+    """What is due between two iterations, of which the last one began after `before` env steps."""
+    settings, after = session.settings, session.counters.env_steps
+    if crossed(before, after, settings.log_every):
+        with timer.phase("log"):
+            row = log(session, journal, timer, progress)
+        yield row  # to `hotloop.iterate`'s caller; `hotloop.train` goes on at once
+    if crossed(before, after, settings.evaluation_every):
+        with timer.phase("evaluate"):
+            evaluate(session, journal, stop)
+    if checkpoint_due(settings, before, after) and not session.finished:
+        with timer.phase("checkpoint"):
+            checkpoint(session, journal)
+
+
+def log(session: Session, journal: Journal, timer: PhaseTimer, progress: Progress) -> Row:
     row = session.metrics.row(session.counters) | session.facts()
     journal.log({"event": "progress", **row})
     progress.show(session, timer, row)
@@ -145,7 +159,7 @@ def evaluation_plan(settings: Any) -> EvaluationPlan:
     return EvaluationPlan(settings.evaluation, limited=not is_native(settings.env.id))
 
 
-def evaluate(session: TrainingSession, journal: Journal, stop: StopSignals) -> None:
+def evaluate(session: Session, journal: Journal, stop: StopSignals) -> None:
     """Judge the present weights and keep them if they are the best so far, or put it off: it must be affordable."""
     plan, env_steps, longest = evaluation_plan(session.settings), session.counters.env_steps, _longest_episode(session)
     episodes = plan.periodic_episodes(env_steps, session.best.spent, longest)
@@ -159,7 +173,7 @@ def evaluate(session: TrainingSession, journal: Journal, stop: StopSignals) -> N
     journal.log({"event": "evaluation", "env_steps": env_steps, **evaluation})
 
 
-def _longest_episode(session: TrainingSession) -> int:
+def _longest_episode(session: Session) -> int:
     """How long an evaluation episode may be: the env's limit, or the longest so far where it has none."""
     limit, most = episode_limit(session.settings.env), session.settings.evaluation.max_episode_steps
     if limit:
@@ -168,19 +182,19 @@ def _longest_episode(session: TrainingSession) -> int:
     return min(max(trained, session.best.longest, 1), most)
 
 
-def longest_after_stop(session: TrainingSession) -> float:
+def longest_after_stop(session: Session) -> float:
     """Seconds that a rollout and its update may still take: until there is something to save, if there will be."""
     return ITERATION_SECONDS if session.collector.envs.saves_state else 0.0
 
 
-def checkpoint(session: TrainingSession, journal: Journal) -> None:
+def checkpoint(session: Session, journal: Journal) -> None:
     _require_finite(session)
     if not session.collector.envs.saves_state:
         session.recreate_envs()  # in every run, so that a resumed one does the same
     journal.save()
 
 
-def _save_on_stop(session: TrainingSession, journal: Journal, timer: PhaseTimer) -> None:
+def _save_on_stop(session: Session, journal: Journal, timer: PhaseTimer) -> None:
     """Save at once where the envs can; otherwise the last scheduled checkpoint is where the run resumes."""
     _require_finite(session)
     if session.collector.envs.saves_state:
@@ -188,7 +202,7 @@ def _save_on_stop(session: TrainingSession, journal: Journal, timer: PhaseTimer)
             journal.save()
 
 
-def _require_finite(session: TrainingSession) -> None:
+def _require_finite(session: Session) -> None:
     """Nothing that is not a number is saved or judged."""
     session.metrics.require_finite(session.counters)
     if first := first_nonfinite(tensors_of_batch(session.learner.state())):
@@ -196,7 +210,7 @@ def _require_finite(session: TrainingSession) -> None:
 
 
 def _finish(
-    session: TrainingSession, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
+    session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
 ) -> dict[str, Any]:
     """Judge the best weights and the last ones on fresh episodes, leave a last checkpoint and the result."""
     _require_finite(session)
@@ -211,7 +225,7 @@ def _finish(
     return journal.finish(best, final, state_digest)
 
 
-def _judge(session: TrainingSession, stop: StopSignals) -> tuple[dict[str, Any], dict[str, Any]]:
+def _judge(session: Session, stop: StopSignals) -> tuple[dict[str, Any], dict[str, Any]]:
     """The best weights and the last ones on fresh episodes: once where the two are the same."""
     plan, env_steps, longest = evaluation_plan(session.settings), session.counters.env_steps, _longest_episode(session)
     allowance = plan.final_allowance(env_steps, session.best.spent)

@@ -20,7 +20,6 @@ from hotloop.loop.agent_files import agent_with
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.cadence import UpdatePlan, is_over
 from hotloop.loop.collector import Collector
-from hotloop.loop.contract import State, load_state_of, state_of
 from hotloop.loop.evaluate import Best, evaluate_policy, make_run_envs
 from hotloop.loop.machine import require_device
 from hotloop.loop.metrics import Metrics
@@ -32,6 +31,8 @@ from hotloop.replay.layout import stored_action
 from hotloop.replay.rollout_buffer import GraphRolloutBuffer, RolloutBuffer
 from hotloop.replay.storage import placed
 
+State = dict[str, dict[str, Any]]
+PARTS = ("policy", "metrics", "best")
 NONE: Any = None
 
 
@@ -53,6 +54,7 @@ class Session:
     rollout: Any = NONE
     """A `RolloutBuffer`, or one of graphs; it has no state, since checkpoints fall between two."""
     rollbacks: int = 0
+    """How often the run went back to a checkpoint because of numbers that were not finite."""
 
     @property
     def finished(self) -> bool:
@@ -98,12 +100,35 @@ class Session:
             self.replay.reseed(derive_seed(seed, *stream, "replay", "sampler", "generator"))
 
     def state(self) -> State:
-        return state_of(self) | ({} if self.replay is None else {"replay": self.replay.state()})
+        envs, rollbacks = self.collector.envs, {"rollbacks": self.rollbacks} if self.rollbacks else {}
+        return {
+            "counters": self.counters.state() | rollbacks,
+            "learner": self.learner.state(),
+            "collector": self.collector.state(),
+            "envs": envs.get_state() if envs.saves_state else {},
+            **{name: getattr(self, name).state() for name in PARTS},
+            **({} if self.replay is None else {"replay": self.replay.state()}),
+        }
 
     def load_state(self, state: State) -> None:
         if self.replay is not None:  # before the envs: made anew, they drop its pending rows
             self.replay.load_state(state["replay"], self.learner.num_choices)
-        load_state_of(self, state)
+        self.counters.load_state(state["counters"])
+        self.rollbacks = state["counters"].get("rollbacks", 0)
+        self.learner.load_state(state["learner"])
+        self._load_envs(state)  # may make them anew, which wants the counters
+        for name in PARTS:
+            getattr(self, name).load_state(state[name])
+
+    def _load_envs(self, state: State) -> None:
+        """The envs as they were saved, or new ones where they save no state."""
+        if self.collector.envs.saves_state:
+            self.collector.envs.set_state(state["envs"])
+            self.collector.load_state(state["collector"])
+        elif self.finished:  # only the judging is left: nothing may change
+            self.collector.load_state(state["collector"])
+        else:
+            self.recreate_envs()
 
     def close(self) -> None:
         self.collector.envs.close()
