@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "Case": "proof.case",
     "DQNSettings": "algos.dqn_settings",
-    "TwoSizes": "proof.case",
     "HotloopError": "core.errors",
     "PPOSettings": "algos.ppo_settings",
     "Programs": "proof.case",
@@ -66,6 +65,7 @@ _HOMES = {
     "Replay": "parts.replay",
     "Rollout": "parts.rollout",
     "SACLearner": "parts.sac_learner",
+    "TwoSizes": "proof.case",
     "assert_same": "proof.function_pairs",
     "cases": "proof.case",
     "compare": "comparison.compare",
