@@ -131,7 +131,7 @@ def test_workers_play_the_same():
 )
 def test_ours_play_what_they_play_through_gymnasium(name, module, options):
     registered = {"snake": "Snake", "sfc": "SFC"}[module]
-    whole_id = f"hotloop.envs.{module}.gymnasium_env:hotloop/{registered}-v0"
+    whole_id = f"hotloop.workloads.{module}.gymnasium_env:hotloop/{registered}-v0"
     ours, other = hotloop.vector(name, num_envs=3, **options), gymnasium.make_vec(whole_id, num_envs=3, **options)
     obs, info = ours.reset(seed=11)
     expected, expected_info = other.reset(seed=11)
