@@ -61,6 +61,6 @@ def test_the_demo_installs_the_dashboard_and_names_its_command():
     }  # not one of make's own
     said = subprocess.run(words, cwd=root, env=outside, capture_output=True, text=True, check=True)
     lines = said.stdout.splitlines()
-    assert any(line.endswith("-e '.[dashboard]'") for line in lines)
+    assert any(line.endswith("-e '.[train,dashboard]'") for line in lines)
     assert "hotloop watch" in lines[-2]
     assert lines[-1].endswith('elsewhere/bin/hotloop dashboard"')

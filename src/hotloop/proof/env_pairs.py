@@ -51,15 +51,7 @@ def prove_envs(
     tolerance: float = 1e-6,
     seconds: float = 1.0,
 ) -> Proof:
-    """Hold a fast env equal to a plain one: the same seeds and actions, whole episodes; then time both by turns.
-
-    An env is an id (Gymnasium's or ours), `file.py:Name`, a class, or a function that makes one; where it takes
-    `num_envs`, or is a `VectorEnv`, it is batched, and held against that many single ones with the same seeds. About
-    `env_steps` are played with random actions (legal ones, by `info["action_mask"]`), episodes to their end. A number
-    may differ by `tolerance` times its size, or times its root mean square over all that was played. Where the two
-    draw random numbers in another order, returns, lengths, rewards and first observations of `episodes` episodes of
-    each are tested instead. Timing takes `seconds`; 0: none.
-    """
+    """What `hotloop.prove` does with two envs: the same seeds and actions, whole episodes; then their time by turns."""
     with arithmetic_on(threads=1), generators_kept():
         return _EnvCheck((plain, fast), num_envs, seed, tolerance).run(env_steps, episodes, seconds)
 

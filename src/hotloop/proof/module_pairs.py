@@ -55,12 +55,7 @@ def prove_modules(
     tolerance: float = 1e-6,
     seconds: float = 1.0,
 ) -> Proof:
-    """Hold a fast network equal to a plain one: forward, gradients, optimiser steps, train and eval mode; then timed.
-
-    A network is `file.py:Name`, a class or function that makes one without arguments, or a module. `inputs` is a shape,
-    a list of shapes, or a tuple of tensors; without it, it is read from the first Linear, Conv or Embedding. Parameters
-    are mapped by name, else by order and shape, or by `mapping`, a function from the plain `state_dict` to the fast's.
-    """
+    """What `hotloop.prove` does with two networks: forward, gradients, optimiser steps, both modes; then time."""
     with generators_kept(), arithmetic_on(threads=1):
         modules = _made(plain), _made(fast)
         mapped = mapping_between(*modules, _loaded(mapping) if isinstance(mapping, str) else mapping)

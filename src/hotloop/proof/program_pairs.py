@@ -43,15 +43,7 @@ def prove_programs(
     in_place: bool = False,
     say: Say = lambda _: None,
 ) -> Proof:
-    """Hold a whole program equal to another: every env call and every update; then time both by turns.
-
-    Both scripts run unmodified with the same `arguments`, each time in a fresh copy of their folder and with the same
-    hash seed, by the interpreter `python` (by default that of the active environment). Compared are observation,
-    action, reward and flags of every env step and the parameters after every optimiser step. They must be equal but for
-    rounding, or within `tolerance` as a share of each tensor's norm; with 0 to the last bit. `env_steps` and `seconds`
-    (from the first env step on) end both programs early. Programs that are the same are timed in `rounds` (by default
-    as many as a minute allows, at least one; 0: none).
-    """
+    """What `hotloop.prove` does with two scripts: every env call and every update; then their time by turns."""
     if tolerance is not None and tolerance < 0:
         raise SettingsError(f"tolerance is {tolerance}, expected 0 or more")
     words = tuple(shlex.split(arguments)) if isinstance(arguments, str) else tuple(arguments)

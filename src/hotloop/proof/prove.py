@@ -42,8 +42,8 @@ def prove(*what: Any, against: Any = None, **options: Any) -> Any:
             print(found.name, found.verdict)
 
     The two decide what is done, and must be of one kind. `tolerance` is the share by which a number may differ, 0 for
-    not at all; `seconds` is how long both are timed, 0 for not. The answer's `as_data()` is what `hotloop prove --json`
-    prints.
+    not at all; `seconds` is how long both are timed, 0 for not (of programs it is something else). The answer's
+    `as_data()` is what `hotloop prove --json` prints.
 
     **Functions** need `inputs`. One input is a tuple of arguments, a dict of named ones, or the only argument; a list
     holds several; a function makes one of each of `sizes`. Compared are values, gradients (unless `gradients` is
