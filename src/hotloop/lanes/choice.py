@@ -33,6 +33,7 @@ class LaneJob:
     planned_updates: int = 0
     untraceable: str = ""  # why a compiler cannot look into the network; empty where it can
     unreadable: str = ""  # why there is no layout of a network that somebody else wrote
+    memory: Any = None  # a `LaneMemory` that somebody lends, which the native lane of the Q family takes
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ def compiled_problem(job: LaneJob) -> str:
 
 def build_lane(choice: LaneChoice, job: LaneJob, network: nn.Module) -> Lane:
     if choice.name == "native":
-        return job.objective.native_lane(network, job.layout, job.batch_size)
+        lent = () if job.memory is None else (job.memory,)
+        return job.objective.native_lane(network, job.layout, job.batch_size, *lent)
     if choice.name == "compiled":
         from hotloop.lanes.compiled import CompiledLane
 

@@ -179,10 +179,12 @@ class QObjective:
             return "it has no noisy layers"
         return "" if layout is not None else f"the network is not {self.native_title}"
 
-    def native_lane(self, network: nn.Module, layout: MLPLayout | BranchLayout, batch_size: int) -> Lane:
+    def native_lane(
+        self, network: nn.Module, layout: MLPLayout | BranchLayout, batch_size: int, memory: Any = None
+    ) -> Lane:
         from hotloop.lanes.native.lane import NativeLane
 
-        return NativeLane(self, network, layout, batch_size)
+        return NativeLane(self, network, layout, batch_size, memory)
 
 
 def _already_known(q: Tensor, obs: Any) -> Tensor:

@@ -13,12 +13,11 @@ from torch import nn
 from hotloop.core.errors import ArgumentError, CheckpointError, LaneError
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Obs, ObsSpec, UpdateStats, map_obs
-from hotloop.inputs.arguments import read_obs, require_above_zero, require_one_of, rows_of, shape_of, spec_of
+from hotloop.inputs.arguments import read_obs, require_above_zero, rows_of, shape_of, spec_of
 from hotloop.inputs.specs import read_obs_spec
 from hotloop.inputs.values import require_count
 from hotloop.lanes.choice import LaneChoice
 from hotloop.lanes.compiled import CompiledLane
-from hotloop.lanes.spec import LANES
 from hotloop.learners.own_network import (
     Sharing,
     flattened,
@@ -50,7 +49,6 @@ class ModuleLearner:
     """Once the observations are known."""
 
     def __init__(self, network: nn.Module, lr: float, lane: str, obs: Any, planned_updates: int) -> None:
-        require_one_of("lane", lane, ("auto", *LANES))
         self._device = require_trainable(self._title, network)
         self.network, self.lr = network, lr
         self._asked, self._planned = lane, require_count("planned_updates", planned_updates, 0)

@@ -99,6 +99,7 @@ class GivenModule(NamedTuple):
     device: str
     planned_updates: int  # 0: nobody knows
     title: str = "network"
+    memory: Any = None  # a `LaneMemory`, where its parameters are views of vectors already
 
     def job(self, job: LaneJob) -> LaneJob:
         """Of this module instead."""
@@ -111,6 +112,7 @@ class GivenModule(NamedTuple):
             planned_updates=self.planned_updates,
             untraceable=frozen or (f"it {problem}" if problem else ""),
             unreadable=frozen or self.reading.reason,
+            memory=self.memory,
         )
 
     def _frozen_problem(self) -> str:

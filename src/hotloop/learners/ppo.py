@@ -98,7 +98,7 @@ class PPOLearner:
     ) -> None:
         self.settings = settings = settings if given else settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
-        self._of_graphs = isinstance(obs_spec, GraphSpec)
+        self.rows_per_update, self._of_graphs = settings.batch_size, isinstance(obs_spec, GraphSpec)
         self.actions, self.network, changes = self._built(obs_spec, action_spec, given)
         self.objective = policy_objective(settings, self.actions)
         self.measures = self.objective.measures

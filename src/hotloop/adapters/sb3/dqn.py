@@ -10,85 +10,84 @@ from stable_baselines3 import DQN
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
 from hotloop.adapters.sb3.in_place import InPlace, overridden
-from hotloop.adapters.sb3.memory import ACTED_TOGETHER, SharedMemory, as_float_rows
+from hotloop.adapters.sb3.memory import ACTED_TOGETHER, SharedMemory, as_float_rows, not_finite
 from hotloop.adapters.sb3.replay import QuickStorage, draw_batches
-from hotloop.core.errors import NonFiniteError
-from hotloop.core.types import Array
-from hotloop.lanes.native.lane import NativeActor, NativeBatch, NativeUpdater, prepare
-from hotloop.lanes.native.layout import NativeLayout, UpdateConstants
+from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.core.schedules import Counters
+from hotloop.core.types import Array, ArraySpec, Batch
+from hotloop.lanes.native.lane import LaneMemory
+from hotloop.lanes.nonfinite import NonFiniteTensorError
+from hotloop.learners.dqn import DQNLearner
+from hotloop.learners.own_network import GivenModule
 from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading, read_q_network
 from hotloop.presets.network_settings import MLPLayout
 
-KEPT_UPDATERS = 8
-"""Batch sizes and constants that are ready at once; most runs have one."""
+KEPT_LEARNERS = 8
+"""Constants of Adam and clipping that are ready at once; most runs have one set of them."""
 
 
 class QEngine:
-    """The memory that a model's networks and Adam share with machine code, and the kernels that work on it."""
+    """A learner of ours on the memory that the model's networks and Adam have."""
 
     def __init__(self, model: DQN, reading: Reading) -> None:
         policy, layout = model.policy, reading.layout
         assert isinstance(layout, MLPLayout)
-        self._order = reading.order
-        self._layout = NativeLayout(
-            obs_size=layout.obs_size, hidden=layout.hidden, num_actions=layout.num_actions,
-            activation=layout.activation, dueling=layout.dueling,
-        )  # fmt: skip
-        prepare(self._layout)
+        self._reading, self._layout = reading, layout
         self.obs_shape = policy.observation_space.shape
-        self._updaters: dict[tuple[float, ...], NativeUpdater] = {}
-        self._actors: dict[int, NativeActor] = {}
-        self._ones = np.zeros((0, 0), np.float32)
-        self.memory = self._share(policy)
+        self._online, target = (SharedNetwork(net, reading.order) for net in (policy.q_net, policy.q_net_target))
+        self.memory = SharedMemory(self._online, policy.optimizer, target)
+        self._lent = LaneMemory(self.memory.online, self.memory.target, *self.memory.moments)
+        self._learners: dict[tuple[float, ...], DQNLearner] = {}
+        self._counters, self._ones = Counters(), np.zeros((0, 0), np.float32)
+        self._acting = self._learner(model).lane
 
-    def _share(self, policy: DQNPolicy) -> SharedMemory:
-        online, target = (SharedNetwork(net, self._order) for net in (policy.q_net, policy.q_net_target))
-        return SharedMemory(online, policy.optimizer, target)
+    def _learner(self, model: DQN) -> DQNLearner:
+        """For the constants that the model has now."""
+        group, max_norm = model.policy.optimizer.param_groups[0], float(model.max_grad_norm)
+        constants = (max_norm, *group["betas"], group["eps"])
+        learner = self._learners.get(constants)
+        if learner is None:
+            if len(self._learners) == KEPT_LEARNERS:
+                self._learners.clear()
+            names = ("max_gradient_norm", "beta1", "beta2", "epsilon")
+            settings = DQNSettings(
+                optimiser=OptimiserSettings(**dict(zip(names, constants, strict=True))),
+                target=TargetSettings(unit="env_steps"),  # `_on_step` moves it
+                learner=LearnerSettings(lane="native"),
+            )
+            given = GivenModule(self._online, self._reading, "cpu", 0, memory=self._lent)
+            spec, actions = ArraySpec((self._layout.obs_size,)), self._layout.num_actions
+            learner = self._learners[constants] = DQNLearner(settings, spec, actions, self._counters, given)
+        return learner
 
     def update(self, model: DQN, gradient_steps: int, batch_size: int) -> Array:
         """The losses [k] of so many updates, each on a batch drawn as `replay_buffer.sample` draws it."""
-        memory, group = self.memory, model.policy.optimizer.param_groups[0]
-        batch = self._draw(model, gradient_steps, batch_size)
-        lr = np.full(gradient_steps, float(group["lr"]))
-        updater = self._updater(batch_size, float(model.max_grad_norm), group)
-        made, _, stats = updater.update(memory.online, memory.target, memory.moments, batch, lr, memory.count)
-        memory.advance(made)
-        if made < gradient_steps:
-            raise NonFiniteError(
-                f"update {memory.count + 1} has a loss or gradient that is not finite; it was not made",
-                "look for NaN in observations and rewards, or take a smaller learning rate",
-            )
-        return stats[0]
+        learner, memory = self._learner(model), self.memory
+        if learner.rates.lr != (lr := float(model.policy.optimizer.param_groups[0]["lr"])):
+            learner.rates.lr = lr
+        learner.counters.updates = count = memory.count
+        try:
+            stats = learner.update(self._draw(model, gradient_steps, batch_size))
+        except NonFiniteTensorError as error:
+            memory.advance(error.failed.update - 1 - count)
+            raise not_finite(error.failed.update) from error
+        memory.advance(gradient_steps)
+        return stats.scalars[0]
 
-    def _updater(self, rows: int, max_norm: float, group: dict[str, Any]) -> NativeUpdater:
-        key = (rows, max_norm, *group["betas"], group["eps"])
-        updater = self._updaters.get(key)
-        if updater is None:
-            if len(self._updaters) == KEPT_UPDATERS:
-                self._updaters.clear()
-            (beta1, beta2), epsilon = group["betas"], group["eps"]
-            constants = UpdateConstants(max_norm=max_norm, beta1=beta1, beta2=beta2, epsilon=epsilon)
-            updater = self._updaters[key] = NativeUpdater(self._layout, constants, rows)
-        return updater
-
-    def _draw(self, model: DQN, k: int, rows: int) -> NativeBatch:
+    def _draw(self, model: DQN, k: int, rows: int) -> Batch:
         if self._ones.shape != (k, rows):
             self._ones = np.ones((k, rows), np.float32)
-        drawn = draw_batches(model, k, rows)
-        action = drawn.action.reshape(k, rows).astype(np.int64, copy=False)
-        return NativeBatch(*drawn._replace(action=action), self._ones, None)
+        obs, action, reward, discount, next_obs = draw_batches(model, k, rows)
+        action = action.reshape(k, rows).astype(np.int64, copy=False)
+        return Batch(obs, action, reward, discount, next_obs, self._ones, action)
 
     def is_shared(self, model: DQN) -> bool:
         return self.memory.is_shared(model.policy.optimizer)
 
     def greedy(self, rows: Array) -> Array:
         """The best action [N] of observations [N, F]."""
-        count = len(rows)
-        actor = self._actors.get(count)
-        if actor is None:
-            actor = self._actors[count] = NativeActor(self._layout, count)
-        return actor.greedy(self.memory.online, rows)
+        return self._acting.infer(rows)[0]
 
 
 class QuickDQN(QuickStorage, DQN):

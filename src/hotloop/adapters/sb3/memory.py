@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from hotloop.core.errors import ArgumentError
+from hotloop.core.errors import ArgumentError, NonFiniteError
 from hotloop.core.types import Array
 from hotloop.lanes.optimiser import FlatParameters
 from hotloop.learners.own_network import Sharing
@@ -117,6 +117,14 @@ def steps_problem(optimiser: torch.optim.Optimizer) -> str:
     counts = {float(state["step"]) for state in optimiser.state.values() if "step" in state}
     held = len(optimiser.state) in (0, sum(len(group["params"]) for group in optimiser.param_groups))
     return "" if held and len(counts) <= 1 else "its optimiser has not stepped all parameters equally often"
+
+
+def not_finite(update: int) -> NonFiniteError:
+    """What stops a model of which an update was not made."""
+    return NonFiniteError(
+        f"update {update} has a loss or gradient that is not finite; it was not made",
+        "look for NaN in observations and rewards, or take a smaller learning rate",
+    )
 
 
 def as_float_rows(obs: Array, leading: int) -> Array:

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from hotloop.adapters.sb3.actor_critic import Heads, QuickActorCritic, action_layout
 from hotloop.adapters.sb3.in_place import STATE, InPlace, overridden
-from hotloop.adapters.sb3.memory import SharedMemory, as_float_rows
+from hotloop.adapters.sb3.memory import SharedMemory, as_float_rows, not_finite
 from hotloop.adapters.sb3.ppo_kernels import advantages_in_place, run_minibatches
-from hotloop.core.errors import NonFiniteError
 from hotloop.core.terminal import say
 from hotloop.core.types import Array
 from hotloop.lanes.native import policy_plan_kernels as measure
@@ -146,10 +145,7 @@ class PolicyEngine:
         memory.advance(made)
         stats = stats[:, :measured]
         if measured > made and not stats[measure.KL, -1] > reals[measure.KL_STOP] >= 0.0:
-            raise NonFiniteError(
-                f"update {memory.count + 1} has a loss or gradient that is not finite; it was not made",
-                "look for NaN in observations and rewards, or take a smaller learning rate",
-            )
+            raise not_finite(memory.count + 1)
         return stats, measured > made
 
 

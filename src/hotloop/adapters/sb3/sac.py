@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from stable_baselines3 import SAC, TD3
 
-from hotloop.adapters.sb3.memory import Home, SharedMemory, steps_made
+from hotloop.adapters.sb3.memory import Home, SharedMemory, not_finite, steps_made
 from hotloop.adapters.sb3.replay import QuickStorage, draw_batches
 from hotloop.adapters.sb3.squashed import LogTemperature, Stacks
-from hotloop.core.errors import NonFiniteError
 from hotloop.core.types import Array
 from hotloop.lanes.native import sac_plan_kernels as measure
 from hotloop.lanes.native.sac_lane import GroupVectors, NativeSACUpdater, kept, prepare
@@ -109,10 +108,7 @@ class SACEngine:
         k = len(data.reward)
         made, _, stats = updater.update(data, np.full(k, lr), first_update)
         if made < k:
-            raise NonFiniteError(
-                f"update {first_update + made + 1} has a loss or gradient that is not finite; it was not made",
-                "look for NaN in observations and rewards, or take a smaller learning rate",
-            )
+            raise not_finite(first_update + made + 1)
         return stats
 
     def update_sac(self, model: SAC, gradient_steps: int, batch_size: int) -> Array:

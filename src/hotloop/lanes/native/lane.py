@@ -124,21 +124,39 @@ class NativeActor:
         return workspace[first : first + len(obs) * actions].reshape(len(obs), actions).copy()
 
 
+class LaneMemory(NamedTuple):
+    """Vectors [P] that a lane trains where they are somebody else's; the module's parameters are views of the first."""
+
+    online: Array
+    target: Array
+    mean: Array
+    square: Array
+
+
 class NativeLane:
     name = "native"
 
-    def __init__(self, objective: QObjective, network: nn.Module, layout: MLPLayout | BranchLayout, rows: int) -> None:
+    def __init__(
+        self,
+        objective: QObjective,
+        network: nn.Module,
+        layout: MLPLayout | BranchLayout,
+        rows: int,
+        memory: LaneMemory | None = None,
+    ) -> None:
         self.objective, self.network, spec = objective, network, objective.spec
-        self._online = FlatParameters(network)
-        self._target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
+        if memory is None:
+            self._online = FlatParameters(network)
+            self._target = FlatParameters(copy.deepcopy(network).requires_grad_(False))
+            online, target = self._online.values.numpy(), self._target.values.numpy()
+            memory = LaneMemory(online, target, np.zeros_like(online), np.zeros_like(online))
         self._names = layout.names if isinstance(layout, BranchLayout) else ()
         self._layout = native_layout(spec, layout)
         self._constants = update_constants(spec)
         self._updaters = {rows: NativeUpdater(self._layout, self._constants, rows)}
         self._actors: dict[int, NativeActor] = {}
-        self.online: Array = self._online.values.numpy()  # [P], shared with the module
-        self.target: Array = self._target.values.numpy()
-        self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
+        self.online, self.target, *moments = memory  # [P], shared with the module
+        self.moments: tuple[Array, Array] = (moments[0], moments[1])
 
     def prepare(self, example: Batch, most_updates: int) -> None:
         pass  # the kernels do not depend on shapes and are in place since the constructor
@@ -172,7 +190,7 @@ class NativeLane:
         return updater
 
     def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array]:
-        vectors = self._as_vectors(obs, 1)
+        vectors = obs if obs.__class__ is np.ndarray and obs.ndim == 2 else self._as_vectors(obs, 1)
         num_envs = len(vectors)
         actor = self._actors.get(num_envs)
         if actor is None:
