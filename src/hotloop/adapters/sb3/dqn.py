@@ -12,7 +12,6 @@ from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from hotloop.adapters.sb3.in_place import InPlace, overridden
 from hotloop.adapters.sb3.memory import ACTED_TOGETHER, SharedMemory, as_float_rows, not_finite
 from hotloop.adapters.sb3.replay import QuickStorage, draw_batches
-from hotloop.algos.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, ArraySpec, Batch
 from hotloop.lanes.native.lane import LaneMemory
@@ -21,6 +20,7 @@ from hotloop.learners.dqn import DQNLearner
 from hotloop.learners.own_network import GivenModule
 from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading, read_q_network
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
 from hotloop.presets.network_settings import MLPLayout
 
 KEPT_LEARNERS = 8
