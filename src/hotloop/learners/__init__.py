@@ -11,6 +11,7 @@ Files:
     learner.py        What learners of users' modules share: observations, the choice of a lane, memory, state
     learning.py       What the learners of runs have in common, and which of them belongs to which settings
     measured.py       What an update of a learner measured, as the doors of learners return it
+    networks.py       From a run's settings to its network, whatever its family
     normaliser.py     Running statistics of observations and rewards, frozen while a rollout is collected and learned
                       from
     own_network.py    A user's module as lanes take it: checked, its parameters in order, its memory shared and watched

@@ -20,12 +20,11 @@ from hotloop.lanes.sac_objective import SACObjective
 from hotloop.learners.action_map import ActionMap
 from hotloop.learners.dqn import q_spec
 from hotloop.learners.graph_policies import GraphActionMap
-from hotloop.learners.ppo import build_graph_network, policy_objective
-from hotloop.learners.sac import build_networks, sac_spec
+from hotloop.learners.networks import build_network
+from hotloop.learners.ppo import policy_objective
+from hotloop.learners.sac import sac_spec
 from hotloop.loop.collector import ANSWERED
 from hotloop.loop.spec_data import actions_from_data, spec_from_data
-from hotloop.nets.actor_critic import build_actor_critic
-from hotloop.nets.build import build_q_network
 from hotloop.presets.ppo_settings import PPOSettings
 from hotloop.presets.registry import class_of
 from hotloop.presets.sac_settings import SACSettings
@@ -95,18 +94,15 @@ def _tensors(failed: FailedUpdate, meta: dict[str, Any]) -> Named:
 
 
 def _objective_and_network(settings: Any, meta: dict[str, Any]) -> tuple[Objective, nn.Module]:
-    obs_spec = spec_from_data(meta["obs_spec"])
+    obs_spec, action_spec = spec_from_data(meta["obs_spec"]), actions_from_data(meta)
+    network = build_network(settings, obs_spec, action_spec)
     if isinstance(settings, SACSettings):
-        count = len(actions_from_data(meta).low)
-        return SACObjective(sac_spec(settings, count)), build_networks(settings, obs_spec, count, seed=0)
+        return SACObjective(sac_spec(settings, len(action_spec.low))), network
     if not isinstance(settings, PPOSettings):
-        return QObjective(q_spec(settings)), build_q_network(settings.network, obs_spec, meta["num_actions"], seed=0)
-    action_spec = actions_from_data(meta)
+        return QObjective(q_spec(settings)), network
     if isinstance(obs_spec, GraphSpec):
-        of_graphs = GraphActionMap(action_spec)
-        return policy_objective(settings, of_graphs), build_graph_network(settings, obs_spec, of_graphs, seed=0)
-    actions = ActionMap(action_spec, settings.network.squashed)
-    return policy_objective(settings, actions), build_actor_critic(settings.network, obs_spec, actions.layout, 0)
+        return policy_objective(settings, GraphActionMap(action_spec)), network
+    return policy_objective(settings, ActionMap(action_spec, settings.network.squashed)), network
 
 
 def _state_and_answers(network: nn.Module, failed: FailedUpdate) -> Named:

@@ -13,21 +13,15 @@ import torch
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
-from hotloop.envs.foreign import require_bounded, require_discrete
-from hotloop.learners.action_map import layout_of
 from hotloop.learners.derived import settled
-from hotloop.learners.graph_policies import GraphActionMap
+from hotloop.learners.networks import build_network
 from hotloop.learners.normaliser import is_float
-from hotloop.learners.ppo import build_graph_network
-from hotloop.learners.sac import build_networks
-from hotloop.nets.actor_critic import build_actor_critic
-from hotloop.nets.build import build_q_network, num_features
+from hotloop.nets.build import num_features
 from hotloop.presets.dqn_settings import DQNSettings
 from hotloop.presets.env_names import refuse_untrusted
 from hotloop.presets.network_settings import NetworkSettings
 from hotloop.presets.ppo_settings import PPOSettings
 from hotloop.presets.registry import RunSettings
-from hotloop.presets.sac_settings import SACSettings
 from hotloop.replay.memory import USABLE_SHARE, available_bytes
 
 FLOAT_BYTES = 4
@@ -51,22 +45,11 @@ def num_weights(settings: RunSettings, obs_spec: Any, action_spec: Any) -> int:
     try:
         # a module of the user's own is made as it will be, and says itself what is wrong with it
         with torch.device("cpu" if ":" in settings.network.torso else "meta"):
-            network = _build(settings, obs_spec, action_spec)
+            network = build_network(settings, obs_spec, action_spec)
     except (RuntimeError, OverflowError, TypeError):  # more numbers than can be counted
         return TOO_MANY
     own = sum(parameter.numel() for parameter in network.parameters())
     return own + (_normaliser_weights(obs_spec) if settings.normalise.obs else 0)
-
-
-def _build(settings: RunSettings, obs_spec: Any, action_spec: Any) -> torch.nn.Module:
-    if isinstance(settings, DQNSettings):
-        num_actions = require_discrete(settings.env.id, action_spec).count
-        return build_q_network(settings.network, obs_spec, num_actions, seed=0)
-    if isinstance(settings, SACSettings):
-        return build_networks(settings, obs_spec, len(require_bounded(settings.env.id, action_spec).low), seed=0)
-    if isinstance(obs_spec, GraphSpec):
-        return build_graph_network(settings, obs_spec, GraphActionMap(action_spec), seed=0)
-    return build_actor_critic(settings.network, obs_spec, layout_of(action_spec, settings.network.squashed), seed=0)
 
 
 def _normaliser_weights(obs_spec: Any) -> int:
