@@ -99,7 +99,10 @@ class PPOLearner:
         self.settings = settings = settings if given else settled(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update, self._of_graphs = settings.batch_size, isinstance(obs_spec, GraphSpec)
-        self.actions, self.network, changes = self._built(obs_spec, action_spec, given)
+        if given is None:
+            self.actions, self.network, known = self._built(obs_spec, action_spec)
+        else:
+            self.actions, self.network = action_spec, given.shared
         self.objective = policy_objective(settings, self.actions)
         self.measures = self.objective.measures
         job = LaneJob(
@@ -111,9 +114,11 @@ class PPOLearner:
             num_envs=settings.env.num_envs,
             planned_updates=settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout,
         )
-        job = given.job(job) if given else replace(job, **changes)
-        if not job.untraceable and not given:
-            job = replace(job, untraceable=untraceable_torso(self.network, job.planned_updates))
+        if given is None:
+            untraceable = untraceable_torso(self.network, job.planned_updates)
+            job = replace(job, **({"untraceable": untraceable} | known))
+        else:
+            job = given.job(job)
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane: Any = build_lane(self.choice, job, self.network)
         self._is_on_cpu = job.device == "cpu"
@@ -126,11 +131,9 @@ class PPOLearner:
         self._order = np.empty((settings.epochs, settings.rollout_rows), np.int64)
         self.rates, self.clip = LearningRates(settings.optimiser), settings.clip
 
-    def _built(self, obs_spec: Any, action_spec: Any, given: GivenModule | None) -> tuple[Any, Any, dict[str, Any]]:
-        """How actions are to be read, the network, and what a lane may know of it."""
+    def _built(self, obs_spec: Any, action_spec: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """How actions are to be read, the network that the settings say, and what a lane may know of it."""
         settings, init = self.settings, derive_seed(self.settings.seed, "init")
-        if given is not None:
-            return action_spec, given.shared, {}
         actions: Any
         if isinstance(obs_spec, GraphSpec):
             _refuse_for_graphs(settings)
