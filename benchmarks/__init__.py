@@ -26,7 +26,7 @@ Files:
                          comes out
     peers/               `python -m benchmarks.peers`: the same work in other libraries
     ppo_update.py        PPO's update: some epochs of minibatches over a rollout, on every lane
-    prioritised.py       Prioritised replay: draw a batch, set its new priorities, over and over
+    prioritized.py       Prioritized replay: draw a batch, set its new priorities, over and over
     replay.py            Replay: store, and draw uniformly
     sac_update.py        The update of SAC and of TD3: critics, actor, temperature and targets, on every lane
     sfc_loop.py          The whole training loop on service chains with one update per action, at equal settings

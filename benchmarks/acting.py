@@ -2,7 +2,7 @@
 
 Epsilon-greedy acting of one env and of many.
 
-Generalised advantages over [T, N], and closed-form entropy and KL against drawing.
+Generalized advantages over [T, N], and closed-form entropy and KL against drawing.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ LAYOUTS = {
 }
 
 
-@hotloop.cases("generalised advantages of T steps of N envs")
+@hotloop.cases("generalized advantages of T steps of N envs")
 def gae_cases(small: bool = False) -> list[Case]:
     """Against a loop over Python floats."""
     return _gae_cases("gae", compute_gae, small)

@@ -248,11 +248,11 @@ def make_settings(mode: str, num_envs: int, steps: int, epochs: int) -> PPOSetti
     return PPOSettings(
         total_env_steps=NEVER,
         rollout_steps=steps,
-        epochs=epochs,
+        n_epochs=epochs,
         batch_size=min(64, num_envs * steps // 2),
-        clip=0.2,
+        clip_range=0.2,
         value_clip=0.2,
-        entropy_weight=0.03,
+        ent_coef=0.03,
         log_every=NEVER,
         env=EnvSettings(id="durotaxis", num_envs=num_envs, options={**OPTIONS, "action": mode}),
         evaluation=EvaluationSettings(every=NEVER),
@@ -292,10 +292,10 @@ class Plain:
         network = make(4 if mode == "per_node" else 5, mode == "per_node")
         copy_parameters(session.learner.weights(), network)
         config = durotaxis_ppo.Config(
-            rollout_steps=rows, epochs=settings.epochs, batch_size=settings.batch_size, kl_stop=1e9
+            rollout_steps=rows, epochs=settings.n_epochs, batch_size=settings.batch_size, kl_stop=1e9
         )
         seeds = (derive_seed(settings.seed, "policy"), derive_seed(settings.seed, "shuffle"))
-        self.draws, to_tensors = Draws(*seeds, settings.epochs), durotaxis_network.to_tensors
+        self.draws, to_tensors = Draws(*seeds, settings.n_epochs), durotaxis_network.to_tensors
         self.agent = (
             durotaxis_ppo.Agent(config, network, to_tensors, self.draws)
             if singly

@@ -90,20 +90,20 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     growth = row["growth"]
     return [
         *cells,
-        *(time_words(row["seconds"][form]) for form in FORMS),
-        f"{ratio_words(row['speedup'])}x ({ratio_words(row['low'])} to {ratio_words(row['high'])})",
+        *(time_text(row["seconds"][form]) for form in FORMS),
+        f"{ratio_text(row['speedup'])}x ({ratio_text(row['low'])} to {ratio_text(row['high'])})",
         f"x{growth['factor']:.2f} ({growth['from']} to {growth['to']})" if growth else "-",
         f"{row['allocations']['reference']:,} -> {row['allocations']['fast']:,}",
     ]
 
 
-def ratio_words(ratio: float) -> str:
+def ratio_text(ratio: float) -> str:
     """Three digits, and all of those before the point."""
     digits = 0 if ratio >= 99.95 else 1 if ratio >= 9.995 else 2 if ratio >= 0.9995 else 3
     return f"{ratio:,.{digits}f}"
 
 
-def time_words(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     unit, scale = next(((unit, scale) for unit, scale in SECONDS.items() if seconds >= scale), ("microseconds", 1e-6))
     return f"{seconds / scale:.3g} {unit}"
 
@@ -133,15 +133,15 @@ class Quotes:
         in_order = self.one_each and len(ratios) == len(self.rows)
         for place, found in enumerate(ratios):
             if not any(_agrees(found, row) for row in self.rows) or (in_order and not _agrees(found, self.rows[place])):
-                true = _list(self.rows, lambda row: f"{ratio_words(row['speedup'])}x {_interval(row)}")
+                true = _list(self.rows, lambda row: f"{ratio_text(row['speedup'])}x {_interval(row)}")
                 yield found, true, _reworded(found, self.rows[place]) if in_order else ""
-        yield from self._wrong_words(ALLOCATIONS, lambda row: ALLOCATED.format(**row["allocations"]))
-        yield from self._wrong_words(ERROR, lambda row: f"error {row['max_error']:.1e}")
+        yield from self._wrong_text(ALLOCATIONS, lambda row: ALLOCATED.format(**row["allocations"]))
+        yield from self._wrong_text(ERROR, lambda row: f"error {row['max_error']:.1e}")
         yield from self._wrong_bought()
         if self.with_times:
             yield from self._wrong_times()
 
-    def _wrong_words(self, pattern: re.Pattern[str], words: Words) -> Iterator[tuple[re.Match[str], str, str]]:
+    def _wrong_text(self, pattern: re.Pattern[str], words: Words) -> Iterator[tuple[re.Match[str], str, str]]:
         for found in pattern.finditer(self._text):
             if found[0] not in map(words, self.rows):
                 yield found, _list(self.rows, words), words(self.rows[0]) if len(self.rows) == 1 else ""
@@ -151,8 +151,8 @@ class Quotes:
         in_order = self.one_each and len(self._bought) == len(rows)
         for place, found in enumerate(self._bought):
             if not any(is_rounded(found[1], _bought(row, self._figures)) for row in rows):
-                true = _list(rows, lambda row: f"bought {ratio_words(_bought(row, self._figures))}x")
-                yield found, true, f"{ratio_words(_bought(rows[place], self._figures))}x" if in_order else ""
+                true = _list(rows, lambda row: f"bought {ratio_text(_bought(row, self._figures))}x")
+                yield found, true, f"{ratio_text(_bought(rows[place], self._figures))}x" if in_order else ""
 
     def _wrong_times(self) -> Iterator[tuple[re.Match[str], str, str]]:
         timed = [row for row in self.rows if row["seconds"]]
@@ -161,8 +161,8 @@ class Quotes:
         for place, found in enumerate(times) if timed else ():
             right = [is_rounded(found[1], true / SECONDS[found[2]]) for true in seconds]
             if not (right[place] if in_order else any(right)):
-                words = _list(timed, lambda row: " and ".join(time_words(row["seconds"][form]) for form in FORMS))
-                yield found, words, time_words(seconds[place]) if in_order else ""
+                words = _list(timed, lambda row: " and ".join(time_text(row["seconds"][form]) for form in FORMS))
+                yield found, words, time_text(seconds[place]) if in_order else ""
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
@@ -206,14 +206,14 @@ def _reworded(found: re.Match[str], row: Mapping[str, Any]) -> str:
     decimals = len(found[1].partition(".")[2])
 
     def words(true: float) -> str:
-        return f"{true:,.{decimals}f}" if 10.0 <= true < 99.5 else ratio_words(true)
+        return f"{true:,.{decimals}f}" if 10.0 <= true < 99.5 else ratio_text(true)
 
     interval = f" ({words(row['low'])} to {words(row['high'])})" if found[2] else ""
     return f"{words(row['speedup'])}x{interval}"
 
 
 def _interval(row: Mapping[str, Any]) -> str:
-    return f"({ratio_words(row['low'])} to {ratio_words(row['high'])})"
+    return f"({ratio_text(row['low'])} to {ratio_text(row['high'])})"
 
 
 def _list(rows: Iterable[Mapping[str, Any]], words: Words) -> str:

@@ -14,10 +14,10 @@ from benchmarks.witnesses.dqn_update import DQNAgent
 from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array, ArraySpec, Batch
 from hotloop.learners.dqn import DQNLearner
-from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimizerSettings, TargetSettings
 from hotloop.presets.network_settings import NetworkSettings
 
-Variant = Literal["dqn", "double", "dueling", "c51", "prioritised", "n-step", "mse", "masked", "rainbow"]
+Variant = Literal["dqn", "double", "dueling", "c51", "prioritized", "n-step", "mse", "masked", "rainbow"]
 OBS_SIZE = 4
 NUM_ACTIONS = 2
 NUM_ACTIONS_MASKED = 5
@@ -72,7 +72,7 @@ def make_settings(lane: str, variant: str, size: Size, **changes: Any) -> DQNSet
             v_max=V_MAX,
         ),
         learner=LearnerSettings(lane=lane),  # type: ignore[arg-type]
-        optimiser=OptimiserSettings(lr=LR, max_gradient_norm=MAX_GRADIENT_NORM),
+        optimizer=OptimizerSettings(learning_rate=LR, max_grad_norm=MAX_GRADIENT_NORM),
         target=TargetSettings(every=TARGET_EVERY),
         **changes,
     )
@@ -103,7 +103,7 @@ def make_agent(learner: DQNLearner, variant: str) -> DQNAgent:
         atoms=network.atoms,
         v_min=network.v_min,
         v_max=network.v_max,
-        max_grad_norm=settings.optimiser.max_gradient_norm,
+        max_grad_norm=settings.optimizer.max_grad_norm,
         target_every=settings.target.every,
     )
     copy_parameters(learner.lane.parameters(), agent.online)
@@ -141,7 +141,7 @@ def make_batches(variant: str, batch: int, k: int = 1, seed: int = 0) -> tuple[B
     """The same k batches twice: as the lanes take them, and as k dicts of tensors for `DQNAgent.update`."""
     rng = np.random.default_rng(seed)
     shape, actions = (k, batch), num_actions(variant)
-    weighted = variant in ("prioritised", "rainbow")
+    weighted = variant in ("prioritized", "rainbow")
     done = rng.random(shape) < 0.1
     steps = N_STEP if variant in ("n-step", "rainbow") else 1
     ours = Batch(

@@ -34,7 +34,7 @@ from hotloop.presets.dqn_settings import (
     DQNSettings,
     EvaluationSettings,
     LearnerSettings,
-    OptimiserSettings,
+    OptimizerSettings,
     TargetSettings,
 )
 from hotloop.presets.env_settings import EnvSettings
@@ -72,13 +72,13 @@ def loop_cases(small: bool = False) -> list[Case]:
 def _settings(variant: str, lane: str, env_steps: int) -> DQNSettings:
     return DQNSettings(
         total_env_steps=env_steps,
-        warmup_env_steps=WARM_UP,
+        learning_starts=WARM_UP,
         batch_size=32,
         env=EnvSettings(id=ENVS[variant]),
         network=NetworkSettings(hidden=(64, 64)),
-        replay=ReplaySettings(capacity=10_000),
+        replay=ReplaySettings(buffer_size=10_000),
         exploration=Schedule(kind="linear", start=1.0, end=0.05, over=300),
-        optimiser=OptimiserSettings(lr=1e-3),
+        optimizer=OptimizerSettings(learning_rate=1e-3),
         target=TargetSettings(every=100),
         learner=LearnerSettings(lane=lane),  # type: ignore[arg-type]
         evaluation=EvaluationSettings(every=2 * env_steps),
@@ -89,17 +89,17 @@ def _settings(variant: str, lane: str, env_steps: int) -> DQNSettings:
 def _config(settings: DQNSettings, seed: int = 0) -> dqn_cartpole.Config:
     return dqn_cartpole.Config(
         total_steps=settings.total_env_steps,
-        learning_starts=settings.warmup_env_steps,
-        buffer_size=settings.replay.capacity,
+        learning_starts=settings.learning_starts,
+        buffer_size=settings.replay.buffer_size,
         batch_size=settings.batch_size,
         hidden=settings.network.hidden,
-        lr=settings.optimiser.lr,
+        lr=settings.optimizer.learning_rate,
         gamma=settings.gamma,
         epsilon_start=settings.exploration.start,
         epsilon_end=settings.exploration.end,
         epsilon_steps=int(settings.exploration.over),
         target_every=settings.target.every,
-        max_grad_norm=settings.optimiser.max_gradient_norm,
+        max_grad_norm=settings.optimizer.max_grad_norm,
         seed=seed,
     )
 

@@ -126,9 +126,9 @@ def _build_q_loss(variant: str, lane: str, size: Size) -> Programs:
 
 def _gradient_of(learner: DQNLearner, stats: UpdateStats) -> Any:
     """Read from Adam's running mean after a first update."""
-    optimiser, norm = learner.settings.optimiser, float(stats.scalars[2][0])
-    clip = min(1.0, optimiser.max_gradient_norm / (norm + 1e-6))
-    return learner.state()["mean"] / (1.0 - optimiser.beta1) / clip
+    optimizer, norm = learner.settings.optimizer, float(stats.scalars[2][0])
+    clip = min(1.0, optimizer.max_grad_norm / (norm + 1e-6))
+    return learner.state()["mean"] / (1.0 - optimizer.beta1) / clip
 
 
 def _check_q_loss(lane: str, size: Size) -> Equality:

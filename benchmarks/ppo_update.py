@@ -26,7 +26,7 @@ from hotloop.lanes.policy_objective import Minibatches
 from hotloop.learners.ppo import PPOLearner
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import ActorCriticSettings
-from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
+from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimizerSettings, PPOSettings
 from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 from hotloop.replay.rollout_buffer import RolloutBuffer
@@ -39,7 +39,7 @@ ACTIONS: dict[str, ActionSpec] = {
 ROLLOUTS = 10
 """Whole updates compared from the same start."""
 TOLERANCE = 1e-4
-"""Per optimiser step, in float32."""
+"""Per optimizer step, in float32."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class _Pair:
         self.size, self.made = size, 0
         settings = PPOSettings(
             rollout_steps=size.steps,
-            epochs=size.epochs,
+            n_epochs=size.epochs,
             batch_size=size.batch,
-            entropy_weight=ENTROPY_WEIGHT,
+            ent_coef=ENTROPY_WEIGHT,
             env=EnvSettings(num_envs=size.num_envs),
             network=ActorCriticSettings(hidden=size.hidden),
-            optimiser=PolicyOptimiserSettings(lr=LR),
+            optimizer=PolicyOptimizerSettings(learning_rate=LR),
             learner=PolicyLearnerSettings(lane=lane),  # type: ignore[arg-type]
         )
         self.learner = PPOLearner(settings, ArraySpec((OBS_SIZE,)), ACTIONS[kind])

@@ -40,8 +40,8 @@ FILL_ENVS = 1_000
 """Rows that one `add` stores while a replay is filled."""
 
 
-def make_replay(num_envs: int, capacity: int, n_step: int = 1, prioritised: bool = False) -> Replay:
-    settings = ReplaySettings(capacity=capacity, prioritised=prioritised, beta_start=BETA)
+def make_replay(num_envs: int, capacity: int, n_step: int = 1, prioritized: bool = False) -> Replay:
+    settings = ReplaySettings(buffer_size=capacity, prioritized=prioritized, beta_start=BETA)
     return Replay(settings, ArraySpec((OBS_SIZE,)), num_envs, Returns(n_step, GAMMA), SEED)
 
 
@@ -89,7 +89,7 @@ def compare_rows(batch: Batch, j: int, plain: tuple[Any, ...]) -> Equality:
 
 def _same_rows(replay: Replay, buffer: ReplayBuffer, num_added: int, batch_size: int, k: int) -> Equality:
     """Draw from ours, and gather the very rows from the plain buffer: row p of the ring is its (p - oldest)-th."""
-    oldest = num_added % replay.capacity if num_added > replay.capacity else 0
+    oldest = num_added % replay.buffer_size if num_added > replay.buffer_size else 0
     batch = replay.sample(batch_size, k, 0)
     found = []
     for j in range(k):
@@ -196,7 +196,7 @@ def replay_disk_cases(small: bool = False) -> list[Case]:
 
 
 def make_pair(num_envs: int, capacity: int) -> tuple[Replay, MemmapReplayBuffer]:
-    settings = ReplaySettings(capacity=capacity, memory="disk", folder=gettempdir())
+    settings = ReplaySettings(buffer_size=capacity, memory="disk", folder=gettempdir())
     replay = Replay(settings, ArraySpec((OBS_SIZE,)), num_envs, Returns(1, GAMMA), SEED)
     with TemporaryFolder("prove") as folder:  # the maps outlive the names of their files
         return replay, MemmapReplayBuffer(folder, capacity, OBS_SIZE)

@@ -17,7 +17,7 @@ from hotloop.lanes.sac_objective import SACBatch
 from hotloop.learners.sac import SoftActorCriticLearner
 from hotloop.presets.dqn_settings import LearnerSettings
 from hotloop.presets.sac_network_settings import SACNetworkSettings
-from hotloop.presets.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
+from hotloop.presets.sac_settings import SACOptimizerSettings, SACSettings, SACTargetSettings
 from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 
@@ -70,7 +70,7 @@ def _settings(kind: str, lane: str, size: Size) -> SACSettings:
         batch_size=size.batch,
         gamma=GAMMA,
         network=SACNetworkSettings(hidden=size.hidden),
-        optimiser=SACOptimiserSettings(lr=LR),
+        optimizer=SACOptimizerSettings(learning_rate=LR),
         target=SACTargetSettings(every=2 if td3 else 1),
         learner=LearnerSettings(lane=lane),  # type: ignore[arg-type]
     )

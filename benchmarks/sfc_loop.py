@@ -37,7 +37,7 @@ from hotloop.presets.dqn_settings import (
     DQNSettings,
     EvaluationSettings,
     LearnerSettings,
-    OptimiserSettings,
+    OptimizerSettings,
     TargetSettings,
 )
 from hotloop.presets.env_settings import EnvSettings
@@ -112,15 +112,15 @@ def make_settings(centres: int, lane: str, num_envs: int, warmup: int, explored:
     return DQNSettings(
         total_env_steps=NEVER,
         updates_per_env_step=1,
-        warmup_env_steps=warmup,
+        learning_starts=warmup,
         batch_size=32,
         loss="mse",
         log_every=NEVER,
         env=EnvSettings(id="sfc", num_envs=num_envs, dict_obs="keep", options=fixed | rounds),
         network=NetworkSettings(torso="branch_attention", hidden=(256, 128, 64)),
-        replay=ReplaySettings(capacity=10_000),
+        replay=ReplaySettings(buffer_size=10_000),
         exploration=Schedule(kind="linear", start=1.0, end=0.01, over=explored),
-        optimiser=OptimiserSettings(lr=1e-4, max_gradient_norm=0.0),
+        optimizer=OptimizerSettings(learning_rate=1e-4, max_grad_norm=0.0),
         target=TargetSettings(every=10),
         learner=LearnerSettings(lane=lane),  # type: ignore[arg-type]
         evaluation=EvaluationSettings(every=NEVER),
@@ -130,10 +130,10 @@ def make_settings(centres: int, lane: str, num_envs: int, warmup: int, explored:
 
 def make_config(settings: DQNSettings) -> sfc_dqn.Config:
     return sfc_dqn.Config(
-        learning_starts=settings.warmup_env_steps,
-        buffer_size=settings.replay.capacity,
+        learning_starts=settings.learning_starts,
+        buffer_size=settings.replay.buffer_size,
         batch_size=settings.batch_size,
-        lr=settings.optimiser.lr,
+        lr=settings.optimizer.learning_rate,
         gamma=settings.gamma,
         epsilon_start=settings.exploration.start,
         epsilon_end=settings.exploration.end,
@@ -153,7 +153,7 @@ class PlainRun:
         self.agent.env_steps = session.counters.env_steps
         self._env = plain_from(session.collector.envs.get_state(), 0, make)
         self._state, self._mask = self._env.get_state(), self._env.action_mask()
-        self.buffer = sfc_dqn.ReplayBuffer(settings.replay.capacity)
+        self.buffer = sfc_dqn.ReplayBuffer(settings.replay.buffer_size)
         self._fill(session.replay)
 
     def _fill(self, replay: Replay) -> None:

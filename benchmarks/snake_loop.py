@@ -40,7 +40,7 @@ from hotloop.presets.dqn_settings import (
     DQNSettings,
     EvaluationSettings,
     LearnerSettings,
-    OptimiserSettings,
+    OptimizerSettings,
     TargetSettings,
 )
 from hotloop.presets.env_settings import EnvSettings
@@ -70,15 +70,15 @@ def make_settings(mode: str, updates: int, scale: Scale, target_every: int = 125
     return DQNSettings(
         total_env_steps=RUN_ENV_STEPS,
         updates_per_env_step=f"{updates}/{scale.num_games}",
-        warmup_env_steps=WARM_UP * scale.num_games,
+        learning_starts=WARM_UP * scale.num_games,
         batch_size=64,
         timeouts_are_terminal=True,
         log_every=NEVER,  # the plain program logs nothing
         env=EnvSettings(id="snake", num_envs=scale.num_games, options={"observation": observation_of(mode), **options}),
         network=NetworkSettings(hidden=(128, 128)),
-        replay=ReplaySettings(capacity=scale.capacity),
+        replay=ReplaySettings(buffer_size=scale.capacity),
         exploration=Schedule(kind="decay", start=1.0, end=0.01, factor=0.995, unit="episodes"),
-        optimiser=OptimiserSettings(lr=1e-3, max_gradient_norm=1.0),
+        optimizer=OptimizerSettings(learning_rate=1e-3, max_grad_norm=1.0),
         target=TargetSettings(every=target_every * scale.num_games, unit="env_steps"),
         evaluation=EvaluationSettings(every=NEVER),
         checkpoint=CheckpointSettings(every=NEVER),
@@ -89,17 +89,17 @@ def make_config(settings: DQNSettings, updates: int) -> snake_dqn.Config:
     return snake_dqn.Config(
         num_games=settings.env.num_envs,
         updates_per_step=updates,
-        learning_starts=settings.warmup_env_steps,
-        buffer_size=settings.replay.capacity,
+        learning_starts=settings.learning_starts,
+        buffer_size=settings.replay.buffer_size,
         batch_size=settings.batch_size,
         hidden=settings.network.hidden,
-        lr=settings.optimiser.lr,
+        lr=settings.optimizer.learning_rate,
         gamma=settings.gamma,
         epsilon_start=settings.exploration.start,
         epsilon_end=settings.exploration.end,
         epsilon_decay=settings.exploration.factor,
         target_every=settings.target.every,
-        max_grad_norm=settings.optimiser.max_gradient_norm,
+        max_grad_norm=settings.optimizer.max_grad_norm,
     )
 
 
@@ -131,7 +131,7 @@ class OurStretch:
         self._num_games = settings.env.num_envs
         self._end = self.session.counters.env_steps + num_steps * self._num_games
         self._counters, self._state = self.session.counters.copy(), self.session.state()
-        if self.session.replay.size == self.session.replay.capacity:
+        if self.session.replay.size == self.session.replay.buffer_size:
             del self._state["replay"]  # it stays full, and copying it would count
         for name in ("counters", "policy", "metrics", "best"):
             del self._state[name]

@@ -172,7 +172,7 @@ def replay_push_cases(small: bool = False) -> list[Case]:
 
 def _replay(num_games: int, num_features: int, capacity: int) -> Replay:
     returns = Returns(1, GAMMA, timeouts_are_terminal=True)
-    return Replay(ReplaySettings(capacity=capacity), ArraySpec((num_features,)), num_games, returns, seed=5)
+    return Replay(ReplaySettings(buffer_size=capacity), ArraySpec((num_features,)), num_games, returns, seed=5)
 
 
 def _play(num_games: int, mode: str, num_steps: int) -> list[Stored]:

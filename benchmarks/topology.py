@@ -24,7 +24,7 @@ from hotloop.learners.dqn import DQNLearner
 from hotloop.nets.topology.generators import small_world
 from hotloop.nets.topology.graph import Topology
 from hotloop.nets.topology.network import TopologyNetwork
-from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimizerSettings, TargetSettings
 from hotloop.presets.network_settings import NetworkSettings, TopologySettings
 from hotloop.proof.case import Call, Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, Snapshot, compare, compare_sequences, compare_snapshots, worst
@@ -251,7 +251,7 @@ class _Agents:
             loss="mse",
             network=NetworkSettings(torso="topology", topology=size.settings),
             learner=LearnerSettings(lane="eager"),
-            optimiser=OptimiserSettings(lr=LR, max_gradient_norm=0.0),
+            optimizer=OptimizerSettings(learning_rate=LR, max_grad_norm=0.0),
             target=TargetSettings(every=TARGET_EVERY),
         )
         self.learner = DQNLearner(settings, ArraySpec((OBS_SIZE,)), NUM_ACTIONS)

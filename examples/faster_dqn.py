@@ -39,7 +39,9 @@ def main() -> None:
 
     env = gymnasium.make("CartPole-v1")
     replay = hotloop.Replay(50_000, obs=(4,), seed=arguments.seed)
-    learner = hotloop.QLearner(QNetwork(4, 2), lr=arguments.lr, target_every=500, obs=(4,), seed=arguments.seed)
+    learner = hotloop.QLearner(
+        QNetwork(4, 2), learning_rate=arguments.lr, target_every=500, obs=(4,), seed=arguments.seed
+    )
     obs, _ = env.reset(seed=arguments.seed)
     returns, total, started = [], 0.0, time.process_time()
     for step in range(arguments.env_steps):

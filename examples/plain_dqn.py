@@ -54,7 +54,7 @@ class Learner:
     def __init__(self, network: QNetwork, target: QNetwork, lr: float, gamma: float, target_every: int) -> None:
         self.network, self.target = network, target
         self.target.load_state_dict(network.state_dict())
-        self.optimiser = torch.optim.Adam(network.parameters(), lr=lr)
+        self.optimizer = torch.optim.Adam(network.parameters(), lr=lr)
         self.gamma, self.target_every, self.updates = gamma, target_every, 0
 
     @torch.no_grad()
@@ -70,9 +70,9 @@ class Learner:
             target = reward + self.gamma * (1 - terminated) * best
         q = self.network(obs).gather(1, action[:, None])[:, 0]
         loss = functional.smooth_l1_loss(q, target)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
-        self.optimiser.step()
+        self.optimizer.step()
         self.updates += 1
         if self.updates % self.target_every == 0:
             self.target.load_state_dict(self.network.state_dict())

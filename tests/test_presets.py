@@ -30,7 +30,7 @@ EXTRAS = {"box2d": ("Box2D", "lunarlander"), "mujoco": ("mujoco", "halfcheetah",
 SHORT_ON_GRAPHS = {
     "total_env_steps": 512,
     "rollout_steps": 8,
-    "epochs": 2,
+    "n_epochs": 2,
     "evaluation": {"episodes": 2, "final_episodes": 2, "max_episode_steps": 50},
 }
 """Two rollouts of 32 envs: a row of a graph is as dear as hundreds of others."""
@@ -45,9 +45,9 @@ def _short(name: str) -> dict[str, Any]:
         return SHORT
     before_first_rows = (tree.get("n_step", 1) - 1) * tree["env"].get("num_envs", 1)
     if tree.get("algorithm") == "sac":
-        return SHORT | {"total_env_steps": 260, "warmup_env_steps": 200, "batch_size": 16}
+        return SHORT | {"total_env_steps": 260, "learning_starts": 200, "batch_size": 16}
     return SHORT | {
-        "warmup_env_steps": max(200, before_first_rows),
+        "learning_starts": max(200, before_first_rows),
         "total_env_steps": max(600, 2 * before_first_rows),
     }
 
@@ -76,7 +76,7 @@ def test_a_preset_trains(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_preset_for_any_env_trains_in_it(name: str, env: str, tmp_path: Path) -> None:
-    small = {"rollout_steps": 64, "epochs": 1} if name == "ppo" else {"warmup_env_steps": 200, "batch_size": 8}
+    small = {"rollout_steps": 64, "n_epochs": 1} if name == "ppo" else {"learning_starts": 200, "batch_size": 8}
     settings = hotloop.preset(name, **SHORT | small, env={"id": env}, run_dir=str(tmp_path / "run"))
     result = hotloop.train(settings, verbose=False)
     assert result["updates"] > 0
@@ -95,7 +95,7 @@ def test_a_preset_for_any_env_is_no_run_before_one_is_named(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_run_with_derived_settings_resumes_and_is_extended_with_the_same_ones(name: str, tmp_path: Path) -> None:
-    small = {"rollout_steps": 32, "epochs": 1} if name == "ppo" else {"warmup_env_steps": 200}
+    small = {"rollout_steps": 32, "n_epochs": 1} if name == "ppo" else {"learning_starts": 200}
     tree = SHORT | small | {"total_env_steps": 1_024, "log_every": 512, "checkpoint": {"every": 256}}
     tree["env"] = {"id": "Pendulum-v1" if name == "sac" else "cartpole"}
     whole = hotloop.train(hotloop.preset(name, **tree, run_dir=str(tmp_path / "whole")), verbose=False)
@@ -105,7 +105,7 @@ def test_a_run_with_derived_settings_resumes_and_is_extended_with_the_same_ones(
     assert hotloop.resume(tmp_path / "stopped", verbose=False)["digest"] == whole["digest"]
     assert hotloop.resume(tmp_path / "whole", total_env_steps=2_048, verbose=False)["env_steps"] == 2_048
     settings = hotloop.load(tmp_path / "whole").settings
-    derived = settings.replay.capacity if name == "sac" else settings.optimiser.lr_schedule.over
+    derived = settings.replay.buffer_size if name == "sac" else settings.optimizer.lr_schedule.over
     assert derived == 1_024  # of the run that was begun
 
 
@@ -114,9 +114,7 @@ def test_cartpole_slm_makes_exactly_the_updates_of_the_measured_case() -> None:
     from hotloop.loop.cadence import UpdatePlan
 
     settings = hotloop.preset("cartpole-slm")
-    plan = UpdatePlan(
-        exact_fraction(settings.updates_per_env_step), settings.train_every, settings.warmup_env_steps, 64
-    )
+    plan = UpdatePlan(exact_fraction(settings.updates_per_env_step), settings.train_every, settings.learning_starts, 64)
     calls = [list(plan.due(frame - 1, frame)) for frame in range(1, settings.total_env_steps + 1)]
     events = [call for call in calls if call]
     assert len(events) == 2_492
@@ -146,16 +144,16 @@ TOPOLOGY_AGENT = {
     "loss": "mse",
     "gamma": 0.99,
     "updates_per_env_step": "1",
-    "warmup_env_steps": 1_000,
+    "learning_starts": 1_000,
     "timeouts_are_terminal": True,
     "total_episodes": 500,
     "n_step": 1,
     "double": False,
-    "optimiser.lr": 1e-3,
-    "optimiser.epsilon": 1e-8,
-    "optimiser.max_gradient_norm": 0.0,
-    "replay.capacity": 10_000,
-    "replay.prioritised": False,
+    "optimizer.learning_rate": 1e-3,
+    "optimizer.eps": 1e-8,
+    "optimizer.max_grad_norm": 0.0,
+    "replay.buffer_size": 10_000,
+    "replay.prioritized": False,
     "exploration.start": 1.0,
     "exploration.end": 0.01,
     "exploration.factor": 0.995,
@@ -172,15 +170,15 @@ SNAKE_LOOP = {
     "batch_size": 64,
     "loss": "huber",
     "gamma": 0.99,
-    "warmup_env_steps": 1_000,
+    "learning_starts": 1_000,
     "timeouts_are_terminal": True,
     "n_step": 1,
     "double": False,
-    "optimiser.lr": 1e-3,
-    "optimiser.epsilon": 1e-8,
-    "optimiser.max_gradient_norm": 1.0,
-    "replay.capacity": 100_000,
-    "replay.prioritised": False,
+    "optimizer.learning_rate": 1e-3,
+    "optimizer.eps": 1e-8,
+    "optimizer.max_grad_norm": 1.0,
+    "replay.buffer_size": 100_000,
+    "replay.prioritized": False,
     "exploration.start": 1.0,
     "exploration.end": 0.01,
     "exploration.factor": 0.995,

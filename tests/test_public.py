@@ -21,7 +21,7 @@ NOT_IMPORTED = ("hotloop.__main__", "hotloop.dashboard.")
 """Programs: one runs when it is imported, the others need libraries that may not be here."""
 TINY = {
     "total_env_steps": 400,
-    "warmup_env_steps": 100,
+    "learning_starts": 100,
     "batch_size": 8,
     "network": {"hidden": [8]},
     "evaluation": {"episodes": 2, "final_episodes": 3},
@@ -135,7 +135,7 @@ def test_compare_judges_finished_runs_and_writes_its_files(run_folder: Path) -> 
 def test_compare_takes_overrides_as_preset_does_and_tells_what_failed(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(planned: list[jobs.Job], workers: int, watch: object) -> None:
+    def fail(planned: list[jobs.TrainingJob], workers: int, watch: object) -> None:
         for job in planned:
             job.status, job.error = "failed", "no such luck"
 

@@ -9,7 +9,7 @@ from hotloop.cli.arguments import require_above_zero
 from hotloop.cli.main import run_command
 from hotloop.core.program import use_one_thread
 
-ABOUT = """The same work in other libraries, taking turns on one thread; a ratio above 1 is in our favour."""
+ABOUT = """The same work in other libraries, taking turns on one thread; a ratio above 1 is in our favor."""
 NAMES = "a library (cpprb), or a part: `replay`, `dqn`, `ppo`, `sac`, or `training` for these three; without names, all"
 
 

@@ -261,7 +261,7 @@ WORK = (
     Work("store", 1, 4),
     Work("add", 256, 11),
     *(Work("sample", *size) for size in ((32, 4), (64, 11), (256, 11))),
-    *(Work("prioritised", *size) for size in ((32, 4), (64, 11), (256, 11))),
+    *(Work("prioritized", *size) for size in ((32, 4), (64, 11), (256, 11))),
 )
 
 

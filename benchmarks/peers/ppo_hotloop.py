@@ -16,7 +16,7 @@ from hotloop.loop.contract import NullProgress
 from hotloop.loop.iterate import to_the_end
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import ActorCriticSettings
-from hotloop.presets.ppo_settings import PolicyOptimiserSettings, PPOSettings
+from hotloop.presets.ppo_settings import PolicyOptimizerSettings, PPOSettings
 from hotloop.presets.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.runs.directory import Run
 
@@ -31,18 +31,18 @@ def main() -> None:
             seed=arguments.seed,
             total_env_steps=WINDOW.end + ROLLOUT,
             rollout_steps=ROLLOUT_STEPS,
-            epochs=EPOCHS,
+            n_epochs=EPOCHS,
             batch_size=BATCH,
             gamma=SETTINGS["gamma"],
             gae_lambda=SETTINGS["gae_lambda"],
-            clip=SETTINGS["clip"],
-            entropy_weight=SETTINGS["entropy"],
-            value_weight=SETTINGS["value"],
+            clip_range=SETTINGS["clip"],
+            ent_coef=SETTINGS["entropy"],
+            vf_coef=SETTINGS["value"],
             log_every=never,
             env=EnvSettings(id=env_id, num_envs=NUM_ENVS),
             network=ActorCriticSettings(hidden=HIDDEN),
-            optimiser=PolicyOptimiserSettings(
-                lr=SETTINGS["lr"], epsilon=ADAM_EPSILON, max_gradient_norm=SETTINGS["norm"]
+            optimizer=PolicyOptimizerSettings(
+                learning_rate=SETTINGS["lr"], eps=ADAM_EPSILON, max_grad_norm=SETTINGS["norm"]
             ),
             evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
             checkpoint=CheckpointSettings(every=never),

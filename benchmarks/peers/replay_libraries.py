@@ -40,7 +40,7 @@ def cpprb_call(work: Work) -> Call:
         "next_obs": {"shape": work.features, "dtype": np.float32},
         "done": {"dtype": np.float32},
     }
-    if work.kind == "prioritised":
+    if work.kind == "prioritized":
         replay = cpprb.PrioritizedReplayBuffer(CAPACITY, fields, alpha=ALPHA)
     else:
         replay = cpprb.ReplayBuffer(CAPACITY, fields)
@@ -73,7 +73,7 @@ def _cpprb_fields(rows: Rows) -> dict[str, Array]:
 def rlox_call(work: Work) -> Call:
     import rlox
 
-    if work.kind == "prioritised":
+    if work.kind == "prioritized":
         replay = rlox.PrioritizedReplayBuffer(CAPACITY, work.features, 1, ALPHA, BETA)
     else:
         replay = rlox.ReplayBuffer(CAPACITY, work.features, 1)
@@ -114,11 +114,11 @@ def _rlox_add(replay: Any, rows: Rows) -> Call:
 
 
 def stable_baselines3_call(work: Work) -> Call | None:
-    """It has no prioritised replay."""
+    """It has no prioritized replay."""
     from gymnasium.spaces import Box, Discrete
     from stable_baselines3.common.buffers import ReplayBuffer
 
-    if work.kind == "prioritised":
+    if work.kind == "prioritized":
         return None
     num_envs = work.rows if work.kind == "add" else 1
     obs_space = Box(-np.inf, np.inf, (work.features,), np.float32)
@@ -159,12 +159,12 @@ def tianshou_call(work: Work) -> Call:
     replay = ReplayBuffer.from_data(*made[:5], made.terminated | made.truncated, made.next_obs)
     if work.kind == "sample":
         return lambda: replay.sample(work.rows)
-    prioritised = PrioritizedReplayBuffer(CAPACITY, alpha=ALPHA, beta=BETA)
-    prioritised.update(replay)
+    prioritized = PrioritizedReplayBuffer(CAPACITY, alpha=ALPHA, beta=BETA)
+    prioritized.update(replay)
     errors = make_errors(work.rows)
 
     def draw_and_set() -> None:
-        prioritised.update_weight(prioritised.sample(work.rows)[1], errors)
+        prioritized.update_weight(prioritized.sample(work.rows)[1], errors)
 
     return draw_and_set
 

@@ -25,11 +25,11 @@ class Work:
     """One thing to do with a replay of CAPACITY rows.
 
     `add`: rows that are already in the form the library wants. `store`: one row as a Gymnasium env and a policy give
-    it, two arrays and four Python numbers, with whatever conversion the library then needs. `prioritised`: draw a
+    it, two arrays and four Python numbers, with whatever conversion the library then needs. `prioritized`: draw a
     batch, then set its priorities.
     """
 
-    kind: Literal["add", "store", "sample", "prioritised"]
+    kind: Literal["add", "store", "sample", "prioritized"]
     rows: int
     features: int
 
@@ -80,7 +80,7 @@ def hotloop_call(work: Work) -> Call:
         return functools.partial(_hotloop_store, _hotloop_replay(work.features, 1, False), make_step(work.features))
     if work.kind == "add":
         return functools.partial(_hotloop_replay(work.features, work.rows, False).add, *_hotloop_step(work.rows, work))
-    replay = _hotloop_replay(work.features, FILL_ROWS, work.kind == "prioritised")
+    replay = _hotloop_replay(work.features, FILL_ROWS, work.kind == "prioritized")
     for _ in range(CAPACITY // FILL_ROWS):
         replay.add(*_hotloop_step(FILL_ROWS, work))
     if work.kind == "sample":
@@ -99,8 +99,8 @@ def _hotloop_store(replay: Replay, row: Step) -> None:
     replay.add(row.obs[None], np.array([row.action]), EnvStep(next_obs, reward, flags[0], flags[1], next_obs))
 
 
-def _hotloop_replay(features: int, num_envs: int, prioritised: bool) -> Replay:
-    settings = ReplaySettings(capacity=CAPACITY, prioritised=prioritised, alpha=ALPHA, beta_start=BETA)
+def _hotloop_replay(features: int, num_envs: int, prioritized: bool) -> Replay:
+    settings = ReplaySettings(buffer_size=CAPACITY, prioritized=prioritized, alpha=ALPHA, beta_start=BETA)
     return Replay(settings, ArraySpec((features,)), num_envs, Returns(1, 0.99), seed=0)
 
 

@@ -17,7 +17,7 @@ from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.presets.run_settings import CheckpointSettings, EvaluationSettings
 from hotloop.presets.sac_network_settings import SACNetworkSettings
-from hotloop.presets.sac_settings import SACOptimiserSettings, SACSettings, SACTargetSettings
+from hotloop.presets.sac_settings import SACOptimizerSettings, SACSettings, SACTargetSettings
 from hotloop.runs.directory import Run
 
 
@@ -28,14 +28,14 @@ def main() -> None:
         settings = SACSettings(
             seed=arguments.seed,
             total_env_steps=arguments.total,
-            warmup_env_steps=LEARNING_STARTS,
+            learning_starts=LEARNING_STARTS,
             batch_size=batch,
             gamma=SETTINGS["gamma"],
             log_every=never,
             env=EnvSettings(id=ENV_ID),
             network=SACNetworkSettings(hidden=hidden),
-            replay=ReplaySettings(capacity=int(SETTINGS["capacity"])),
-            optimiser=SACOptimiserSettings(lr=SETTINGS["lr"]),
+            replay=ReplaySettings(buffer_size=int(SETTINGS["capacity"])),
+            optimizer=SACOptimizerSettings(learning_rate=SETTINGS["lr"]),
             target=SACTargetSettings(tau=SETTINGS["tau"]),
             evaluation=EvaluationSettings(every=never, episodes=1, final_episodes=1),
             checkpoint=CheckpointSettings(every=never),

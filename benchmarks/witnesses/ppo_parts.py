@@ -1,6 +1,6 @@
 """Plain parts of PPO: advantages, entropy, update.
 
-Generalised advantages, one env at a time: on lists of floats, on lists that grow at their front, on tensors.
+Generalized advantages, one env at a time: on lists of floats, on lists that grow at their front, on tensors.
 
 Entropy and KL divergence by drawing: no formula needed, an error that shrinks with the root of the draws.
 

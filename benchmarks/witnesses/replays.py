@@ -4,7 +4,7 @@ Experience replay: a deque of tuples, random.sample, np.stack.
 
 Experience replay on disk: one numpy.memmap per field, a write position, fancy indexing.
 
-Prioritised experience replay (Schaul et al. 2015): a binary sum tree in an array, a list of transitions.
+Prioritized experience replay (Schaul et al. 2015): a binary sum tree in an array, a list of transitions.
 """
 
 import os
@@ -109,7 +109,7 @@ class SumTree:
         return self.nodes[1]
 
 
-class PrioritisedReplay:
+class PrioritizedReplay:
     def __init__(self, capacity, alpha=0.6, epsilon=1e-6):
         self.capacity, self.alpha, self.epsilon = capacity, alpha, epsilon
         self.tree = SumTree(capacity)

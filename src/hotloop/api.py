@@ -24,7 +24,7 @@ from hotloop.lanes.spec import LANES
 from hotloop.loop import off_policy, on_policy
 from hotloop.loop.agent_files import give_network, load_agent, load_agent_file, read_agent_file, weights_of
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, require_same_actions
-from hotloop.loop.contract import NullProgress, Progress, Remarks, require_size
+from hotloop.loop.contract import NullProgress, Progress, RemarksOnly, require_size
 from hotloop.loop.evaluate import play_fresh
 from hotloop.loop.iterate import Iteration, to_the_end
 from hotloop.loop.journal import LANE
@@ -98,7 +98,7 @@ def iterate(
     `total_env_steps` extends it, as in `resume`. `verbose` prints remarks on stderr, and no bar. The rest is as in
     `train`.
     """
-    timer, display = PhaseTimer(), progress or (Remarks() if verbose else NullProgress())
+    timer, display = PhaseTimer(), progress or (RemarksOnly() if verbose else NullProgress())
     if isinstance(settings, Path) or (isinstance(settings, str) and Path(settings).is_dir()):
         run = _opened(settings, total_env_steps, env, network, trust)
         if run.finished:

@@ -109,7 +109,7 @@ def distance(plain: Any, fast: Any) -> float:
     return far
 
 
-def optimisers(model: Any) -> list[Any]:
+def optimizers(model: Any) -> list[Any]:
     if not isinstance(model, SAC | TD3):
         return [model.policy.optimizer]
     tuned = getattr(model, "ent_coef_optimizer", None)
@@ -120,8 +120,8 @@ def _vectors(model: Any) -> list[torch.Tensor]:
     vectors = [torch.cat([value.reshape(-1) for value in model.policy.state_dict().values()])]
     if getattr(model, "log_ent_coef", None) is not None:
         vectors.append(model.log_ent_coef.detach())
-    for optimiser in optimisers(model):
-        state = optimiser.state_dict()["state"]
+    for optimizer in optimizers(model):
+        state = optimizer.state_dict()["state"]
         for name in ("exp_avg", "exp_avg_sq", "step"):
             vectors.append(torch.cat([torch.zeros(0), *(state[key][name].reshape(-1) for key in sorted(state))]))
     return vectors

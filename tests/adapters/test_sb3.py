@@ -154,7 +154,7 @@ def test_parameters_that_were_set_anew_are_trained_on() -> None:
     assert distance(plain, fast) < 2e-5
 
 
-def test_a_step_of_somebody_elses_on_the_same_optimiser_counts() -> None:
+def test_a_step_of_somebody_elses_on_the_same_optimizer_counts() -> None:
     plain, fast = pair(DQN, "CartPole-v1", learning_rate=1e-3)
     fill_replay(plain, fast)
 
@@ -178,7 +178,7 @@ def test_a_model_that_became_another_is_left_to_stable_baselines3(capsys: pytest
     for one, other in zip(plain.policy.parameters(), fast.policy.parameters(), strict=True):
         assert torch.equal(one, other)
     assert type(fast) is DQN
-    assert "left to Stable-Baselines3 from here on: its optimiser is SGD, not Adam" in capsys.readouterr().err
+    assert "left to Stable-Baselines3 from here on: its optimizer is SGD, not Adam" in capsys.readouterr().err
 
 
 class Layered(BaseFeaturesExtractor):
@@ -256,7 +256,7 @@ LEFT: list[tuple[Any, str]] = [
         lambda: make_squashed(policy_kwargs={"features_extractor_class": Layered}),
         "its features extractor is a Layered",
     ),
-    (lambda: make_squashed(policy_kwargs={"optimizer_kwargs": {"eps": 1e-5}}), "its optimisers have different const"),
+    (lambda: make_squashed(policy_kwargs={"optimizer_kwargs": {"eps": 1e-5}}), "its optimizers have different const"),
     (lambda: make_squashed(policy=OwnSquashed), "its policy OwnSquashed has a `_predict` of its own"),
     (lambda: make_squashed(policy=OwnActor), "its Doubtful has a `action_log_prob` of its own"),
     (lambda: make_squashed(OwnSAC), "its class OwnSAC has a `train` of its own"),
@@ -264,10 +264,10 @@ LEFT: list[tuple[Any, str]] = [
         lambda: SAC("MultiInputPolicy", Goals(), device="cpu", buffer_size=10, replay_buffer_class=HerReplayBuffer),
         "its observations are Dict, not Box",
     ),
-    (lambda: make_dqn(policy_kwargs={"features_extractor_class": Layered}), "the network has layer normalisation"),
-    (lambda: make_dqn(policy_kwargs=SGD), "its optimiser is SGD, not Adam"),
-    (lambda: make_dqn(policy_kwargs={"optimizer_kwargs": {"weight_decay": 0.1}}), "its optimiser has `weight_decay`"),
-    (lambda: make_dqn(policy_kwargs={"optimizer_kwargs": {"amsgrad": True}}), "its optimiser has `amsgrad`"),
+    (lambda: make_dqn(policy_kwargs={"features_extractor_class": Layered}), "the network has layer normalization"),
+    (lambda: make_dqn(policy_kwargs=SGD), "its optimizer is SGD, not Adam"),
+    (lambda: make_dqn(policy_kwargs={"optimizer_kwargs": {"weight_decay": 0.1}}), "its optimizer has `weight_decay`"),
+    (lambda: make_dqn(policy_kwargs={"optimizer_kwargs": {"amsgrad": True}}), "its optimizer has `amsgrad`"),
     (lambda: make_dqn(max_grad_norm=0.0), "its `max_grad_norm` is 0.0"),
     (lambda: OwnTrain("MlpPolicy", "CartPole-v1", device="cpu"), "its class OwnTrain has a `train` of its own"),
     (lambda: PPO("CnnPolicy", Pictures(), device="cpu"), "the network has a convolution"),
@@ -303,7 +303,7 @@ def test_a_frozen_layer_and_uneven_steps_are_left_alone() -> None:
     assert report(accelerate(model, verbose=False)).left == ("its parameter `q_net.0.weight` is frozen",)
     model = make_dqn().learn(60)
     next(iter(model.policy.optimizer.state.values()))["step"].add_(1)
-    reason = "its optimiser has not stepped all parameters equally often"
+    reason = "its optimizer has not stepped all parameters equally often"
     assert report(accelerate(model, verbose=False)).left == (reason,)
 
 
@@ -319,7 +319,7 @@ def test_a_layer_frozen_or_replaced_later_is_left_to_torch(capsys: pytest.Captur
     fast = accelerate(make_dqn(), verbose=False).learn(60)
     fast.q_net.q_net[0] = nn.Linear(4, 64)
     fast.train(1, 16)
-    assert "its parameter `q_net.0.weight` is not in its optimiser" in capsys.readouterr().err
+    assert "its parameter `q_net.0.weight` is not in its optimizer" in capsys.readouterr().err
 
 
 def test_what_is_no_model_is_refused() -> None:

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from sb3_pairs import Comparison, both, distance, fill_replay, fill_rollout, logged, optimisers, pair
+from sb3_pairs import Comparison, both, distance, fill_replay, fill_rollout, logged, optimizers, pair
 from stable_baselines3 import DDPG, DQN, PPO, SAC, TD3
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -97,7 +97,7 @@ def test_sac_and_td3_train_equally_for_200_updates(variant: str) -> None:
     assert logged(fast) == pytest.approx(logged(plain), rel=1e-3, abs=1e-5)
     assert comparison.partings <= MOST_PARTINGS
     assert fast._n_updates == plain._n_updates == 200
-    for one, other in zip(optimisers(plain), optimisers(fast), strict=True):
+    for one, other in zip(optimizers(plain), optimizers(fast), strict=True):
         assert [float(s["step"]) for s in one.state.values()] == [float(s["step"]) for s in other.state.values()]
 
 
@@ -125,7 +125,7 @@ def several_envs(algorithm: Any) -> Any:
     return lambda: make_vec_env(env_of(algorithm), n_envs=3, seed=0)
 
 
-def normalised(algorithm: Any) -> Any:
+def normalized(algorithm: Any) -> Any:
     return lambda: VecNormalize(make_vec_env(env_of(algorithm), n_envs=2, seed=0))
 
 
@@ -133,7 +133,7 @@ def normalised(algorithm: Any) -> Any:
     ("env", "options"),
     [
         (several_envs, {}),
-        (normalised, {}),
+        (normalized, {}),
         (env_of, {"n_steps": 3}),
         (
             env_of,

@@ -84,7 +84,7 @@ def test_theta_is_in_degrees_and_children_stay_within_the_margin():
     assert (env.nodes[3].x, env.nodes[3].y) == (98, 98)
 
 
-def test_a_deleted_node_joins_its_neighbours():
+def test_a_deleted_node_joins_its_neighbors():
     env = per_node()
     observation, *_ = env.step((act()[1:], [0, 1, 0]))
     assert xs(env) == [10, 30, 13, 33]
@@ -468,7 +468,7 @@ def test_the_ratio_is_one_before_the_first_update(mode):
     _, measure = agent.loss(rows)
     assert measure["clip_fraction"] == 0
     assert measure["kl"] == pytest.approx(0, abs=1e-7)
-    assert measure["policy_loss"] == pytest.approx(0, abs=1e-6)  # minus the mean of normalised advantages
+    assert measure["policy_loss"] == pytest.approx(0, abs=1e-6)  # minus the mean of normalized advantages
 
 
 @pytest.mark.parametrize("mode", ["ratio", "per_node"])

@@ -14,8 +14,8 @@ from benchmarks.figures import (
     find_outdated,
     is_rounded,
     named,
-    ratio_words,
-    time_words,
+    ratio_text,
+    time_text,
     wanted,
     write_quotes,
     write_tables,
@@ -161,15 +161,15 @@ def test_rounding(quoted: str, true: float, right: bool):
     assert is_rounded(quoted, true) is right
 
 
-def test_numbers_in_words():
-    assert [ratio_words(value) for value in (0.1087, 1.0, 8.456, 38.71, 1382.4)] == [
+def test_numbers_in_text():
+    assert [ratio_text(value) for value in (0.1087, 1.0, 8.456, 38.71, 1382.4)] == [
         "0.109",
         "1.00",
         "8.46",
         "38.7",
         "1,382",
     ]
-    assert [time_words(value) for value in (4.4, 0.0201, 24.2e-6, 2.3e-7)] == [
+    assert [time_text(value) for value in (4.4, 0.0201, 24.2e-6, 2.3e-7)] == [
         "4.4 s",
         "20.1 ms",
         "24.2 microseconds",

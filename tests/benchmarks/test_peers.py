@@ -116,7 +116,7 @@ def test_our_own_replay_does_every_work(work, monkeypatch):
     assert replay.size == before + 2 * rows
     assert all(batch.index.shape == (1, work.rows) for batch in answers)
     assert len(answers) == (0 if rows else 2)
-    if work.kind == "prioritised":
+    if work.kind == "prioritized":
         assert len(set(sample(replay.size, 1, 0).weight.ravel())) > 1
 
 

@@ -18,7 +18,7 @@ from hotloop.core.workloads import workloads
 TINY = [
     "--total-env-steps",
     "400",
-    "--warmup-env-steps",
+    "--learning-starts",
     "100",
     "--batch-size",
     "8",
@@ -144,7 +144,7 @@ def test_help_shows_verbs_in_groups_and_with_all_those_that_few_need(capsys: pyt
     grouped = [name for names in GROUPS.values() for name in names]
     assert len(grouped) == len(set(grouped))
     few = set(VERBS) - set(grouped)
-    assert {"debug-nan", "bench"} <= few
+    assert {"debug-nan"} <= few
     for screen, with_all in ((screens[0], False), (screens[2], True)):
         listed = {line.split()[0] for line in screen.splitlines() if line.startswith("  ") and line[2] != " "}
         assert {*grouped} <= listed
@@ -191,7 +191,7 @@ def test_envs_lists_and_checks(capsys: pytest.CaptureFixture[str]) -> None:
         (["train", "cartpole-dqn", "--env.id", "CartPol-v1"], "CartPole-v1"),
         (["train", "cartpole-dqn", "--env.id", "Pendulum-v1"], "needs Discrete"),
         (["train", "cartpole-dqn", "--device", "cuda:7"], "--device cpu"),
-        (["train", "cartpole-dqn", "--replay.capacity", "1e15"], "replay.capacity"),
+        (["train", "cartpole-dqn", "--replay.buffer-size", "1e15"], "replay.buffer_size"),
         (["resume", "nowhere"], "nowhere"),
         (["evaluate", "nowhere"], "nowhere"),
         (["evaluate", "runs", "--episodes", "some"], "--episodes"),
@@ -342,8 +342,8 @@ sys.exit(main(sys.argv[1:]))
         (["DQN"], "did you mean `dqn`?"),
         (["rainbow"], "hotloop train cartpole-rainbow --env.id YourEnv-v0"),
         (["dqn"], "name one: `--env.id CartPole-v1`"),
-        (["cartpole-dqn", "--learning-rate", "1e-3"], "did you mean `optimiser.lr`"),
-        (["cartpole-dqn", "--optimiser.lr", "-1"], "`optimiser.lr` is -1.0, expected above 0"),
+        (["cartpole-dqn", "--learning-rate", "1e-3"], "did you mean `optimizer.learning_rate`"),
+        (["cartpole-dqn", "--optimizer.learning-rate", "-1"], "`optimizer.learning_rate` is -1.0, expected above 0"),
         (["cartpole-dqn", "--env.id", "nav.py"], "give `nav.py:Nav`"),
         (["cartpole-dqn"], "cartpole-dqn: DQN on cartpole, 60,000 env steps; loading PyTorch\nimporting "),
     ],
@@ -381,10 +381,10 @@ def test_settings_are_grouped_and_searched(capsys: pytest.CaptureFixture[str]) -
     assert len(tables) == len(set(tables))
     found = {row["path"] for row in ask(capsys, "settings", "dqn", "replay", "beta")["settings"]}
     assert found == {"replay.beta_start", "replay.beta_end", "replay.beta_env_steps"}
-    assert "replay.capacity" in {
+    assert "replay.buffer_size" in {
         row["path"] for row in ask(capsys, "settings", "dqn", "transitions", "kept")["settings"]
     }
-    assert "did you mean `replay.capacity`" in fail(capsys, "settings", "dqn", "buffer_size")
+    assert "did you mean `replay.buffer_size`" in fail(capsys, "settings", "dqn", "memory_size")
     assert "is a preset" in fail(capsys, "settings", "cartpole-dqn", "--toml")
 
 
@@ -445,7 +445,7 @@ def test_an_algorithm_without_an_env_leads_to_a_command_that_trains(
 ) -> None:
     found = re.search(r"`hotloop (train [^`]+) --env.id YourEnv-v0`", fail(capsys, "train", name))
     assert found is not None
-    short = ["--total-env-steps", "300", "--warmup-env-steps", "100", *TINY[6:], "--run-dir", str(tmp_path / "run")]
+    short = ["--total-env-steps", "300", "--learning-starts", "100", *TINY[6:], "--run-dir", str(tmp_path / "run")]
     short = short if name != "a2c" else [*short[:2], *short[4:]]
     assert ask(capsys, *found[1].split(), *short, "--quiet")["env_steps"] >= 300
 

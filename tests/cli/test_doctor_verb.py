@@ -11,9 +11,9 @@ from hotloop.cli.main import main
 from hotloop.diagnosis import preset as recorded
 from hotloop.diagnosis.plain_replay import push_one_by_one
 from hotloop.diagnosis.training_loop import NOT_TIMED, TrainingLoop
-from hotloop.doctor.loops import Ratio
+from hotloop.doctor.loops import LoopRatio
 
-PRESET = ["cartpole-dqn", "--seconds", "1", "--quick", "--quiet", "--warmup-env-steps", "200"]
+PRESET = ["cartpole-dqn", "--seconds", "1", "--quick", "--quiet", "--learning-starts", "200"]
 
 SCRIPT = """
 import sys
@@ -83,7 +83,7 @@ def test_a_loop_that_became_slower_ends_with_4_and_the_table_says_where(report, 
 
 
 def test_the_plain_push_takes_the_place_of_ours_and_is_timed_alone(tmp_path):
-    settings = api.preset("snake-original-64", env={"num_envs": 8}, warmup_env_steps=100, replay={"capacity": 500})
+    settings = api.preset("snake-original-64", env={"num_envs": 8}, learning_starts=100, replay={"buffer_size": 500})
     with (
         closing(TrainingLoop(settings, tmp_path / "plain", push_one_by_one)) as plain,
         closing(TrainingLoop(settings, tmp_path / "ours")) as ours,
@@ -102,7 +102,7 @@ def test_pushes_are_compared_with_the_plain_push_not_with_the_loop_as_it_is(monk
 
     def note(first, second, seconds):
         pairs.append([type(loop.session.replay).__name__ for loop in (first, second)])
-        return Ratio(1.0, 1.0, 1.0, 1.0, 1.0)
+        return LoopRatio(1.0, 1.0, 1.0, 1.0, 1.0)
 
     monkeypatch.setattr(recorded, "compare_loops", note)
     monkeypatch.setattr(recorded, "LANES", ("native",))

@@ -16,7 +16,7 @@ from hotloop.cli.main import main
 
 CLI = Path(hotloop.cli.__file__).parent
 UPDATES = Path(__file__).parents[2] / "benchmarks" / "update.py"
-TINY = "--total-env-steps 200 --warmup-env-steps 100 --evaluation.final-episodes 1"
+TINY = "--total-env-steps 200 --learning-starts 100 --evaluation.final-episodes 1"
 
 
 def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:

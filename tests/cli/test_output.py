@@ -21,14 +21,14 @@ from hotloop.cli.progress import TerminalProgress, print_evaluation
 from hotloop.core.terminal import print_line, printable, say
 from hotloop.runs.directory import Run
 from hotloop.viewing.play import Episode
-from hotloop.viewing.screen import Key, Pace
+from hotloop.viewing.screen import FramePace, Key
 from hotloop.viewing.terminal import Player
 
 TITLE = "\x1b]0;owned\x07"
 HOSTILE = f"{TITLE}\x1b[2J\x9b31m\u202egnp.exe\r[red]x[/red][link=file:///]:skull:"
 SHOWN = r"\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\r[red]x[/red][link=file:///]:skull:"
 RAW = "\x1b\x07\r\x9b\u202e"
-TINY = ["--total-env-steps", "400", "--warmup-env-steps", "100", "--evaluation.final-episodes", "2"]
+TINY = ["--total-env-steps", "400", "--learning-starts", "100", "--evaluation.final-episodes", "2"]
 
 
 def assert_shown(text: str, times: int = 1) -> None:
@@ -103,7 +103,7 @@ def test_measures_lines_and_tables(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_warnings_and_tracebacks_of_a_program() -> None:
-    """A mistake of ours, or of a library, may carry a foreign text too. Gymnasium colours its warnings."""
+    """A mistake of ours, or of a library, may carry a foreign text too. Gymnasium colors its warnings."""
     program = (
         "import sys, warnings\n"
         "from hotloop.cli import main, settings\n"
@@ -126,7 +126,7 @@ class HostileScene:
     def measures(self) -> dict[str, float]:
         return {HOSTILE: 3.0}
 
-    def text(self, colour: bool) -> str:
+    def text(self, color: bool) -> str:
         return "picture"
 
 
@@ -151,7 +151,7 @@ def test_measures_under_the_picture_that_is_watched() -> None:
         yield Episode(1, HostileScene())  # type: ignore[arg-type]
 
     screen = Screen()
-    Player(screen, Pace(10.0, 1.0), "none").show(moments(), 1)
+    Player(screen, FramePace(10.0, 1.0), "none").show(moments(), 1)
     assert_shown(screen.drawn)
 
 

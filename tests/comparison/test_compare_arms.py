@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from hotloop.comparison import arms
-from hotloop.comparison.arms import Arm, parse_arms, split_words
+from hotloop.comparison.arms import Arm, parse_arms, split_argv
 from hotloop.core.errors import SettingsError
 from tests.comparison.synthetic_runs import make_arm, write_run
 
 
 @pytest.fixture(autouse=True)
 def _any_name_is_a_preset(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tree_from_words(source: str, words: Sequence[str]) -> dict[str, Any]:
+    def tree_from_argv(source: str, words: Sequence[str]) -> dict[str, Any]:
         return {"source": source, "words": list(words)}
 
-    monkeypatch.setattr(arms, "tree_from_words", tree_from_words)
+    monkeypatch.setattr(arms, "tree_from_argv", tree_from_argv)
 
 
 def parse(*texts: str, common: Sequence[str] = ()) -> list[Arm]:
@@ -69,20 +69,20 @@ def test_a_mistake_says_what_to_do(texts: list[str], expected: str) -> None:
 
 
 def test_labels_are_short_and_numbered_where_they_would_meet() -> None:
-    long = " --network.hidden 256 256 --optimiser.lr 0.001 --replay.capacity 100000 --gamma "
+    long = " --network.hidden 256 256 --optimizer.learning-rate 0.001 --replay.buffer-size 100000 --gamma "
     arms = parse("a --env.x 1", "a --agent.x 1", f"a{long}0.9", f"a{long}0.99", "A")
     assert [arm.label for arm in arms] == [
         "a, x 1",
         "a, x 1 (2)",
-        "a, hidden 256 256, lr 0.001, ...",
-        "a, hidden 256 256, lr 0.001, ... (2)",
+        "a, hidden 256 256, learning-rate 0.001, ...",
+        "a, hidden 256 256, learning-rate 0.001, ... (2)",
         "A",
     ]
     assert len({arm.folder.lower() for arm in arms}) == 5
 
 
 def split(*words: str) -> tuple[list[str], list[str]]:
-    return split_words(words, ("--seeds", "--out"), ("--json",), ("snake-dqn", "cartpole-dqn"))
+    return split_argv(words, ("--seeds", "--out"), ("--json",), ("snake-dqn", "cartpole-dqn"))
 
 
 def test_overrides_follow_their_arm() -> None:

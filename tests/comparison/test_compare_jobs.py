@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from hotloop.comparison.arms import Arm, parse_arms
-from hotloop.comparison.jobs import Job, default_folder, plan_jobs
+from hotloop.comparison.jobs import TrainingJob, default_folder, plan_jobs
 from hotloop.core.children import HOTLOOP, own_child
 from hotloop.core.errors import RunError
 from hotloop.core.settings import as_tree
-from hotloop.presets.registry import settings_from_words
+from hotloop.presets.registry import settings_from_argv
 from tests.comparison.synthetic_runs import make_arm, write_run
 
 
-def words_of(job: Job) -> tuple[str, ...]:
+def words_of(job: TrainingJob) -> tuple[str, ...]:
     """What `hotloop` is told; the launcher's own words stand around it."""
     begun = own_child(HOTLOOP)
     return job.command[4 : len(job.command) - len(begun) + 4]
@@ -57,7 +57,7 @@ def test_a_run_with_other_settings_is_refused_by_name(
 
 
 def test_an_env_in_a_file_is_the_same_env_from_every_folder(run_folder: Path) -> None:
-    typed = [as_tree(settings_from_words("cartpole-dqn", ["--env.id", name])) for name in ("my.py:Env", "./my.py:Env")]
+    typed = [as_tree(settings_from_argv("cartpole-dqn", ["--env.id", name])) for name in ("my.py:Env", "./my.py:Env")]
     assert typed[0] == typed[1]
     assert typed[0]["env"]["id"] == f"{run_folder.resolve()}/my.py:Env"
 

@@ -18,7 +18,7 @@ from tests.comparison.synthetic_runs import make_arm
 
 SHORT: dict[str, Any] = {
     "total_env_steps": 4_000,
-    "warmup_env_steps": 200,
+    "learning_starts": 200,
     "updates_per_env_step": 0.25,
     "batch_size": 32,
     "network": {"hidden": [64]},
@@ -31,11 +31,11 @@ SHORT: dict[str, Any] = {
 def train_here(folder: str, lane: str, lr: float) -> None:
     """Five seeds, in this process: 4,000 env steps take less time than starting a process does."""
     for seed in range(5):
-        own = {"learner": {"lane": lane}, "optimiser": {"lr": lr}, "run_dir": f"{folder}/seed-{seed}"}
+        own = {"learner": {"lane": lane}, "optimizer": {"learning_rate": lr}, "run_dir": f"{folder}/seed-{seed}"}
         hotloop.train(hotloop.preset("cartpole-dqn", **SHORT, **own, seed=seed))
 
 
-@pytest.mark.timeout(1_800)  # it trains: on one core among busy neighbours that takes its time
+@pytest.mark.timeout(1_800)  # it trains: on one core among busy neighbors that takes its time
 def test_another_lane_shows_no_difference_and_a_spoilt_learning_rate_is_caught(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,14 +48,14 @@ def test_another_lane_shows_no_difference_and_a_spoilt_learning_rate_is_caught(
     lane, spoilt = answer["contrasts"]
     assert lane["learning"] in ("as good", "unseen"), lane
     assert spoilt["learning"] == "worse", spoilt
-    assert answer["differing_settings"]["optimiser.lr"] == [1e-2, 1e-2, 1.0]
+    assert answer["differing_settings"]["optimizer.learning_rate"] == [1e-2, 1e-2, 1.0]
     assert "orse by" in (run_folder / "page.html").read_text()
 
 
 @pytest.mark.slow
 def test_the_eager_lane_differs_from_the_native_one_in_at_most_one_of_twenty_comparisons(run_folder: Path) -> None:
     """Random eights of 24 seeds each; they share seeds, so that this is no count of independent repeats."""
-    longer = SHORT | {"total_env_steps": 6_000, "exploration": {"over": 2_000}, "optimiser": {"lr": 1e-2}}
+    longer = SHORT | {"total_env_steps": 6_000, "exploration": {"over": 2_000}, "optimizer": {"learning_rate": 1e-2}}
     runs: dict[str, list[RunMeasures]] = {"native": [], "eager": []}
     for lane, found in runs.items():
         for seed in range(24):
@@ -76,7 +76,7 @@ def test_the_eager_lane_differs_from_the_native_one_in_at_most_one_of_twenty_com
 @pytest.mark.slow
 def test_ten_times_the_learning_rate_is_caught(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The preset as it is, eight seeds: with the higher rate it gets there sooner, and does not stay there."""
-    words = ["cartpole-dqn", "cartpole-dqn", "--optimiser.lr", "5e-3", "--seeds", "8", "--out", "there"]
+    words = ["cartpole-dqn", "cartpole-dqn", "--optimizer.learning-rate", "5e-3", "--seeds", "8", "--out", "there"]
     assert verb.run([*words, "--json", "--quiet"]) == 0
     (contrast,) = json.loads(capsys.readouterr().out)["contrasts"]
     assert contrast["learning"] == "worse", contrast

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hotloop.comparison.jobs import Job
+from hotloop.comparison.jobs import TrainingJob
 from hotloop.comparison.measures import (
     MOST_POINTS,
     RunMeasures,
@@ -117,7 +117,7 @@ def test_a_threshold_that_untrained_play_passes_times_nothing(tmp_path: Path) ->
             {"event": "progress", "env_steps": 150, "updates": 25, "mean_return": 35.0},
         ]
         events.write_text("".join(json.dumps(row) + "\n" for row in before) + events.read_text())
-        jobs.append(Job(ARM, seed, path, (), status="finished"))
+        jobs.append(TrainingJob(ARM, seed, path, (), status="finished"))
     assert read_measures(jobs[0].path, "mean_return").untrained_score == 22.0
     told = {limit: collect(Question("", "mean_return", limit, 2, 1, 1), jobs) for limit in (20.0, 30.0)}
     assert told[20.0].threshold is None

@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from hotloop.comparison.jobs import Job, run_jobs
+from hotloop.comparison.jobs import TrainingJob, run_jobs
 from hotloop.core.program import ONE_THREAD
 from hotloop.scale.local import LocalPlace
 from tests.comparison.synthetic_runs import make_arm, write_run
 
 
-def job(folder: Path, seed: int, program: str, *, leaves: bool = True) -> Job:
+def job(folder: Path, seed: int, program: str, *, leaves: bool = True) -> TrainingJob:
     """Which `leaves` a result, or not."""
     path = folder / f"seed-{seed}"
     if leaves:
         write_run(path, make_arm("a"), seed, [1.0])
-    return Job(make_arm("a"), seed, path, (sys.executable, "-c", program))
+    return TrainingJob(make_arm("a"), seed, path, (sys.executable, "-c", program))
 
 
-def running(jobs: Sequence[Job]) -> int:
+def running(jobs: Sequence[TrainingJob]) -> int:
     return sum(job.status == "running" for job in jobs)
 
 
@@ -74,7 +74,7 @@ def test_a_failed_run_is_told_in_its_own_words_and_stops_nobody(tmp_path: Path) 
 
 
 def test_finished_jobs_are_left_alone(tmp_path: Path) -> None:
-    done = Job(make_arm("a"), 0, tmp_path / "seed-0", (), status="finished", reused=True)
+    done = TrainingJob(make_arm("a"), 0, tmp_path / "seed-0", (), status="finished", reused=True)
     run_jobs([done], LocalPlace(2), lambda: None)
     assert done.status == "finished"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hotloop.comparison.jobs import Job, plan_jobs
+from hotloop.comparison.jobs import TrainingJob, plan_jobs
 from hotloop.comparison.page import as_html
 from hotloop.comparison.progress import CompareProgress
 from hotloop.comparison.report import (
@@ -35,7 +35,7 @@ QUESTION = Question("hotloop compare a 'b|c' --seeds 2", "mean_return", 50.0, 2,
 
 
 @pytest.fixture
-def jobs(tmp_path: Path) -> list[Job]:
+def jobs(tmp_path: Path) -> list[TrainingJob]:
     arms = [make_arm("a", total_env_steps=200), make_arm("b|<i>[x]", total_env_steps=200)]
     for arm in arms:
         for seed in (0, 1):
@@ -47,7 +47,7 @@ def page(comparison: Comparison) -> str:
     return as_page(comparison, {against: f"{name}.svg" for against, name in CURVES.items()})
 
 
-def test_the_folder_holds_data_table_and_two_curves(jobs: list[Job], tmp_path: Path) -> None:
+def test_the_folder_holds_data_table_and_two_curves(jobs: list[TrainingJob], tmp_path: Path) -> None:
     write_files(collect(QUESTION, jobs), tmp_path)
     write_table(collect(QUESTION, jobs), tmp_path)
     data = json.loads((tmp_path / "compare.json").read_text())
@@ -95,7 +95,7 @@ def slower(path: Path, factor: float) -> None:
     (path / "result.json").write_text(json.dumps(result))
 
 
-def test_the_page_has_one_row_per_arm_the_command_and_how_to_read_it(jobs: list[Job]) -> None:
+def test_the_page_has_one_row_per_arm_the_command_and_how_to_read_it(jobs: list[TrainingJob]) -> None:
     text = page(collect(QUESTION, jobs))
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 4 + 3  # both arms, and one against the other
@@ -111,7 +111,7 @@ def test_the_page_has_one_row_per_arm_the_command_and_how_to_read_it(jobs: list[
     assert "![mean_return against training time](curve-seconds.svg)" in text
 
 
-def test_a_run_that_cannot_be_read_is_a_failed_one(jobs: list[Job]) -> None:
+def test_a_run_that_cannot_be_read_is_a_failed_one(jobs: list[TrainingJob]) -> None:
     (jobs[0].path / "result.json").write_text("{")
     comparison: Comparison = collect(QUESTION, jobs)
     assert [job.name for job in comparison.failed] == ["a, seed 0"]
@@ -120,7 +120,7 @@ def test_a_run_that_cannot_be_read_is_a_failed_one(jobs: list[Job]) -> None:
     assert "- failed: a, seed 0" in page(comparison)
 
 
-def test_the_table_on_a_terminal_shows_labels_and_intervals_as_they_are(jobs: list[Job]) -> None:
+def test_the_table_on_a_terminal_shows_labels_and_intervals_as_they_are(jobs: list[TrainingJob]) -> None:
     console = Console(file=io.StringIO(), width=200)
     console.print(as_rich(arm_rows(collect(QUESTION, jobs).summaries, "mean_return", 50.0)))
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -128,13 +128,13 @@ def test_the_table_on_a_terminal_shows_labels_and_intervals_as_they_are(jobs: li
     assert "560.0 [60.0, 1,060]" in text
 
 
-def progress_of(jobs: list[Job], terminal: bool) -> tuple[CompareProgress, Console, list[float]]:
+def progress_of(jobs: list[TrainingJob], terminal: bool) -> tuple[CompareProgress, Console, list[float]]:
     console = Console(file=io.StringIO(), width=160, force_terminal=terminal, color_system=None)
     now = [0.0]
     return CompareProgress(jobs, "mean_return", console, lambda: now[0]), console, now
 
 
-def test_progress_without_a_terminal_is_plain_lines(jobs: list[Job]) -> None:
+def test_progress_without_a_terminal_is_plain_lines(jobs: list[TrainingJob]) -> None:
     jobs[2].status = "running"
     jobs[3].status = "waiting"
     progress, console, now = progress_of(jobs, terminal=False)
@@ -154,7 +154,7 @@ def test_progress_without_a_terminal_is_plain_lines(jobs: list[Job]) -> None:
     ]
 
 
-def test_progress_on_a_terminal_is_a_live_table(jobs: list[Job]) -> None:
+def test_progress_on_a_terminal_is_a_live_table(jobs: list[TrainingJob]) -> None:
     jobs[3].status = "failed"
     progress, console, _ = progress_of(jobs, terminal=True)
     with progress:
@@ -165,7 +165,9 @@ def test_progress_on_a_terminal_is_a_live_table(jobs: list[Job]) -> None:
     assert "1 failed" in text
 
 
-def test_a_part_of_a_page_is_put_in_its_place_and_what_people_wrote_stays(jobs: list[Job], tmp_path: Path) -> None:
+def test_a_part_of_a_page_is_put_in_its_place_and_what_people_wrote_stays(
+    jobs: list[TrainingJob], tmp_path: Path
+) -> None:
     file = tmp_path / "docs" / "mine.md"
     comparison = collect(QUESTION, jobs)
     write_part(comparison, file, "first")
@@ -194,7 +196,7 @@ def test_the_target_of_markdown_is_a_file_and_a_name() -> None:
             parse_target(wrong)
 
 
-def test_the_html_page_is_complete_in_itself_and_labels_stay_words(jobs: list[Job]) -> None:
+def test_the_html_page_is_complete_in_itself_and_labels_stay_text(jobs: list[TrainingJob]) -> None:
     jobs[3].status, jobs[3].error = "failed", "no <luck>"
     text = as_html(collect(QUESTION, jobs))
     assert "<i>[x]" not in text
@@ -218,14 +220,14 @@ def test_settings_that_differ_stand_with_their_values(tmp_path: Path) -> None:
     assert comparison.as_data()["differing_settings"] == {"gamma": [0.99, 0.5]}
 
 
-def test_without_a_threshold_the_first_arm_sets_it(jobs: list[Job]) -> None:
+def test_without_a_threshold_the_first_arm_sets_it(jobs: list[TrainingJob]) -> None:
     comparison = collect(replace(QUESTION, threshold=None), jobs)
     assert comparison.threshold == 500.0  # 10 + 0.9 x 550 = 505
     assert comparison.margin == 28.0  # a twentieth of 550
     assert "nine tenths of what the first arm learned" in page(comparison)
 
 
-def test_two_names_of_the_same_settings_are_told(jobs: list[Job]) -> None:
+def test_two_names_of_the_same_settings_are_told(jobs: list[TrainingJob]) -> None:
     comparison = collect(QUESTION, jobs)
     told = "a and b|<i>[x] have the same settings: they are one program under two names."
     assert told in notes(comparison)

@@ -9,7 +9,7 @@ import pytest
 
 import hotloop
 from hotloop.comparison.arms import file_label, parse_arms
-from hotloop.comparison.load import Load, LoadMeter, Look, load_of
+from hotloop.comparison.load import Load, LoadMeter, LoadSample, load_of
 from hotloop.comparison.scores import Scores, parse_scores, read_scores
 from hotloop.core.errors import RunError, SettingsError
 from tests.comparison.synthetic_runs import make_arm, write_run
@@ -132,7 +132,7 @@ def test_commands_that_the_recorder_cannot_see_say_where_their_scores_are(
 
 def test_load_by_eye() -> None:
     assert load_of([]) is None
-    load = load_of([Look(1.0, {"make": 0.5}), Look(3.5, {"make": 0.9, "ffmpeg": 2.0})])
+    load = load_of([LoadSample(1.0, {"make": 0.5}), LoadSample(3.5, {"make": 0.9, "ffmpeg": 2.0})])
     assert load == Load(1.0, 3.5, {"ffmpeg": 2.0, "make": 0.9})
     assert load.sentence(2) == (
         "Load average while they were trained: 1.0 to 3.5 on 2 cores; "

@@ -102,13 +102,13 @@ def test_runs_of_commands_are_arms_again(compared: tuple[hotloop.Comparison, lis
         hotloop.compare(unfinished.parent, out=tmp_path / "none")
 
 
-def test_a_script_that_fails_is_told_with_its_own_words(tmp_path: Path) -> None:
+def test_a_script_that_fails_is_told_with_its_own_text(tmp_path: Path) -> None:
     found = hotloop.compare(f"{WALKS} --seed {{seed}} --fail", seeds=1, out=tmp_path)
     (failed,) = found.failed
     assert "it was not to be" in failed.error
 
 
-def test_evaluation_is_not_counted_and_optimisers_of_one_update_are_one(tmp_path: Path) -> None:
+def test_evaluation_is_not_counted_and_optimizers_of_one_update_are_one(tmp_path: Path) -> None:
     found = hotloop.compare(f"{REINFORCES} {{seed}}", seeds=1, out=tmp_path)
     (run,) = found.summaries[0].runs
     assert not found.failed

@@ -16,7 +16,7 @@ from hotloop.core.errors import HotloopError, SettingsError
 from hotloop.scale import local
 
 TINY = [
-    *("--total-env-steps", "400", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"),
+    *("--total-env-steps", "400", "--learning-starts", "100", "--batch-size", "8", "--network.hidden", "8"),
     *("--evaluation.episodes", "2", "--evaluation.final-episodes", "3"),
 ]
 WORDS = ["double=cartpole-dqn", "cartpole-dqn --double false", "--seeds", "2", "--threshold", "5", "--out", "there"]

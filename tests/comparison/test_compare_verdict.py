@@ -73,7 +73,7 @@ GOOD, LOW, WIDE = [490.0 + seed for seed in range(8)], [400.0 + seed for seed in
         ),
     ],
 )
-def test_clear_cases_in_words(other: ArmSummary, expected: str) -> None:
+def test_clear_cases_in_text(other: ArmSummary, expected: str) -> None:
     (contrast,) = judged(summary("a", GOOD), other)
     assert headline(contrast).startswith(expected)
     assert sentence(contrast).startswith("b against a: ")

@@ -26,7 +26,7 @@ def test_every_settable_path_is_described_once_and_in_order():
 def test_defaults_are_those_of_the_whole_not_of_the_part():
     defaults = {row.path: row.default for row in ROWS}
     assert defaults["exploration.kind"] == "linear"  # a bare Schedule is constant
-    assert defaults["optimiser.lr_schedule.kind"] == "constant"
+    assert defaults["optimizer.lr_schedule.kind"] == "constant"
     assert defaults["network.hidden"] == (64, 64)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hotloop.core.errors import SettingsError
-from hotloop.core.overrides import as_words, parse_overrides
+from hotloop.core.overrides import as_argv, parse_overrides
 from hotloop.core.settings import build, leaf_types
 from hotloop.presets.dqn_settings import DQNSettings
 from hotloop.presets.ppo_settings import PPOSettings
@@ -45,7 +45,7 @@ def settings_of(line: str) -> DQNSettings:
         ("--env.options.rate 0.5", {"env": {"options": {"rate": 0.5}}}),
         ("--env.options.map 8x8", {"env": {"options": {"map": "8x8"}}}),
         ("--env.options.a 1 --env.options.b 2", {"env": {"options": {"a": 1, "b": 2}}}),
-        ("--optimiser.lr-schedule.kind linear", {"optimiser": {"lr_schedule": {"kind": "linear"}}}),
+        ("--optimizer.lr-schedule.kind linear", {"optimizer": {"lr_schedule": {"kind": "linear"}}}),
         ("--network.v-min -10", {"network": {"v_min": -10}}),
         ("--device cuda:1", {"device": "cuda:1"}),
         ("--run-dir 5", {"run_dir": "5"}),
@@ -61,9 +61,9 @@ def test_words_become_the_tree_they_describe(line, tree):
 
 def test_counts_and_ratios_are_read_by_the_loader():
     chosen = settings_of(
-        "--total-env-steps 1e6 --replay.capacity 2M --updates-per-env-step 1/32 --warmup-env-steps 1_000"
+        "--total-env-steps 1e6 --replay.buffer-size 2M --updates-per-env-step 1/32 --learning-starts 1_000"
     )
-    assert (chosen.total_env_steps, chosen.replay.capacity, chosen.warmup_env_steps) == (1_000_000, 2_000_000, 1_000)
+    assert (chosen.total_env_steps, chosen.replay.buffer_size, chosen.learning_starts) == (1_000_000, 2_000_000, 1_000)
     assert chosen.updates_per_env_step == "1/32"
 
 
@@ -131,12 +131,12 @@ def test_a_tree_becomes_the_words_that_are_read_as_that_tree():
         "network": {"hidden": [64, 8]},
         "env": {"id": "snake", "options": {"max_steps": 5, "offset": -1}},
     }
-    words = as_words(tree)
+    words = as_argv(tree)
     assert words[:4] == ["--double", "false", "--gamma", "0.9"]
     assert "--env.options.offset=-1" in words
     read = parse_overrides(words, DQNSettings)
     assert build(DQNSettings, read) == build(DQNSettings, tree)
-    assert as_words(["--double", "false"]) == ["--double", "false"]
+    assert as_argv(["--double", "false"]) == ["--double", "false"]
 
 
 flags = st.sampled_from([f"--{key}" for key in leaf_types(DQNSettings)])
@@ -157,14 +157,14 @@ def test_any_words_give_settings_or_a_settings_error(line):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("--normalise.obs", True),
-        ("--normalise.no-obs", False),
-        ("--normalise.obs auto", "auto"),
-        ("--normalise.obs off", False),
+        ("--normalize.obs", True),
+        ("--normalize.no-obs", False),
+        ("--normalize.obs auto", "auto"),
+        ("--normalize.obs off", False),
     ],
 )
 def test_a_switch_may_be_left_to_the_env(line: str, expected: object) -> None:
-    assert build(PPOSettings, parse_overrides(line.split(), PPOSettings)).normalise.obs == expected
+    assert build(PPOSettings, parse_overrides(line.split(), PPOSettings)).normalize.obs == expected
 
 
 def test_a_stretch_is_a_count_or_a_share_of_the_run() -> None:

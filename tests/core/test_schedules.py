@@ -38,10 +38,10 @@ def test_the_unit_says_which_counter_counts():
 
 def test_a_share_is_of_the_env_steps_that_the_run_was_begun_for():
     schedule = Schedule(kind="linear", start=1.0, end=0.0, over="12.5%")
-    assert schedule.settled(800).over == 100
-    assert schedule.settled(800).at(50) == 0.5
-    assert schedule.settled(1).over == 1  # never none at all
-    assert Schedule(over=7).settled(800).over == 7
+    assert schedule.resolve(800).over == 100
+    assert schedule.resolve(800).at(50) == 0.5
+    assert schedule.resolve(1).over == 1  # never none at all
+    assert Schedule(over=7).resolve(800).over == 7
 
 
 @given(

@@ -149,7 +149,7 @@ def test_missing_keys_keep_their_defaults():
 
 def test_the_source_of_a_mistake_is_told():
     with pytest.raises(SettingsError, match="in my.toml"):
-        build(Sample, {"colour": 1}, source="my.toml")
+        build(Sample, {"color": 1}, source="my.toml")
 
 
 def test_settings_survive_the_way_to_plain_values_and_back():
@@ -180,7 +180,7 @@ def test_flatten_and_merge_by_hand():
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-names = st.sampled_from([*leaf_types(DQNSettings), "env", "network", "exploration", "optimiser"]) | st.text(max_size=6)
+names = st.sampled_from([*leaf_types(DQNSettings), "env", "network", "exploration", "optimizer"]) | st.text(max_size=6)
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
 )
@@ -217,7 +217,7 @@ def test_any_value_of_any_key_gives_settings_or_a_settings_error(key, value):
         build(DQNSettings, nest({key: value}))
 
 
-@pytest.mark.parametrize("key", ["total_env_steps", "replay.capacity", "evaluation.every"])
+@pytest.mark.parametrize("key", ["total_env_steps", "replay.buffer_size", "evaluation.every"])
 def test_a_count_of_more_digits_than_python_prints_is_refused(key):
     for written in ("-1e5000", "1e5000"):
         with pytest.raises(SettingsError):

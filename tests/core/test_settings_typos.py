@@ -33,7 +33,7 @@ def one_edit(word: str) -> Iterator[str]:
 
 
 def distance(a: str, b: str) -> int:
-    """Insertions, deletions, substitutions and swaps of neighbours between two words."""
+    """Insertions, deletions, substitutions and swaps of neighbors between two words."""
     rows = [[i + j if i * j == 0 else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
@@ -79,9 +79,9 @@ def test_a_typo_in_the_last_part_of_a_key_suggests_it(key):
             continue
         with pytest.raises(SettingsError) as from_file:
             build(DQNSettings, nested(path, 1))
-        with pytest.raises(SettingsError) as from_words:
+        with pytest.raises(SettingsError) as from_text:
             parse_overrides([f"--{path.replace('_', '-')}", "1"], DQNSettings)
-        for caught in (from_file, from_words):
+        for caught in (from_file, from_text):
             assert f"unknown setting `{path}`" in caught.value.message
             assert is_right(suggestion(caught.value), key, path), (path, str(caught.value))
 
@@ -127,22 +127,22 @@ def test_nonsense_suggests_the_list_instead_of_a_guess():
 @pytest.mark.parametrize(
     ("foreign", "dqn", "ppo"),
     [
-        ("learning_rate", "optimiser.lr", "optimiser.lr"),
-        ("lr", "optimiser.lr", "optimiser.lr"),
-        ("buffer_size", "replay.capacity", None),
-        ("learning_starts", "warmup_env_steps", None),
+        ("learning_rate", "optimizer.learning_rate", "optimizer.learning_rate"),
+        ("lr", "optimizer.learning_rate", "optimizer.learning_rate"),
+        ("buffer_size", "replay.buffer_size", None),
+        ("start_steps", "learning_starts", None),
         ("train_freq", "train_every", None),
         ("gradient_steps", "updates_per_env_step", None),
         ("exploration_fraction", "exploration.over", None),
         ("target_update_interval", "target.every", None),
         ("n_steps", "n_step", "rollout_steps"),
-        ("ent_coef", None, "entropy_weight"),
-        ("vf_coef", None, "value_weight"),
-        ("clip_range", None, "clip"),
+        ("entropy_coef", None, "ent_coef"),
+        ("value_coef", None, "vf_coef"),
+        ("clip_coef", None, "clip_range"),
         ("total_timesteps", "total_env_steps", "total_env_steps"),
         ("policy_kwargs", "network.hidden", "network.hidden"),
         ("num_envs", "env.num_envs", "env.num_envs"),
-        ("max_grad_norm", "optimiser.max_gradient_norm", "optimiser.max_gradient_norm"),
+        ("max_grad_norm", "optimizer.max_grad_norm", "optimizer.max_grad_norm"),
         ("env_id", "env.id", "env.id"),
     ],
 )
@@ -156,9 +156,9 @@ def test_what_other_libraries_call_a_setting_leads_to_ours(foreign, dqn, ppo):
 @pytest.mark.parametrize(
     ("typo", "ours"),
     [
-        ("lerning_rate", "optimiser.lr"),
-        ("bufer_size", "replay.capacity"),
-        ("learning_start", "warmup_env_steps"),
+        ("lerning_rate", "optimizer.learning_rate"),
+        ("bufer_size", "replay.buffer_size"),
+        ("learning_start", "learning_starts"),
         ("total_timestep", "total_env_steps"),
         ("gama", "gamma"),  # one of ours is nearer than anybody's
         ("bach_size", "batch_size"),

@@ -6,7 +6,9 @@ import pytest
 
 import hotloop
 from hotloop.core.errors import SettingsError
+from hotloop.core.settings import build
 from hotloop.core.vocabulary import RENAMED, SETTINGS_SCHEMA, upgraded
+from hotloop.presets.ppo_settings import PPOSettings
 from hotloop.runs.directory import Run
 
 
@@ -37,6 +39,13 @@ def paths_of(preset: str) -> set[str]:
     from hotloop.core.settings import as_tree, flatten
 
     return set(flatten(as_tree(hotloop.preset(preset))))
+
+
+def test_an_old_name_on_the_command_line_is_told_with_todays() -> None:
+    for old, now in (("optimiser", "optimizer"), ("clip", "clip_range"), ("normalise", "normalize")):
+        with pytest.raises(SettingsError) as caught:
+            build(PPOSettings, {old: {}})
+        assert caught.value.hint == f"it is called `{now}` now"
 
 
 def test_two_names_of_one_setting_are_refused() -> None:

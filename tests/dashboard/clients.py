@@ -1,5 +1,5 @@
 """What open pages cost a training: its processor time per env step in blocks with a dashboard and its clients, and
-without, by turns within one training.
+without, interleaved within one training.
 
 python -m tests.dashboard.clients --pairs 10 --seconds 60 --alone 20     # ten minutes with fifty clients
 """

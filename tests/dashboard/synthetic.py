@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {
     "seed": 0,
     "total_env_steps": 100_000,
     "env": {"id": "cartpole", "num_envs": 16},
-    "optimiser": {"lr": 5e-4},
+    "optimizer": {"learning_rate": 5e-4},
 }
 
 
@@ -36,7 +36,7 @@ def write_run(
 ) -> Path:
     """A run whose return climbs to about `height`."""
     path.mkdir(parents=True)
-    settings = {**SETTINGS, "seed": seed, "optimiser": {"lr": lr}}
+    settings = {**SETTINGS, "seed": seed, "optimizer": {"learning_rate": lr}}
     started = {"schema": 1, "label": "cartpole-dqn", "started": "2026-01-01T12:00:00+00:00", "hotloop": "0.1.0"}
     (path / "run.json").write_text(json.dumps(started))
     lines = [json.dumps(row, separators=(",", ":")) for row in event_rows(seed, rows, evaluations, height)]

@@ -68,7 +68,7 @@ def test_open_filter_compare_grow_and_a_server_that_is_lost_and_regained(tmp_pat
             page.run(f"document.querySelector('[aria-label=\"draw {label}\"]').click()")
         page.wait("document.querySelector('#verdict .sentence')")
         assert "against" in page.run("document.querySelector('#verdict .sentence').textContent")
-        assert "optimiser.lr" in page.run("document.getElementById('differences').textContent")
+        assert "optimizer.learning_rate" in page.run("document.getElementById('differences').textContent")
 
         grow(growing, 123_000, 77.0)
         page.wait("document.querySelector('#table tbody').innerText.includes('123k')", 40)

@@ -27,7 +27,7 @@ def dashboard(tmp_path_factory, own_cache):
     made = Dashboard(folder, control=True)
     patch = pytest.MonkeyPatch()  # the index lies in a cache of its own by now; kernels are taken from the usual one
     patch.delenv("XDG_CACHE_HOME") if own_cache is None else patch.setenv("XDG_CACHE_HOME", own_cache)
-    words = "cartpole-dqn --total-env-steps 600 --warmup-env-steps 100 --network.hidden 8 --quiet"
+    words = "cartpole-dqn --total-env-steps 600 --learning-starts 100 --network.hidden 8 --quiet"
     words += f" --evaluation.episodes 2 --evaluation.final-episodes 2 --run-dir {folder / 'run'}"
     assert main(["train", *words.split()]) == 0
     made.library.scan()

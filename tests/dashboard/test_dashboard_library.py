@@ -207,7 +207,7 @@ def test_the_verdict_on_two_arms_is_the_sentence_of_compare(library, tmp_path):
     assert said["learning"] == "worse"
     assert said["command"].startswith("hotloop compare")
     found = differences(library, ids)
-    assert found["rows"] == [{"setting": "optimiser.lr", "values": [5e-4, 1e-5]}]
+    assert found["rows"] == [{"setting": "optimizer.learning_rate", "values": [5e-4, 1e-5]}]
     assert found["partial"] == []
     assert len(found["arms"]) == 2
 
@@ -223,7 +223,7 @@ def test_the_table_says_what_people_sort_and_filter_by(library):
     family(library.folder, seeds=2)
     library.scan()
     found = table(library)
-    assert found["settings"] == ["optimiser.lr"]
+    assert found["settings"] == ["optimizer.learning_rate"]
     row = next(row for row in found["runs"] if row["name"] == "slow/seed-1")
     assert (row["seed"], row["env"], row["score"], row["scored"], row["total"]) == (
         1,
@@ -232,7 +232,7 @@ def test_the_table_says_what_people_sort_and_filter_by(library):
         "fresh",
         100_000,
     )
-    assert row["settings"] == {"optimiser.lr": 1e-5}
+    assert row["settings"] == {"optimizer.learning_rate": 1e-5}
     assert "progress:loss" in found["measures"]
     json.dumps(found, allow_nan=False)
 
@@ -254,13 +254,13 @@ def test_a_folder_of_several_algorithms_can_be_filtered_by_any_setting(library):
     (other / "settings.toml").write_text(extra + text)
     library.scan()
     shown = table(library)
-    assert all("optimiser.lr" in run["settings"] for run in shown["runs"])
+    assert all("optimizer.learning_rate" in run["settings"] for run in shown["runs"])
     assert shown["shared"]["env.id"] == "cartpole"
     labels = {arm["label"] for arm in shown["arms"]}
-    assert any("optimiser.lr 0.0001" in label for label in labels), labels
+    assert any("optimizer.learning_rate 0.0001" in label for label in labels), labels
     ids = [run["id"] for run in shown["runs"]]
     found = differences(library, ids)
-    assert [row["setting"] for row in found["rows"]] == ["optimiser.lr"]
+    assert [row["setting"] for row in found["rows"]] == ["optimizer.learning_rate"]
     assert len(found["partial"]) == 80
     assert len(found["arms"]) == len(found["rows"][0]["values"])
 

@@ -95,7 +95,7 @@ def test_a_diagnosis_is_written_and_read_again_as_the_older_one(script: tuple[Pa
 
 def test_settings_are_diagnosed_under_a_label_and_say_what_happens() -> None:
     said: list[str] = []
-    settings = api.preset("cartpole-dqn", env={"num_envs": 2}, warmup_env_steps=200)
+    settings = api.preset("cartpole-dqn", env={"num_envs": 2}, learning_starts=200)
     found = diagnose(settings, seconds=0.2, quick=True, label="mine", say=said.append)
     assert found.trace.subject.kind == "preset"
     assert found.trace.subject.name == "mine"

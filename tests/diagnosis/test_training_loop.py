@@ -13,7 +13,7 @@ from hotloop.loop.cadence import UpdatePlan
 
 @pytest.fixture
 def settings():
-    return api.preset("cartpole-dqn", env={"num_envs": 4}, warmup_env_steps=100, total_env_steps=2_000)
+    return api.preset("cartpole-dqn", env={"num_envs": 4}, learning_starts=100, total_env_steps=2_000)
 
 
 def test_a_stretch_counts_what_it_did_and_its_phases_sum_to_its_time(settings, tmp_path):
@@ -55,11 +55,11 @@ def test_every_variation_changes_one_thing_and_says_whether_it_is_exact(settings
 
 
 def test_more_envs_warm_up_until_their_first_rows_of_several_steps_are_stored():
-    settings = api.preset("snake-dqn", env={"num_envs": 16}, n_step=3, warmup_env_steps=40)
+    settings = api.preset("snake-dqn", env={"num_envs": 16}, n_step=3, learning_starts=40)
     made = {one.name: one.settings for one in variations(training_alone(settings, "native"), "native", [], cores=1)}
-    assert [made[f"num_envs {games}"].warmup_env_steps for games in (32, 64, 256)] == [64, 128, 512]
-    many = training_alone(api.preset("snake-dqn", env={"num_envs": 2_048}, n_step=3, warmup_env_steps=9_000), "native")
-    assert many.warmup_env_steps == 4_096
+    assert [made[f"num_envs {games}"].learning_starts for games in (32, 64, 256)] == [64, 128, 512]
+    many = training_alone(api.preset("snake-dqn", env={"num_envs": 2_048}, n_step=3, learning_starts=9_000), "native")
+    assert many.learning_starts == 4_096
 
 
 def test_fewer_updates_keep_bursts_that_share_a_batch_whole():
@@ -89,7 +89,7 @@ def test_snake_is_looked_into_with_the_arms_of_its_plan():
     assert list(arms["snake-original-1"])[:4] == ["no updates", *many]
     assert list(arms["snake-dqn"])[-2:] == ["num_envs 32", "num_envs 256"]
     fourth = arms["snake-original-64"]["16 updates, every 4th step"].settings
-    plan = UpdatePlan(exact_fraction(fourth.updates_per_env_step), fourth.train_every, fourth.warmup_env_steps, 64)
+    plan = UpdatePlan(exact_fraction(fourth.updates_per_env_step), fourth.train_every, fourth.learning_starts, 64)
     due = [sum(plan.due(256 * step, 256 * step + 256)) for step in range(8, 16)]
     assert due == [0, 0, 0, 16, 0, 0, 0, 16]
     assert {one.kind for one in arms["snake-dqn"].values()} == {"changes learning"}
@@ -100,7 +100,7 @@ def test_rollouts_are_taken_as_whole_stretches_and_have_variations_of_their_own(
     with contextlib.closing(TrainingLoop(settings, tmp_path / "run")) as loop:
         stretch = loop.advance(100)
         assert stretch.env_steps == 128  # two rollouts of 64 rows
-        assert stretch.updates == 2 * settings.epochs * 2
+        assert stretch.updates == 2 * settings.n_epochs * 2
         assert {"act", "env", "store", "advantage", "update"} <= set(stretch.phases)
         assert loop.counts().env_calls == 64
     made = {one.name: one for one in variations(training_alone(settings, "native"), "native", ["eager"], cores=1)}

@@ -1,4 +1,4 @@
-"""What the timing run costs five learning programs: each by turns alone and under the recorder, in processor time.
+"""What the timing run costs five learning programs: each interleaved alone and under the recorder, in processor time.
 
     python -m tests.doctor.overhead [--pairs N] [NAME ...]
 
@@ -119,7 +119,7 @@ PLAIN_PPO = """
 envs = gymnasium.make_vec("CartPole-v1", num_envs=4, vectorization_mode="sync")
 body = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh())
 policy, value = nn.Linear(64, 2), nn.Linear(64, 1)
-optimiser = torch.optim.Adam([*body.parameters(), *policy.parameters(), *value.parameters()], lr=3e-4)
+optimizer = torch.optim.Adam([*body.parameters(), *policy.parameters(), *value.parameters()], lr=3e-4)
 obs, _ = envs.reset(seed=0)
 began, rollouts = 0.0, 480
 for rollout in range(rollouts + 1):
@@ -144,9 +144,9 @@ for rollout in range(rollouts + 1):
             advantage = reward - old
             loss = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
             loss = loss + functional.mse_loss(value(hidden)[:, 0], reward) - 0.01 * now.entropy().mean()
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
 tell(256 * rollouts, time.process_time() - began)
 """
 PROGRAMS = {

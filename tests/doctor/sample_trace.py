@@ -73,7 +73,7 @@ LINES = (
     _line("train.py:101", "learn", "loss.backward()", "update", 9.0),
     _line("train.py:97", "learn", "loss = F.mse_loss(self.net(obs).gather(1, action), target)", "update", 6.0),
     _line("train.py:88", "remember", "self.memory.push(obs[i], int(action[i].item()), r[i])", "store-and-sample", 4.4),
-    _line("train.py:103", "learn", "self.optimiser.step()", "update", 4.0),
+    _line("train.py:103", "learn", "self.optimizer.step()", "update", 4.0),
     _line("train.py:72", "main", "obs, reward, done, truncated, info = envs.step(action)", "env", 4.0),
     _line("train.py:66", "act", "q = self.net(torch.tensor(obs, dtype=torch.float32))", "act", 3.8),
     _line("train.py:120", "main", 'print(f"step {step} loss {loss.item():.4f}")', "log", 3.0),

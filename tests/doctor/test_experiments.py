@@ -13,7 +13,7 @@ from rich.console import Console
 
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.experiments import (
-    Stretch,
+    TrialInterval,
     confirmed,
     judge,
     judge_trials,
@@ -27,13 +27,16 @@ from hotloop.doctor.trace import PROCESSOR, WALL, Experiment, Trace, Untried, re
 from hotloop.doctor.views import render_screen
 from hotloop.doctor.views.page import page
 from hotloop.doctor.views.report import report_json
-from hotloop.doctor.views.summary import experiment_words, tried_words, untried_words
+from hotloop.doctor.views.summary import experiment_text, tried_text, untried_text
 from tests.doctor.sample_trace import make_trace
 
 
-def pairs_of(*costs: tuple[float, float], seen: int = 20) -> list[tuple[Stretch, Stretch]]:
+def pairs_of(*costs: tuple[float, float], seen: int = 20) -> list[tuple[TrialInterval, TrialInterval]]:
     """Milliseconds per env step as it is and changed, in stretches of 100 and 200 env steps."""
-    return [(Stretch(100, one / 10, one / 20, seen), Stretch(200, other / 5, other / 5, seen)) for one, other in costs]
+    return [
+        (TrialInterval(100, one / 10, one / 20, seen), TrialInterval(200, other / 5, other / 5, seen))
+        for one, other in costs
+    ]
 
 
 def test_the_median_of_pairs_is_not_moved_by_one_disturbed_stretch() -> None:
@@ -53,7 +56,7 @@ def test_the_ratio_of_sums_sees_what_comes_in_some_stretches_only() -> None:
 
 
 def test_stretches_of_other_lengths_are_compared_per_env_step() -> None:
-    found = judge("fused optimiser", "what", TO_ROUNDING, pairs_of(*[(3.0, 2.0)] * 6))
+    found = judge("fused optimizer", "what", TO_ROUNDING, pairs_of(*[(3.0, 2.0)] * 6))
     assert isinstance(found, Experiment)
     assert (found.ratio, found.low, found.high) == pytest.approx((1.5, 1.5, 1.5))
     assert found.processor == pytest.approx((0.75, 0.75, 0.75))  # half a core as it is, a whole one changed
@@ -71,7 +74,7 @@ def test_too_few_pairs_and_too_rare_events_are_not_judged() -> None:
     found = judge("evaluation off", "what", IDENTICAL, rare)
     assert isinstance(found, Untried)
     assert "came once in 600 env steps" in found.reason
-    untold = judge("a", "what", IDENTICAL, [(Stretch(0, 1.0, 1.0, 1), Stretch(5, 1.0, 1.0, 1))] * 9)
+    untold = judge("a", "what", IDENTICAL, [(TrialInterval(0, 1.0, 1.0, 1), TrialInterval(5, 1.0, 1.0, 1))] * 9)
     assert isinstance(untold, Untried)  # no env step, no cost per env step
 
 
@@ -85,7 +88,7 @@ def test_what_the_recorder_leaves_is_read() -> None:
 
 
 FUSED = Experiment(
-    name="fused optimiser",
+    name="fused optimizer",
     what="one kernel",
     kind=TO_ROUNDING,
     ratio=1.3,
@@ -102,16 +105,16 @@ def test_an_experiment_names_the_finding_that_it_confirms() -> None:
     assert confirmed(replace(FUSED, name="control"), [FINDING]) is None
     threads = replace(FUSED, name="threads=2")
     assert confirmed(threads, [replace(FINDING, rule="MACHINE001")]) is not None
-    assert experiment_words(trace, FUSED, [FINDING]) == (
+    assert experiment_text(trace, FUSED, [FINDING]) == (
         "one kernel (confirms UPDATE007: predicted 1.25x, measured 1.30x)"
     )
     unsure = replace(FUSED, low=0.9)
-    assert "neither confirms nor refutes" in experiment_words(trace, unsure, [FINDING])
-    assert "does not confirm" in experiment_words(trace, replace(FUSED, ratio=0.8, low=0.7, high=0.9), [FINDING])
-    assert experiment_words(trace, FUSED, []) == "one kernel"
-    assert tried_words(trace, FINDING) == "`fused optimiser` 1.30x (1.20 to 1.40), predicted 1.25x"
+    assert "neither confirms nor refutes" in experiment_text(trace, unsure, [FINDING])
+    assert "does not confirm" in experiment_text(trace, replace(FUSED, ratio=0.8, low=0.7, high=0.9), [FINDING])
+    assert experiment_text(trace, FUSED, []) == "one kernel"
+    assert tried_text(trace, FINDING) == "`fused optimizer` 1.30x (1.20 to 1.40), predicted 1.25x"
     busy = replace(trace, clock=PROCESSOR)
-    assert "measured 1.10x" in experiment_words(busy, FUSED, [FINDING])
+    assert "measured 1.10x" in experiment_text(busy, FUSED, [FINDING])
 
 
 UNTRIED = Untried(name="rendering off", what="what", kind=IDENTICAL, reason="nothing was rendered")
@@ -135,7 +138,7 @@ def test_every_view_shows_what_was_tried_and_what_does_not_apply() -> None:
     (one,) = data["experiments"]
     assert (one["confirms"], one["predicted_gain"], one["processor"]) == ("UPDATE007", 1.25, [1.1, 1.05, 1.2])
     assert data["untried"] == [vars(UNTRIED)]
-    assert untried_words(replace(UNTRIED, reason="not tried: no time")) == "not tried: no time"
+    assert untried_text(replace(UNTRIED, reason="not tried: no time")) == "not tried: no time"
 
 
 def test_a_report_without_experiments_says_nothing_of_them() -> None:
@@ -161,9 +164,9 @@ def test_arms_are_arguments_with_a_name() -> None:
 def test_processes_take_turns_and_neither_side_is_always_first() -> None:
     asked: list[tuple[str, ...]] = []
 
-    def run(more: Any, purpose: str) -> tuple[Stretch | None, str]:
+    def run(more: Any, purpose: str) -> tuple[TrialInterval | None, str]:
         asked.append(tuple(more))
-        return Stretch(100, 1.0 if more else 2.0, 0.5, 20), ""
+        return TrialInterval(100, 1.0 if more else 2.0, 0.5, 20), ""
 
     found = try_arm(ScriptArm("envs", ("--num-envs", "32")), run)
     assert [bool(more) for more in asked] == [False, True, True, False, False, True, True, False, False, True]
@@ -174,9 +177,9 @@ def test_processes_take_turns_and_neither_side_is_always_first() -> None:
 def test_an_arm_that_the_script_does_not_understand_ends_at_once() -> None:
     asked = []
 
-    def run(more: Any, purpose: str) -> tuple[Stretch | None, str]:
+    def run(more: Any, purpose: str) -> tuple[TrialInterval | None, str]:
         asked.append(purpose)
-        return (None, "SystemExit: 2") if more else (Stretch(100, 1.0, 1.0, 20), "")
+        return (None, "SystemExit: 2") if more else (TrialInterval(100, 1.0, 1.0, 20), "")
 
     found = try_arm(ScriptArm("envs", ("--no-such",)), run)
     assert isinstance(found, Untried)

@@ -68,7 +68,7 @@ def test_a_quarter_of_the_updates_is_asked_for_on_the_programs_own_line(snake: D
 def test_the_learner_has_the_programs_loss_and_inputs_and_leaves_open_what_was_not_seen(q_loss: Diagnosis) -> None:
     after = one_of("UPDATE006", q_loss).after
     assert 'loss="mse"' in after
-    assert "lr=0.00025" in after
+    assert "learning_rate=0.00025" in after
     assert "obs [128, 152]" in after
     assert "target_every=..." in after, "by `data.copy_`, which no hook sees"
     assert "network stands for" in after or "# stand for your own: network" in after
@@ -164,7 +164,7 @@ def test_a_finding_is_tried_where_an_experiment_made_its_very_change() -> None:
         rule = next(one for one in load_rules() if one.code == code)
         return replace(rule, judge=lambda trace: made_up)
 
-    trace = replace(make_trace(), experiments=(experiment("fused optimiser"), experiment("logging and printing off")))
+    trace = replace(make_trace(), experiments=(experiment("fused optimizer"), experiment("logging and printing off")))
     fused, printing = (findings(trace, [promise(code)])[0] for code in ("UPDATE007", "LOG001"))
     assert (fused.tried, fused.measured_gain, fused.kind) == (SPEED_TRIED, 1.5, "to rounding")
     assert (printing.tried, printing.measured_gain) == ("not tried", None)  # the remedy prints less, not nothing

@@ -1,8 +1,8 @@
-"""Loops run by turns, on a clock that is part of the loop itself."""
+"""Loops run interleaved, on a clock that is part of the loop itself."""
 
 import pytest
 
-from hotloop.doctor.loops import Interval, compare_loops, record, stretch_length
+from hotloop.doctor.loops import LoopInterval, compare_loops, record, stretch_length
 
 
 class MadeUpLoop:
@@ -16,7 +16,7 @@ class MadeUpLoop:
         while made < env_steps and self.env_steps < self.end:
             made += self.at_once
             self.env_steps += self.at_once
-        return Interval(
+        return LoopInterval(
             seconds=made * self.cost, env_steps=made, episodes=0, updates=made, phases={"env": made * self.cost}
         )
 

@@ -45,7 +45,7 @@ def test_all_findings_that_keep_the_computation_multiply() -> None:
 
 
 def test_a_port_takes_the_place_of_what_it_replaces() -> None:
-    """The native update makes the fused optimiser needless; the env is another matter."""
+    """The native update makes the fused optimizer needless; the env is another matter."""
     found = [finding("UPDATE006", 3.0, port=True), finding("UPDATE007", 1.3), finding("ENV001", 2.0)]
     assert together(found, ten_seconds()) == 6.0
     assert together([finding("UPDATE006", 1.2, port=True), finding("UPDATE007", 1.3)], ten_seconds()) == 1.3
@@ -144,7 +144,7 @@ def test_the_same_training_is_a_command_with_the_sizes_that_were_recorded() -> N
     counts = Counts(env_steps=8_000, env_calls=1_000, updates=2_000, backwards=2_000, optimisers=1, batch_size=32)
     assert port_command(make_trace(counts=counts, setup=SETUP)) == (
         "hotloop train dqn --env.id CartPole-v1 --env.num-envs 8 --network.hidden 64 64 --updates-per-env-step 1/4 "
-        "--batch-size 32 --target.every 500 --optimiser.lr 0.0005 --gamma 0.98"
+        "--batch-size 32 --target.every 500 --optimizer.learning-rate 0.0005 --gamma 0.98"
     )
 
 

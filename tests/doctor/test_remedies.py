@@ -133,6 +133,6 @@ def test_the_rate_of_a_late_stretch_leaves_the_warm_up_out() -> None:
 def test_the_remedy_that_forgot_its_count_would_be_found_out() -> None:
     """What UPDATE006 once printed: Adam at its first step for ever, and a target that never moves."""
     remedy, trial = next(one for one in RULES if one.code == "UPDATE006").remedy, TRIALS["UPDATE006"]
-    forgetful = remedy.after + "\nlearner.updates = 0"
+    forgetful = remedy.after + "\nlearner._counters.updates = 0"
     plain, fast = played("UPDATE006", remedy.before, trial)[-1], played("UPDATE006", forgetful, trial)[-1]
     assert np.linalg.norm(fast - plain) > 0.02 * np.linalg.norm(plain)

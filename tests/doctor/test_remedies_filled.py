@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import hotloop
-from hotloop.cli.arguments import settings_from_words
+from hotloop.cli.arguments import settings_from_argv
 from hotloop.doctor.finding import KNOBS, RULES, knob_of
 from hotloop.doctor.port import port_command
 from hotloop.doctor.recorder.workshop import Workshop
@@ -132,7 +132,7 @@ def test_where_the_line_is_no_whole_call_the_reader_keeps_his_arguments(own: str
 
 def test_the_learner_has_the_rate_and_the_target_of_the_program() -> None:
     text = RULES["UPDATE006"].remedy.written(recorded())
-    assert "lr=0.0005" in text
+    assert "learning_rate=0.0005" in text
     assert "target_every=500" in text
     assert "obs [32, 4]" in text
     fields = transitions(32)
@@ -194,9 +194,9 @@ def test_ones_own_env_becomes_arrays() -> None:
 def test_the_same_training_is_a_command_that_hotloop_takes() -> None:
     words = shlex.split(port_command(recorded()))
     assert words[:3] == ["hotloop", "train", "dqn"]
-    settings = settings_from_words(words[2], words[3:])
+    settings = settings_from_argv(words[2], words[3:])
     assert (settings.env.id, settings.env.num_envs, settings.batch_size) == ("CartPole-v1", 8, 32)
-    assert (settings.optimiser.lr, settings.gamma, settings.target.every) == (5e-4, 0.98, 500)
+    assert (settings.optimizer.learning_rate, settings.gamma, settings.target.every) == (5e-4, 0.98, 500)
     assert tuple(settings.network.hidden) == (64, 64)
 
 

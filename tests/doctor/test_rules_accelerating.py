@@ -76,7 +76,7 @@ MEASURED = {
     "SAC, Pendulum, 256-256": ({"update": 8295, "act": 171, "store-and-sample": 158, "other": 313}, 1, 614, 3.6),
     "TD3, Pendulum, 400-300": ({"update": 8458, "act": 122, "store-and-sample": 166, "other": 270}, 1, 746, 3.0),
 }
-"""Recorded phases, updates per env call, operations of an update, and what accelerating gained, by turns."""
+"""Recorded phases, updates per env call, operations of an update, and what accelerating gained, interleaved."""
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -106,7 +106,7 @@ def test_a_graph_walked_by_name_is_charged_with_forward_backward_and_optimiser()
     assert finding.where == "train.py:14"
     assert finding.share == pytest.approx(0.75)
     assert "50 graph look-ups per forward" in finding.evidence  # 6,000 over 20 + 100 forwards
-    assert "300 parameter tensors; forward, backward and optimiser take 75 %" in finding.evidence
+    assert "300 parameter tensors; forward, backward and optimizer take 75 %" in finding.evidence
     assert finding.expected_gain == pytest.approx(expected_gain(0.75, 30))
     assert judge("UPDATE001", topology(6)) is None
 
@@ -175,7 +175,7 @@ def test_an_update_that_is_all_calls_is_told_by_its_arithmetic() -> None:
 
 
 def test_a_policy_that_learns_from_rollouts_hands_over_acting_and_storing_too() -> None:
-    """10 s: updates 4, of which 3 are forward and backward and 0.5 optimiser, the rest too small to doubt; acting 4."""
+    """10 s: updates 4, of which 3 are forward and backward and 0.5 optimizer, the rest too small to doubt; acting 4."""
     counts = Counts(
         **{**vars(dqn(1_000)), "env_steps": 4_000, "env_calls": 4_000, "updates": 1_000, "update_bursts": 10}
     )

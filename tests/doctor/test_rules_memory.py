@@ -14,7 +14,7 @@ import torch
 from hotloop.doctor.finding import expected_gain
 from hotloop.doctor.recorder.learning import layers_with_modes
 from hotloop.doctor.recorder.memory import fits, holder, live_graphs, shifted, stored_arrays
-from hotloop.doctor.recorder.places import Places
+from hotloop.doctor.recorder.places import SourcePlaces
 from hotloop.doctor.recorder.repeats import Repeats
 from hotloop.doctor.recorder.sources import assignment, mentions
 from hotloop.doctor.trace import Counts, Mention, StoredArray
@@ -189,7 +189,7 @@ class Watched:
 def test_repeats_are_what_has_the_same_bytes_and_the_same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.nn.Module, "__call__", torch.nn.Module.__call__)
     monkeypatch.setattr(torch.Tensor, "backward", torch.Tensor.backward)
-    repeats = Repeats(Places(__file__))
+    repeats = Repeats(SourcePlaces(__file__))
     repeats.watch, repeats._counting = Watched(), True  # type: ignore[assignment]
     repeats.arrive(torch)
     network, obs = torch.nn.Sequential(torch.nn.Linear(4, 2)), torch.randn(8, 4)

@@ -126,7 +126,7 @@ def test_another_thread_count_must_be_faster_for_sure() -> None:
 def test_denormal_numbers_are_counted_against_the_optimisers_state() -> None:
     counts = Counts(env_steps=1000, env_calls=1000, updates=100, parameters=1000, denormal_values=500)
     finding = found("MACHINE002", made({"update": 6.0}, counts=counts, update_parts={"optimiser": 3.0}))
-    assert "500 numbers of the optimiser's state (25 %) are denormal; the optimiser takes 30 %" in finding.evidence
+    assert "500 numbers of the optimizer's state (25 %) are denormal; the optimizer takes 30 %" in finding.evidence
     assert finding.expected_gain == pytest.approx(1 / (0.7 + 0.3 / 1.5))
     tried = Experiment(name="flush denormals", what="flushed", kind="changes learning", ratio=1.4, low=1.2, high=1.6)
     measured = found("MACHINE002", made({"update": 6.0}, counts=counts, experiments=(tried,)))
@@ -136,7 +136,7 @@ def test_denormal_numbers_are_counted_against_the_optimisers_state() -> None:
 
 
 def test_a_loop_that_got_cheaper_by_itself_is_not_taken_for_flushed_numbers() -> None:
-    """Before and after: episodes had become longer, and figures fewer. The optimiser takes a tenth of the loop."""
+    """Before and after: episodes had become longer, and figures fewer. The optimizer takes a tenth of the loop."""
     counts = Counts(env_steps=1000, env_calls=1000, updates=100, parameters=1000, denormal_values=150)
     tried = Experiment(name="flush denormals", what="flushed", kind="changes learning", ratio=1.7, low=1.4, high=2.0)
     trace = made({"update": 4.0}, counts=counts, experiments=(tried,), update_parts={"optimiser": 1.0})

@@ -172,6 +172,6 @@ def test_the_first_update_of_a_real_program_is_start_up():
             seen.events([Seen(kind, start + begin, start + end, forward=(32, True, 7) if kind == a.FORWARD else None)])
     seen.finish(20)
     assert seen.counts["updates"] == 2
-    assert phases(seen)["start-up"] == 1 + 5 + 1 + 1  # forward, backward, the gap after it, optimiser
+    assert phases(seen)["start-up"] == 1 + 5 + 1 + 1  # forward, backward, the gap after it, optimizer
     assert phases(seen)["update"] == 1 + 1 + 5 + 1
     assert sum(seen.phases.values()) == 20

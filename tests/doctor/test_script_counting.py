@@ -12,8 +12,8 @@ from hotloop.doctor.recorder import words as a
 from hotloop.doctor.recorder.attribution import MOST_BEHIND, Attribution
 from hotloop.doctor.recorder.costs import split_recording, split_waiting
 from hotloop.doctor.recorder.lines import Syntax
-from hotloop.doctor.recorder.places import OURS, Places
-from hotloop.doctor.recorder.sampling import Sampler
+from hotloop.doctor.recorder.places import OURS, SourcePlaces
+from hotloop.doctor.recorder.sampling import StackSampler
 from hotloop.doctor.recorder.torch_hooks import TorchHooks
 from hotloop.doctor.recorder.watch import Watch
 from hotloop.doctor.recorder.words import Seen
@@ -294,7 +294,7 @@ def test_the_window_begins_with_the_steady_state() -> None:
 
 def test_after_the_window_hooks_do_nothing_until_the_guard_ends_it() -> None:
     clocks, ended = Clocks(), []
-    sampler = Sampler(Places("train.py"), 0.01, lambda: clocks.wall)
+    sampler = StackSampler(SourcePlaces("train.py"), 0.01, lambda: clocks.wall)
     watch = Watch(
         10.0, None, lambda: clocks.wall, passes=[sampler], late=60.0, at_limit=lambda: ended.append(clocks.wall)
     )
@@ -344,7 +344,7 @@ def test_texts_of_the_recordings_own_frames_are_the_recordings_time() -> None:
     charged: Any = {("update", "forward", stack): 4.0, ("update", "backward", ((theirs, 0),)): 4.0}
     phases, parts = {"update": 8.0, "recording": 1.0}, {"forward": 4.0, "backward": 4.0}
     processor = {"update": 4.0, "forward": 2.0}
-    split = split_recording(charged, phases, processor, parts, Places("train.py"))
+    split = split_recording(charged, phases, processor, parts, SourcePlaces("train.py"))
     assert list(split.values()) == [3.0, 4.0]
     assert (phases, parts) == ({"update": 7.0, "recording": 2.0}, {"forward": 3.0, "backward": 4.0})
     assert processor == {"update": 3.5, "forward": 1.5}

@@ -11,9 +11,9 @@ from hotloop.core.errors import SettingsError
 from hotloop.doctor.script import ScriptPlan, record_script
 from hotloop.doctor.trace import Trace
 
-EXACT = ("control", "logging and printing off", "rendering off", "no_grad while acting", "fused optimiser")
+EXACT = ("control", "logging and printing off", "rendering off", "no_grad while acting", "fused optimizer")
 NAMES = {
-    *(*EXACT, "rows stored in one call", "evaluation off", "control (learning)", "no optimiser steps"),
+    *(*EXACT, "rows stored in one call", "evaluation off", "control (learning)", "no optimizer steps"),
     *("every 4th update", "every 16th update", "one update per env call"),
 }
 WALK = """
@@ -52,7 +52,7 @@ def test_a_program_without_learning(tmp_path: Path) -> None:
     assert found.keys() == NAMES
     assert found["control"] == ""
     assert found["logging and printing off"] == ""
-    assert "no optimiser step was seen" in found["every 4th update"]
+    assert "no optimizer step was seen" in found["every 4th update"]
     assert "nothing was rendered" in found["rendering off"]
     assert [line for line in said if "trying: " in line][:1] == ["  trying: control"]
     assert "run 3 of 3: experiments that change learning, 2.5 s of the loop" in said
@@ -92,7 +92,7 @@ from torch import nn
 torch.set_num_threads(1)
 envs = gymnasium.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1") for _ in range(2)])
 q = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 2))
-optimiser = torch.optim.Adam(q.parameters())
+optimizer = torch.optim.Adam(q.parameters())
 
 class Replay:
     def __init__(self):
@@ -114,9 +114,9 @@ for step in range(10_000_000):
     if len(replay.rows) >= 32:
         rows, actions, rewards = replay.sample(16)
         loss = ((q(rows).gather(1, actions[:, None])[:, 0] - rewards) ** 2).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
 """
 
 
@@ -126,9 +126,9 @@ def test_a_program_with_its_update_in_the_loop(tmp_path: Path) -> None:
     found = tried(trace)
     assert found.keys() == NAMES
     made = {one.name: one for one in trace.experiments}
-    for name in (*EXACT[:2], *EXACT[3:], "rows stored in one call", "no optimiser steps", "every 4th update"):
+    for name in (*EXACT[:2], *EXACT[3:], "rows stored in one call", "no optimizer steps", "every 4th update"):
         assert name in made, found[name]
-    assert "losses are made all the same" in made["no optimiser steps"].what
+    assert "losses are made all the same" in made["no optimizer steps"].what
     assert "updates per env call" in found["one update per env call"]
 
 
@@ -150,7 +150,7 @@ def test_a_program_of_stable_baselines(tmp_path: Path) -> None:
     found = tried(trace)
     assert found.keys() == NAMES
     made = {one.name: one for one in trace.experiments}
-    for name in ("control", "logging and printing off", "fused optimiser", "evaluation off", "every 4th update"):
+    for name in ("control", "logging and printing off", "fused optimizer", "evaluation off", "every 4th update"):
         assert name in made, found[name]
-    assert "`DQN.train`" in made["no optimiser steps"].what
+    assert "`DQN.train`" in made["no optimizer steps"].what
     assert found["rows stored in one call"].startswith("one call stores")

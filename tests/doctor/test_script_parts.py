@@ -15,10 +15,10 @@ from hotloop.doctor.recorder.hooks import ClassHooks, timed
 from hotloop.doctor.recorder.lines import Syntax
 from hotloop.doctor.recorder.order import Order
 from hotloop.doctor.recorder.passes import Faults
-from hotloop.doctor.recorder.places import LIBRARY, USER, Places
+from hotloop.doctor.recorder.places import LIBRARY, USER, SourcePlaces
 from hotloop.doctor.recorder.recording import own_cost
 from hotloop.doctor.recorder.results import EnvCalls, looks_like_a_step, read_step
-from hotloop.doctor.recorder.sampling import Sampler
+from hotloop.doctor.recorder.sampling import StackSampler
 from hotloop.doctor.recorder.sources import Made, owner_made
 from hotloop.doctor.recorder.timeline import MOST, Timeline
 from hotloop.doctor.recorder.toggling import NOTHING_TO_COMPARE, Toggler, before_and_after, ratios, whole
@@ -252,7 +252,7 @@ def test_an_algorithm_that_learns_by_jax_makes_updates_by_its_train(monkeypatch,
             return gradient_steps
 
     SAC.__module__ = f"{package}.sac.sac"
-    made = Made(Places("train.py"))
+    made = Made(SourcePlaces("train.py"))
     watch = Watch(100.0, None, passes=[made])
     watch.begin(0.0)
     made.time_learning(SAC)
@@ -265,7 +265,7 @@ def test_an_algorithm_that_learns_by_jax_makes_updates_by_its_train(monkeypatch,
 
 
 def test_looks_are_charged_to_the_phase_in_which_they_were_taken(clock):
-    sampler = Sampler(Places("train.py"), 0.004, clock)
+    sampler = StackSampler(SourcePlaces("train.py"), 0.004, clock)
     watch = Watch(100.0, None, clock, passes=[sampler])
     watch.begin(0.0)
     for now, end, kind in ((3.0, 4.0, words.ENV), (5.0, 6.0, words.LOG)):
@@ -448,7 +448,7 @@ def test_places_are_named_without_the_machines_paths(tmp_path):
     (tmp_path / "agents").mkdir()
     mine = tmp_path / "agents" / "dqn.py"
     mine.write_text("")
-    places = Places(str(script))
+    places = SourcePlaces(str(script))
     assert places.kind(str(mine)) == USER
     assert places.where(str(mine), 3) == "agents/dqn.py:3"
     assert places.kind(np.__file__) == LIBRARY
@@ -470,7 +470,7 @@ def test_a_plan_that_cannot_be_is_refused(bad):
 
 
 def test_what_a_library_makes_when_it_begins_to_learn_is_set_where_its_object_was_made(tmp_path):
-    """`agent.fit(...)` makes the optimiser; the setting belongs to `agent = Config(`, over several lines or not."""
+    """`agent.fit(...)` makes the optimizer; the setting belongs to `agent = Config(`, over several lines or not."""
     script = tmp_path / "train.py"
     script.write_text(
         "agent = None\nagent = Config(\n    lr=1e-3,\n).create()\nagent.fit(env)\nmade = agent.fit(env)\nlib.fit(env)\n"

@@ -32,7 +32,7 @@ class Buffer:
 
 env, buffer = Env(), Buffer()
 net, target = nn.Linear(2, 2), nn.Linear(2, 2)
-optimiser = torch.optim.Adam(net.parameters())
+optimizer = torch.optim.Adam(net.parameters())
 obs = env.reset()
 for step in range(200):
     with torch.no_grad():
@@ -45,10 +45,10 @@ for step in range(200):
         wanted = torch.tensor([row[2] for row in batch]) + target(torch.tensor([row[3] for row in batch])).amax(1)
         chosen = net(torch.tensor([row[0] for row in batch]))[:, 0]
         loss = ((chosen - wanted) ** 2).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
-        optimiser.param_groups[0]["lr"] *= 0.99
+        optimizer.step()
+        optimizer.param_groups[0]["lr"] *= 0.99
 """
 
 
@@ -114,14 +114,14 @@ class Env:
         return 0.0, 1.0, False, False, {}
 
 env, weight = Env(), torch.nn.Parameter(torch.zeros(1))
-optimiser = torch.optim.SGD([weight], lr=0.1)
+optimizer = torch.optim.SGD([weight], lr=0.1)
 with ThreadPoolExecutor(1) as pool:
     for step in range(300):
         if sys.argv[1] == "threads":
             pool.submit(env.step, 0).result()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (weight**2).sum().backward()
-        optimiser.step()
+        optimizer.step()
 """
 
 
@@ -129,7 +129,7 @@ with ThreadPoolExecutor(1) as pool:
     ("envs", "verdict", "note"),
     [
         ("threads", "Learning runs in another thread than the envs", "steps were made by another thread than the one"),
-        ("nowhere", "No env step was seen in", "300 optimiser steps were made and no env step"),
+        ("nowhere", "No env step was seen in", "300 optimizer steps were made and no env step"),
     ],
 )
 def test_learning_that_cannot_be_timed_is_told(tmp_path, envs, verdict, note):
@@ -137,4 +137,4 @@ def test_learning_that_cannot_be_timed_is_told(tmp_path, envs, verdict, note):
     found = diagnose(tmp_path / "apart.py", [envs], quick=True)
     assert verdict in found.as_json()["verdict"]
     assert any(note in one for one in found.trace.notes)
-    assert not any("--env" in one or "no optimiser step" in one for one in found.trace.notes)
+    assert not any("--env" in one or "no optimizer step" in one for one in found.trace.notes)

@@ -14,7 +14,7 @@ import torch
 from hotloop.doctor.experiments import judge_trials
 from hotloop.doctor.recorder.gradients import Forwards, Fused, NoGradients
 from hotloop.doctor.recorder.passes import Pass
-from hotloop.doctor.recorder.places import Places
+from hotloop.doctor.recorder.places import SourcePlaces
 from hotloop.doctor.recorder.storing import Storing
 from hotloop.doctor.recorder.switches import Callers, Evaluation, Logging, Rendering, SwitchedClasses
 from hotloop.doctor.recorder.trial import Control, Switch, Trial
@@ -41,7 +41,7 @@ class Bench:
     more: list[Pass] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        places = Places(__file__)
+        places = SourcePlaces(__file__)
         self.log, self.render, self.store, self.evaluation = Logging(), Rendering(), Storing(), Evaluation(places)
         self.classes = SwitchedClasses((), self.log, self.render, self.store)
         self.updates = Updates(places, self.store, self.evaluation)
@@ -166,11 +166,11 @@ def test_updates_that_are_a_function_are_left_out_whole() -> None:
     ratios = {name: round(one.ratio, 4) for name, one in found.items() if isinstance(one, Experiment)}
     assert ratios == {
         "control": 1.0,
-        "no optimiser steps": 3.0,  # 4.5 ms become 1.5
+        "no optimizer steps": 3.0,  # 4.5 ms become 1.5
         "every 4th update": 2.0,  # 1.5 + 3 / 4 = 2.25
         "every 16th update": round(4.5 / (1.5 + 3 / 16), 4),
     }
-    assert "`Learner.update`" in found["no optimiser steps"].what
+    assert "`Learner.update`" in found["no optimizer steps"].what
     assert found["every 4th update"].processor == pytest.approx((2.0, 2.0, 2.0))
     assert isinstance(found["one update per env call"], Untried)
     assert "1 updates per env call" in found["one update per env call"].reason
@@ -209,9 +209,9 @@ def inline_program(bench: Bench) -> None:
 def test_an_update_within_the_loop_loses_backward_and_step() -> None:
     bench = Bench()
     found = bench.run([FewerUpdates(bench.updates, every) for every in (0, 4)], lambda: inline_program(bench))
-    assert found["no optimiser steps"].ratio == pytest.approx(4.5 / 2.5)
+    assert found["no optimizer steps"].ratio == pytest.approx(4.5 / 2.5)
     assert found["every 4th update"].ratio == pytest.approx(4.5 / 3.0)
-    assert "losses are made all the same" in found["no optimiser steps"].what
+    assert "losses are made all the same" in found["no optimizer steps"].what
 
 
 def reporting_program(bench: Bench, every: int = 1) -> None:
@@ -240,10 +240,10 @@ def test_what_is_not_done_does_not_apply_and_says_why() -> None:
     found = bench.run([*switches, Control()], lambda: quiet_program(bench), learns=False, seconds=4.0)
     reasons = {name: one.reason for name, one in found.items() if isinstance(one, Untried)}
     assert "nothing was printed" in reasons["logging and printing off"]
-    assert "no replay was recognised" in reasons["rows stored in one call"]
-    assert "no optimiser" in reasons["fused optimiser"]
+    assert "no replay was recognized" in reasons["rows stored in one call"]
+    assert "no optimizer" in reasons["fused optimizer"]
     assert "no evaluation was seen" in reasons["evaluation off"]
-    assert "no optimiser step" in reasons["every 4th update"]
+    assert "no optimizer step" in reasons["every 4th update"]
     assert found["control"].ratio == 1.0
 
 
@@ -316,7 +316,7 @@ def test_fused_is_switched_on_and_off() -> None:
     switch.off()
     assert group == {"fused": None, "foreach": None, "params": []}
     group["fused"] = True
-    assert switch.reason(trial) == "the optimiser is fused already"
+    assert switch.reason(trial) == "the optimizer is fused already"
 
 
 def acting_program(bench: Bench, network: Any, seen: dict[str, list[bool]], keeps_graph: bool) -> None:

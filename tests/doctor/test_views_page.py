@@ -1,4 +1,4 @@
-"""The page: complete in itself, harmless whatever the script says, readable in both colour schemes."""
+"""The page: complete in itself, harmless whatever the script says, readable in both color schemes."""
 
 import re
 from dataclasses import replace

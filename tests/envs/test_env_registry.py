@@ -106,10 +106,10 @@ def test_a_file_without_a_name_tells_what_it_has(tmp_path):
     assert caught.value.hint == f"give `{tmp_path}/maker.py:make`"
 
 
-def test_a_file_may_import_its_neighbours_without_leaving_a_trace_on_the_path(tmp_path):
-    (tmp_path / "neighbour_of_env.py").write_text("LENGTH = 3\n")
+def test_a_file_may_import_its_neighbors_without_leaving_a_trace_on_the_path(tmp_path):
+    (tmp_path / "neighbor_of_env.py").write_text("LENGTH = 3\n")
     (tmp_path / "mine.py").write_text(
-        "from neighbour_of_env import LENGTH\n"
+        "from neighbor_of_env import LENGTH\n"
         "from tests.envs.planted_envs import Counter\n"
         "class Mine(Counter):\n"
         "    def __init__(self):\n"

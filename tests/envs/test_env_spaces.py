@@ -254,7 +254,7 @@ def test_a_dict_with_an_image_is_joined_only_where_that_is_asked_for():
         assert encoder_for("test", mixed, "flatten").spec.size == np.prod(image.shape) + 2
 
 
-def test_a_stack_of_colour_images_is_refused_among_other_parts():
+def test_a_stack_of_color_images_is_refused_among_other_parts():
     film = spaces.Dict({"film": spaces.Box(0, 255, (4, 84, 84, 3), np.uint8), "speed": spaces.Box(0, 1, (2,))})
     with pytest.raises(EnvError, match=r"part `film` .* has shape \(4, 84, 84, 3\)") as caught:
         encoder_for("test", film, "auto")

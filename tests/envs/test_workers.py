@@ -27,7 +27,7 @@ from hotloop.core.types import (
 )
 from hotloop.envs.registry import make_envs
 from hotloop.envs.workers import messages
-from hotloop.envs.workers.messages import Plan, new_memory, slabs_in
+from hotloop.envs.workers.messages import BufferPlan, new_memory, slabs_in
 from hotloop.envs.workers.pool import WorkerPool
 from hotloop.presets.env_settings import EnvSettings
 from tests.envs import planted_envs, planted_worker_envs
@@ -311,7 +311,7 @@ def test_a_run_with_workers_has_the_digest_of_one_without(preset, tmp_path):
 def test_memory_is_laid_out_apart_and_found_again():
     obs = {"image": ArraySpec((2, 2), np.dtype(np.uint8)), "speed": ArraySpec((1,))}
     choices, numbers = MultiDiscreteActions((2, 3), (0, 1)), BoxActions((-np.inf, 0.1), (np.inf, 0.3), (2,))
-    plan = Plan(3, obs, HybridActions(choices, numbers), True)
+    plan = BufferPlan(3, obs, HybridActions(choices, numbers), True)
     assert messages.plan_from_data(messages.plan_as_data(plan)) == plan
     descriptor = new_memory(plan)
     first, second = slabs_in(descriptor, plan), slabs_in(descriptor, plan)

@@ -20,9 +20,9 @@ def q_agent(obs_spec: ObsSpec, actions: int = 3, first: int = 0, **network: Any)
     return Agent(build_q_network(settings.network, obs_spec, actions, seed=1), settings, obs_spec, actions, first)
 
 
-def actor(obs_spec: ObsSpec, actions: ActionSpec, normalise: bool = False, **network: Any) -> ActorAgent:
+def actor(obs_spec: ObsSpec, actions: ActionSpec, normalize: bool = False, **network: Any) -> ActorAgent:
     tree = {"hidden": [8], **network}
-    settings = api.preset("cartpole-ppo", network=tree, normalise={"obs": normalise, "limit": 2.0})
+    settings = api.preset("cartpole-ppo", network=tree, normalize={"obs": normalize, "limit": 2.0})
     assert isinstance(settings, api.PPOSettings)
     net = build_actor_critic(settings.network, obs_spec, layout_of(actions, settings.network.squashed), 1)
     agent = ActorAgent(net, settings, (obs_spec, actions))

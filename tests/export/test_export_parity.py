@@ -16,7 +16,7 @@ from safetensors import safe_open
 from hotloop.cli.main import main
 from hotloop.core.types import Array, ArraySpec, BoxActions
 from hotloop.export.about import export_torch
-from hotloop.export.parity import Seen, check, random_batches
+from hotloop.export.parity import ParityInputs, check, random_batches
 from hotloop.export.wrapped import LevelledTopology
 from hotloop.nets.build import build_q_network
 from hotloop.nets.topology.generators import dense_small_world, small_world
@@ -31,7 +31,7 @@ def difference(q_expected: list[list[float]], q_found: list[list[float]], chosen
     agent = q_agent(ArraySpec((2,)), actions=len(q_expected[0]))
     agent.q_values = lambda obs: np.array(q_expected, np.float32)  # type: ignore[method-assign]
     found = {"q_values": np.array(q_found, np.float32), "action": np.array(chosen)}
-    return check(agent, lambda seen: found, [Seen(OBS, mask)])
+    return check(agent, lambda seen: found, [ParityInputs(OBS, mask)])
 
 
 def test_a_difference_is_relative_beyond_one() -> None:
@@ -102,13 +102,13 @@ def test_safetensors_hold_every_parameter_by_name_and_what_builds_the_network(tm
     assert torch.equal(network(obs), agent.network(obs))
 
 
-def test_safetensors_hold_the_normaliser(tmp_path: Path) -> None:
-    agent = actor(ArraySpec((3,)), BoxActions((-1.0,), (1.0,), (1,)), normalise=True)
+def test_safetensors_hold_the_normalizer(tmp_path: Path) -> None:
+    agent = actor(ArraySpec((3,)), BoxActions((-1.0,), (1.0,), (1,)), normalize=True)
     export_torch(agent, tmp_path / "a.safetensors")
-    assert agent.normaliser is not None
+    assert agent.normalizer is not None
     with safe_open(tmp_path / "a.safetensors", "np") as file:
-        both = [file.get_tensor(f"normaliser.obs.{name}") for name in ("shift", "scale")]
-    assert np.concatenate(both).tolist() == agent.normaliser.weights().tolist()
+        both = [file.get_tensor(f"normalizer.obs.{name}") for name in ("shift", "scale")]
+    assert np.concatenate(both).tolist() == agent.normalizer.weights().tolist()
 
 
 @pytest.mark.parametrize(

@@ -70,18 +70,18 @@ def test_q_networks_are_the_same_outside(agent: Agent, inputs: list[str], shape:
         actor(
             PARTS,
             HybridActions(MultiDiscreteActions((2, 3), (1, 0)), BoxActions((-2.0, -np.inf), (6.0, np.inf), (2,))),
-            normalise=True,
+            normalize=True,
         ),
         actor(ArraySpec((3,)), BoxActions((-2.0, 0.0), (2.0, 1.0), (2, 1)), squashed=True, shared=False),
     ],
-    ids=["hybrid, normalised", "squashed numbers"],
+    ids=["hybrid, normalized", "squashed numbers"],
 )
 def test_actors_give_actions_as_the_env_takes_them(agent: ActorAgent, tmp_path: Path) -> None:
     exported = export_onnx(agent, tmp_path / "actor.onnx", None)
     assert exported.outputs == ["outputs", "value", "action"]
     assert exported.parity.differences.keys() == {"outputs", "value", "action"}
     assert exported.parity.largest < 1e-5
-    assert exported.about["normaliser"] == agent.settings.normalise.obs
+    assert exported.about["normaliser"] == agent.settings.normalize.obs
 
 
 def test_a_mask_is_an_input_and_no_forbidden_choice_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_missing_library_is_told_with_the_line_that_installs_it(
 def test_the_verb_writes_both_kinds_and_checks_on_played_observations(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny = ["--total-env-steps", "400", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"]
+    tiny = ["--total-env-steps", "400", "--learning-starts", "100", "--batch-size", "8", "--network.hidden", "8"]
     tiny += ["--evaluation.episodes", "2", "--evaluation.final-episodes", "2"]
     assert main(["train", "cartpole-dqn", *tiny, "--run-dir", "mine", "--quiet"]) == 0
     capsys.readouterr()

@@ -25,7 +25,7 @@ from tests.doctor.sample_trace import FINDINGS, make_trace
 from tests.reporting import written_runs
 
 FILE = Path(__file__).with_name("answers.json")
-TINY = ["--total-env-steps", "300", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"]
+TINY = ["--total-env-steps", "300", "--learning-starts", "100", "--batch-size", "8", "--network.hidden", "8"]
 TINY += ["--evaluation.every", "100", "--evaluation.episodes", "2", "--evaluation.final-episodes", "3", "--quiet"]
 VERBS = {
     "train": ["train", "cartpole-dqn", *TINY, "--run-dir", "run"],
@@ -37,7 +37,7 @@ VERBS = {
     "settings": ["settings", "ppo", "clip"],
 }
 PROVED = ("dqn-update/dqn/native/8x8-b4", "multi-batch/k2/native/8x8-b4", "target-polyak/eager/8x8", "n-step/n3-envs1")
-PROVED += ("gae/T16-N3", "ppo-update/discrete/eager/8x8-b16", "replay-prioritised/b32")
+PROVED += ("gae/T16-N3", "ppo-update/discrete/eager/8x8-b16", "replay-prioritized/b32")
 PROVED += ("ppo-update/discrete/native/8x8-b16", "topology-forward/14-nodes-k4-b4", "graph-forward/outputs/n5")
 PROVED += ("branch-attention/forward/native/b32",)
 

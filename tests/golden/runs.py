@@ -43,12 +43,12 @@ class Kind(NamedTuple):
     """Further changes for the short one."""
 
 
-PRIORITISED = {"double": True, "replay": {"prioritised": True}, "n_step": 3}
-ACCUMULATED = {"network": {"dueling": True}, "optimiser": {"accumulate": 2}}
-NORMALISED = {"normalise": {"obs": True, "reward": True}, "kl_stop": 0.005}
-FEW_SERVICES = {"env": {"num_envs": 4}, "n_step": 4, "warmup_env_steps": 60, "updates_per_env_step": "1/4"}
+PRIORITIZED = {"double": True, "replay": {"prioritized": True}, "n_step": 3}
+ACCUMULATED = {"network": {"dueling": True}, "optimizer": {"accumulate": 2}}
+NORMALIZED = {"normalize": {"obs": True, "reward": True}, "kl_stop": 0.005}
+FEW_SERVICES = {"env": {"num_envs": 4}, "n_step": 4, "learning_starts": 60, "updates_per_env_step": "1/4"}
 FEW_SNAKES = {"env": {"num_envs": 8}, "batch_size": 16, "network": {"hidden": [32]}, "updates_per_env_step": "1/4"}
-FEW_ROWS = {"env": {"num_envs": 4}, "rollout_steps": 16, "batch_size": 32, "epochs": 2}
+FEW_ROWS = {"env": {"num_envs": 4}, "rollout_steps": 16, "batch_size": 32, "n_epochs": 2}
 FEW_NODES = merge(
     FEW_ROWS,
     {
@@ -57,23 +57,23 @@ FEW_NODES = merge(
     },
 )
 FEW_PENDULUMS = {"env": {"num_envs": 2}, "batch_size": 32, "network": {"hidden": [32, 32]}}
-SEEN_EVENLY = merge(FEW_PENDULUMS, {"normalise": {"obs": True}, "replay": {"prioritised": True}, "n_step": 2})
+SEEN_EVENLY = merge(FEW_PENDULUMS, {"normalize": {"obs": True}, "replay": {"prioritized": True}, "n_step": 2})
 ALL_LANES, NO_NATIVE, NOT_COMPILED = ("eager", "native", "compiled"), ("eager", "compiled"), ("eager", "native")
 KINDS = {
     "dqn": Kind("cartpole-dqn", ALL_LANES, 3_000, {}, 400),
-    "prioritised": Kind("cartpole-dqn", ALL_LANES, 3_000, PRIORITISED, 400),
+    "prioritized": Kind("cartpole-dqn", ALL_LANES, 3_000, PRIORITIZED, 400),
     "dueling": Kind("cartpole-dqn", NOT_COMPILED, 3_000, ACCUMULATED, 400),
     "c51": Kind("cartpole-rainbow", NOT_COMPILED, 3_000, {"network": {"noisy": False}}, 400),
     "noisy": Kind("cartpole-rainbow", NO_NATIVE, 3_000, {"network": {"noisy": True}}, 400),
     "bfloat16": Kind("cartpole-dqn", ("eager",), 3_000, {"learner": {"precision": "bfloat16"}}, 400),
-    "branches": Kind("sfc-dqn", NOT_COMPILED, 1_500, {"warmup_env_steps": 700}, 160, FEW_SERVICES),
+    "branches": Kind("sfc-dqn", NOT_COMPILED, 1_500, {"learning_starts": 700}, 160, FEW_SERVICES),
     "topology": Kind("topology-dqn", ("eager",), 1_500, {}, 400),
     "grid": Kind("snake-dqn-grid", ("eager",), 3_000, {}, 400, FEW_SNAKES),
     "sac": Kind("pendulum-sac", ALL_LANES, 2_000, SEEN_EVENLY, 400),
     "td3": Kind("pendulum-td3", ALL_LANES, 2_000, FEW_PENDULUMS, 400),
     "ppo": Kind("cartpole-ppo", ALL_LANES, 8_192, {}, 512),
     "a2c": Kind("cartpole-a2c", NOT_COMPILED, 8_192, {}, 512),
-    "continuous": Kind("pendulum-ppo", ALL_LANES, 8_192, NORMALISED, 512, {"rollout_steps": 32}),
+    "continuous": Kind("pendulum-ppo", ALL_LANES, 8_192, NORMALIZED, 512, {"rollout_steps": 32}),
     "sfc-ppo": Kind("sfc-ppo", ("eager",), 2_048, {}, 256, FEW_ROWS),
     "graphs": Kind("durotaxis-ppo", ("eager",), 512, {}, 256, FEW_NODES),
     "per-node": Kind("durotaxis-per-node", ("eager",), 512, {}, 256, FEW_NODES),
@@ -105,7 +105,7 @@ def settings_of(name: str, run_dir: Path) -> Any:
         "checkpoint": {"every": total // 4},
     }
     if off_policy:
-        tree["warmup_env_steps"] = 200
+        tree["learning_starts"] = 200
     if length == "short":
         tree |= {"log_every": 100, "evaluation": {"every": 100, **tree["evaluation"], "max_episode_steps": 50}}
         tree |= {"target": {"every": 20}} if off_policy else {}
@@ -146,7 +146,7 @@ def _summary(result: dict[str, Any], run_dir: Path) -> dict[str, Any]:
     agent: Any = hotloop.load(run_dir)
     parameters = {f"online/{name}": value.numel() for name, value in agent.network.named_parameters()}
     online = learner.get("weights", learner["online"])  # of several networks, `online` is the one that acts
-    pieces = np.split(online, np.cumsum(list(parameters.values())))[:-1]  # what is left over normalises observations
+    pieces = np.split(online, np.cumsum(list(parameters.values())))[:-1]  # what is left over normalizes observations
     vectors = {name: value for name, value in learner.items() if name.rpartition("_")[2] in FOLLOWING}
     tensors = dict(zip(parameters, pieces, strict=True)) | vectors
     events = Counter(row["event"] for row in read_events(run_dir / "events.jsonl"))

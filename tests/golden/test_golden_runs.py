@@ -1,4 +1,4 @@
-"""Frozen behaviour: short runs end as they did when `runs.json` was written.
+"""Frozen behavior: short runs end as they did when `runs.json` was written.
 
 An intended change is frozen anew with `python -m tests.golden.freeze` and shows as a diff.
 """

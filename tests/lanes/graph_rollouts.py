@@ -21,8 +21,8 @@ ACTIONS = {"numbers": NUMBERS, "per node": NodeActions(2, NUMBERS)}
 BASE: dict[str, Any] = {
     "rollout_steps": STEPS,
     "batch_size": 4,
-    "epochs": 2,
-    "entropy_weight": 0.01,
+    "n_epochs": 2,
+    "ent_coef": 0.01,
     "env": {"num_envs": ENVS},
     "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
     "reward_parts": {"value_weights": [1.0, 0.5], "advantage_weights": [1.0, 0.25]},

@@ -25,7 +25,7 @@ STEPS, ENVS, FEATURES = 8, 4, 5
 BASE: dict[str, Any] = {
     "rollout_steps": STEPS,
     "batch_size": 8,
-    "epochs": 2,
+    "n_epochs": 2,
     "env": {"num_envs": ENVS},
     "network": {"hidden": [16, 12]},
     "learner": {"lane": "eager"},

@@ -38,7 +38,7 @@ VECTORS = ("online", "target", "mean", "square")
 def make_spec(**changes: Any) -> QSpec:
     """A large epsilon, so that Adam does not blow up the rounding of gradients near zero."""
     values: dict[str, Any] = dict(
-        loss="huber", double=False, atoms=1, v_min=0.0, v_max=20.0, noisy=False, max_gradient_norm=0.5, accumulate=1,
+        loss="huber", double=False, atoms=1, v_min=0.0, v_max=20.0, noisy=False, max_grad_norm=0.5, accumulate=1,
         beta1=0.9, beta2=0.999, epsilon=1e-3, target_tau=1.0, target_every=7,
     )  # fmt: skip
     return QSpec(**(values | changes))
@@ -241,7 +241,7 @@ def test_no_step_is_made_on_numbers_that_are_not_finite_nor_after_it_in_the_same
         failed = caught.value.failed
         assert_same_state(failed.state, lane.state())
         np.testing.assert_array_equal(failed.batch["reward"], batch.reward[2])
-        assert first_nonfinite(lane.objective.in_order(eager.network, "float32", failed)) == "reward"
+        assert first_nonfinite(lane.objective.nan_search_order(eager.network, "float32", failed)) == "reward"
     else:
         assert not lane.update(batch, rates(4), 0).scalars.isfinite().all()
     assert_close_lanes(lane, eager)
@@ -278,7 +278,7 @@ def test_a_machine_without_a_compiler_is_told_so(monkeypatch: pytest.MonkeyPatch
 PARTS = {"board": ArraySpec((2, 2), np.dtype(np.uint8)), "speed": ArraySpec((3,))}
 BOARD = ArraySpec((5, 6, 2), np.dtype(np.uint8))
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], ObsSpec, bool]] = {
-    "mse, clipping off": ({"loss": "mse", "max_gradient_norm": 0.0}, {"activation": "tanh"}, FLAT, False),
+    "mse, clipping off": ({"loss": "mse", "max_grad_norm": 0.0}, {"activation": "tanh"}, FLAT, False),
     "noisy double dueling": (
         {"noisy": True, "double": True, "target_every": 5}, {"noisy": True, "dueling": True}, FLAT, True,
     ),

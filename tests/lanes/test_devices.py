@@ -46,7 +46,7 @@ CASES = {
     "dueling": lambda: q_case(network={"dueling": True}),
     "discrete": lambda: policy_case("discrete"),
     "continuous": lambda: policy_case("numbers"),
-    "both": lambda: policy_case("both", normalise_advantage="minibatch"),
+    "both": lambda: policy_case("both", normalize_advantage="minibatch"),
     "graphs": lambda: graph_case("numbers"),
     "per node": lambda: graph_case("per node"),
 }

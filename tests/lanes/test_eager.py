@@ -24,7 +24,7 @@ BASE = {
     "v_min": V_MIN,
     "v_max": V_MAX,
     "noisy": False,
-    "max_gradient_norm": 0.0,
+    "max_grad_norm": 0.0,
     "accumulate": 1,
     "beta1": 0.9,
     "beta2": 0.999,
@@ -37,7 +37,7 @@ VARIANTS = {
     "double": {"double": True},
     "dueling": {"dueling": True},
     "mse": {"loss": "mse"},
-    "clipping": {"max_gradient_norm": 0.05},
+    "clipping": {"max_grad_norm": 0.05},
     "weights": {"weights": True},
     "masks": {"masks": True},
     "accumulate": {"accumulate": 2, "weights": True},
@@ -50,7 +50,7 @@ VARIANTS = {
         "double": True,
         "dueling": True,
         "noisy": True,
-        "max_gradient_norm": 0.5,
+        "max_grad_norm": 0.5,
         "weights": True,
         "masks": True,
         "accumulate": 4,
@@ -92,23 +92,23 @@ class PlainProgram:
     def __init__(self, spec: QSpec, network: QNetwork, seed: int) -> None:
         self.spec = spec
         self.online, self.target = copy.deepcopy(network), copy.deepcopy(network)
-        self.optimiser = torch.optim.Adam(self.online.parameters(), betas=(spec.beta1, spec.beta2), eps=spec.epsilon)
+        self.optimizer = torch.optim.Adam(self.online.parameters(), betas=(spec.beta1, spec.beta2), eps=spec.epsilon)
         self.generator = torch.Generator().manual_seed(seed)
         self.count = 0
 
     def update(self, batches: Batch, j: int, lr: float) -> tuple[float, list[float], float, float]:
         spec = self.spec
         self.count += 1
-        self.optimiser.param_groups[0]["lr"] = lr
+        self.optimizer.param_groups[0]["lr"] = lr
         if spec.noisy:
             resample_noise(self.online, self.generator)
             resample_noise(self.target, self.generator)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         row_losses, errors, q = self.rows(batches, j)
         loss = (torch.from_numpy(batches.weight[j]) * row_losses).mean()
         loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.online.parameters(), spec.max_gradient_norm or float("inf"))
-        self.optimiser.step()
+        norm = torch.nn.utils.clip_grad_norm_(self.online.parameters(), spec.max_grad_norm or float("inf"))
+        self.optimizer.step()
         if spec.target_every and self.count % spec.target_every == 0:
             with torch.no_grad():
                 for old, new in zip(self.target.parameters(), self.online.parameters(), strict=True):

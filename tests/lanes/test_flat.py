@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.optimizer import FlatParameters
 
 
 def made() -> tuple[nn.Module, FlatParameters]:

@@ -47,26 +47,26 @@ def one_graph(network, rollout: GraphRollout, row: int, advantage: float, weight
 
 @pytest.mark.parametrize("kind", ["numbers", "per node"])
 def test_updates_equal_those_made_one_graph_at_a_time(kind: str) -> None:
-    tree = {"entropy_weight": 0.0, "epochs": 1, "optimiser": {"max_gradient_norm": 0.0}}
+    tree = {"ent_coef": 0.0, "n_epochs": 1, "optimizer": {"max_grad_norm": 0.0}}
     ours, plain = make_learner(kind, **tree), make_learner(kind, **tree)
     rollout = make_rollout(ours)
     ours.lane.update(Minibatches(rollout, ORDER, CLIP), RATES, 0)
-    optimiser = torch.optim.Adam(plain.network.parameters(), lr=1e-2, eps=1e-5)
+    optimizer = torch.optim.Adam(plain.network.parameters(), lr=1e-2, eps=1e-5)
     for rows in ORDER[0].reshape(3, 4):
         raw = rollout.advantage.reshape(-1)[rows]
         advantages = (raw - raw.mean()) / (raw.std() + 1e-8)
         pairs = zip(rows, advantages, strict=True)
         losses = [one_graph(plain.network, rollout, row, float(one), (1.0, 0.5))[0] for row, one in pairs]
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         torch.stack(losses).mean().backward()
-        optimiser.step()
+        optimizer.step()
     expected = np.concatenate([parameter.detach().numpy().reshape(-1) for parameter in plain.network.parameters()])
     np.testing.assert_allclose(ours.lane.parameters(), expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["numbers", "per node"])
 def test_before_the_first_update_the_ratio_is_one(kind: str) -> None:
-    learner = make_learner(kind, batch_size=STEPS * ENVS, epochs=1)
+    learner = make_learner(kind, batch_size=STEPS * ENVS, n_epochs=1)
     rollout = make_rollout(learner)
     for row in range(STEPS * ENVS):
         _, ratio = one_graph(learner.network, rollout, row, 1.0, (1.0, 0.5))
@@ -79,7 +79,7 @@ def test_before_the_first_update_the_ratio_is_one(kind: str) -> None:
 def test_numbers_that_do_not_count_are_not_learned_from() -> None:
     first_only = np.zeros((ENVS, 2), bool)
     first_only[:, 0] = True
-    learner = make_learner(entropy_weight=0.0, value_weight=0.0, epochs=1)
+    learner = make_learner(ent_coef=0.0, vf_coef=0.0, n_epochs=1)
     rollout = make_rollout(learner, counts=first_only)
     before = learner.network.actor[-1].bias.detach().clone()
     learner.lane.update(Minibatches(rollout, ORDER, CLIP), RATES, 0)
@@ -107,7 +107,7 @@ def test_bfloat16_is_near() -> None:
 def test_updating_reads_nothing_back_to_the_host_but_one_number_an_epoch_where_kl_may_stop_it(
     monkeypatch: pytest.MonkeyPatch, kind: str, kl_stop: float, expected: dict[str, int]
 ) -> None:
-    learner = make_learner(kind, kl_stop=kl_stop, epochs=1)
+    learner = make_learner(kind, kl_stop=kl_stop, n_epochs=1)
     learner.network.fused = False  # as on any device but a CPU, whose memory needs no reading
     rollout = make_rollout(learner)
     reads: dict[str, int] = {}

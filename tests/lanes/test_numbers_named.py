@@ -11,7 +11,7 @@ import torch
 from hotloop.core.types import Batch
 from hotloop.lanes.eager import clip_and_step
 from hotloop.lanes.nonfinite import NonFiniteTensorError
-from hotloop.lanes.optimiser import AdamStep, FlatAdam
+from hotloop.lanes.optimizer import AdamStep, FlatAdam
 from hotloop.lanes.policy_objective import Minibatches
 from tests.lanes import graph_rollouts, policy_rollouts
 from tests.lanes.test_lanes_agree import batches, learner

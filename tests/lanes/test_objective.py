@@ -17,7 +17,7 @@ def spec(**changes) -> QSpec:
         "v_min": 0.0,
         "v_max": 2.0,
         "noisy": False,
-        "max_gradient_norm": 0.0,
+        "max_grad_norm": 0.0,
         "accumulate": 1,
         "beta1": 0.9,
         "beta2": 0.999,

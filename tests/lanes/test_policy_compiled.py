@@ -32,9 +32,9 @@ def both(kind: str, tree: dict[str, Any], **more: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("kind", "tree", "more"),
     [
-        ("discrete", {"entropy_weight": 0.05, "value_clip": 0.01}, {"masked": True}),
+        ("discrete", {"ent_coef": 0.05, "value_clip": 0.01}, {"masked": True}),
         ("both", {"network": {"shared": True}}, {"ignored": True}),
-        ("numbers", {"network": {"squashed": True}, "policy_loss": "plain", "epochs": 1}, {}),
+        ("numbers", {"network": {"squashed": True}, "policy_loss": "plain", "n_epochs": 1}, {}),
     ],
 )
 def test_both_lanes_compute_the_same(kind: str, tree: dict[str, Any], more: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ def stats_of(learner, rollout, clip=0.2, lr=1e-3, order=ORDER):
 @pytest.mark.parametrize("kind", ["discrete", "numbers"])
 @pytest.mark.parametrize("value_clip", [0.0, 0.05])
 def test_two_epochs_equal_an_update_written_the_usual_way(kind, value_clip):
-    learner = make_learner(kind, value_clip=value_clip, entropy_weight=0.01)
+    learner = make_learner(kind, value_clip=value_clip, ent_coef=0.01)
     rollout = make_rollout(learner)
     plain = PlainUpdate(copy.deepcopy(learner.network), 1e-2, 0.5)
     rows, old_log_std = rollout_rows(rollout, torch.device("cpu")), learner.network.log_std.detach().clone()
@@ -53,7 +53,7 @@ def test_before_the_first_update_the_ratio_is_one_and_nothing_has_moved(kind, ma
 
 @pytest.mark.parametrize("kind", ACTIONS)
 def test_with_the_same_outputs_again_the_ratio_is_exactly_one(kind):
-    learner = make_learner(kind, normalise_advantage="none", value_weight=0.0)
+    learner = make_learner(kind, normalize_advantage="none", vf_coef=0.0)
     rollout = make_rollout(learner)
     rows = rollout_rows(rollout, torch.device("cpu"))
     log_std = learner.network.log_std
@@ -74,15 +74,15 @@ def test_rows_that_an_env_ignored_do_not_count():
 
 
 def test_no_further_epoch_once_the_policy_moved_too_far():
-    learner = make_learner(kl_stop=1e-4, epochs=2)
+    learner = make_learner(kl_stop=1e-4, n_epochs=2)
     assert stats_of(learner, make_rollout(learner), lr=0.05).shape == (7, 4)
-    lenient = make_learner(kl_stop=1e4, epochs=2)
+    lenient = make_learner(kl_stop=1e4, n_epochs=2)
     assert stats_of(lenient, make_rollout(lenient), lr=0.05).shape == (7, 8)
 
 
 def test_the_plain_gradient_equals_the_surrogates_while_the_ratio_is_one():
     whole = np.arange(STEPS * ENVS)[None]
-    learners = [make_learner(policy_loss=loss, epochs=1, batch_size=STEPS * ENVS) for loss in ("clipped", "plain")]
+    learners = [make_learner(policy_loss=loss, n_epochs=1, batch_size=STEPS * ENVS) for loss in ("clipped", "plain")]
     for learner in learners:
         learner.lane.update(Minibatches(make_rollout(learner), whole, 0.2), np.array([1e-2]), 0)
     one, other = (learner.lane.parameters() for learner in learners)
@@ -111,7 +111,7 @@ def test_half_precision_computes_something_else_close_by():
 def test_updating_reads_nothing_back_to_the_host_but_one_number_an_epoch_where_kl_may_stop_it(
     monkeypatch, kl_stop, expected
 ):
-    learner = make_learner("both", kl_stop=kl_stop, entropy_weight=0.01)
+    learner = make_learner("both", kl_stop=kl_stop, ent_coef=0.01)
     rollout, reads = make_rollout(learner), {}
     for name in ("item", "tolist", "numpy", "cpu", "__float__", "__bool__"):
         original = getattr(torch.Tensor, name)

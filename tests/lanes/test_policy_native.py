@@ -16,14 +16,14 @@ ORDER = np.stack([np.random.default_rng(seed).permutation(STEPS * ENVS) for seed
 RATES = np.full(8, 3e-3)
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "entropy": {"entropy_weight": 0.05},
+    "entropy": {"ent_coef": 0.05},
     "value clip": {"value_clip": 0.01},
-    "shared": {"network": {"shared": True}, "entropy_weight": 0.01},
+    "shared": {"network": {"shared": True}, "ent_coef": 0.01},
     "relu": {"network": {"activation": "relu"}},
     "no hidden layers": {"network": {"hidden": []}},
-    "not normalised": {"normalise_advantage": "none"},
-    "no clipping of gradients": {"optimiser": {"max_gradient_norm": 0.0}},
-    "a2c": {"policy_loss": "plain", "epochs": 1},
+    "not normalized": {"normalize_advantage": "none"},
+    "no clipping of gradients": {"optimizer": {"max_grad_norm": 0.0}},
+    "a2c": {"policy_loss": "plain", "n_epochs": 1},
 }
 
 
@@ -51,15 +51,15 @@ def test_both_lanes_compute_the_same(kind: str, variant: str) -> None:
 @pytest.mark.parametrize("weight", [0.0, 0.05])
 @pytest.mark.parametrize("loss", ["clipped", "plain"])
 def test_both_lanes_squash_the_same(weight: float, loss: str) -> None:
-    tree = {"network": {"squashed": True, "log_std": 0.3}, "entropy_weight": weight}
-    tree |= {"policy_loss": loss, "epochs": 1 if loss == "plain" else 2}
+    tree = {"network": {"squashed": True, "log_std": 0.3}, "ent_coef": weight}
+    tree |= {"policy_loss": loss, "n_epochs": 1 if loss == "plain" else 2}
     learners, stats, _ = both("numbers", tree)
     assert_equal_lanes(learners, stats)
 
 
 @pytest.mark.parametrize("kind", ["discrete", "several"])
 def test_both_lanes_mask_the_same(kind: str) -> None:
-    learners, stats, _ = both(kind, {"entropy_weight": 0.05}, masked=True)
+    learners, stats, _ = both(kind, {"ent_coef": 0.05}, masked=True)
     assert_equal_lanes(learners, stats)
 
 

@@ -1,4 +1,4 @@
-"""DQN and PPO as one writes them first: torch's optimiser, torch's clipping, torch's losses and distributions; and the
+"""DQN and PPO as one writes them first: torch's optimizer, torch's clipping, torch's losses and distributions; and the
 data that both they and our learners are given."""
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ def transitions(seed: int, rows: int = 16, k: int = 0, weights: bool = False, ma
 
 
 class PlainDQN:
-    def __init__(self, network, lr, double, loss, target_every, target_tau, max_gradient_norm, dtype=torch.float32):
+    def __init__(self, network, lr, double, loss, target_every, target_tau, max_grad_norm, dtype=torch.float32):
         self.online, self.dtype = copy.deepcopy(network).to(dtype), dtype
         self.target = copy.deepcopy(self.online)
-        self.optimiser = torch.optim.Adam(self.online.parameters(), lr=lr)
+        self.optimizer = torch.optim.Adam(self.online.parameters(), lr=lr)
         self.loss = functional.smooth_l1_loss if loss == "huber" else functional.mse_loss
-        self.double, self.every, self.tau, self.norm = double, target_every, target_tau, max_gradient_norm
+        self.double, self.every, self.tau, self.norm = double, target_every, target_tau, max_grad_norm
         self.updates = 0
 
     def update(self, batch):
@@ -109,11 +109,11 @@ class PlainDQN:
             y = reward + discount * q_next.gather(1, q_select.argmax(1, keepdim=True)).squeeze(1)
         q = self.online(obs).gather(1, torch.from_numpy(batch.action)[:, None]).squeeze(1)
         loss = (weight * self.loss(q, y, reduction="none")).mean()
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         if self.norm is not None:
             nn.utils.clip_grad_norm_(self.online.parameters(), self.norm)
-        self.optimiser.step()
+        self.optimizer.step()
         self.updates += 1
         if self.updates % self.every == 0:
             with torch.no_grad():
@@ -125,10 +125,10 @@ class PlainDQN:
 class PlainPPO:
     """Epochs over a rollout, in the order of rows that it is given."""
 
-    def __init__(self, network, lr, clip, entropy_coef, max_gradient_norm, dtype=torch.float32):
+    def __init__(self, network, lr, clip, ent_coef, max_grad_norm, dtype=torch.float32):
         self.network, self.dtype = copy.deepcopy(network).to(dtype), dtype
-        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=lr, eps=1e-5)
-        self.clip, self.entropy_coef, self.norm = clip, entropy_coef, max_gradient_norm
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=lr, eps=1e-5)
+        self.clip, self.ent_coef, self.norm = clip, ent_coef, max_grad_norm
 
     def policy(self, obs, mask):
         outputs, value = self.network(obs)
@@ -152,11 +152,11 @@ class PlainPPO:
             surrogate = torch.min(ratio * advantage, ratio.clamp(1 - self.clip, 1 + self.clip) * advantage)
             entropy = policy.entropy()
             entropy = entropy.sum(-1) if entropy.ndim == 2 else entropy
-            loss = -surrogate.mean() + 0.5 * (value - returns).square().mean() - self.entropy_coef * entropy.mean()
-            self.optimiser.zero_grad()
+            loss = -surrogate.mean() + 0.5 * (value - returns).square().mean() - self.ent_coef * entropy.mean()
+            self.optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(self.network.parameters(), self.norm)
-            self.optimiser.step()
+            self.optimizer.step()
 
 
 class SlabRollout:

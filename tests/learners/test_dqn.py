@@ -8,7 +8,7 @@ from hotloop.core.schedules import Counters
 from hotloop.core.settings import build
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.learners.dqn import DQNLearner, q_spec
-from hotloop.presets.dqn_settings import DQNSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.dqn_settings import DQNSettings, OptimizerSettings, TargetSettings
 
 
 def made(counters: Counters | None = None, **tree) -> DQNLearner:
@@ -29,12 +29,12 @@ def test_the_spec_says_what_the_settings_say():
     settings = DQNSettings(
         double=True,
         loss="mse",
-        optimiser=OptimiserSettings(max_gradient_norm=3.0, accumulate=2, beta1=0.8, beta2=0.9, epsilon=1e-5),
+        optimizer=OptimizerSettings(max_grad_norm=3.0, accumulate=2, beta1=0.8, beta2=0.9, eps=1e-5),
         target=TargetSettings(tau=0.5, every=7),
     )
     spec = q_spec(settings)
     assert (spec.double, spec.loss, spec.target_tau, spec.target_every) == (True, "mse", 0.5, 7)
-    assert (spec.max_gradient_norm, spec.accumulate) == (3.0, 2)
+    assert (spec.max_grad_norm, spec.accumulate) == (3.0, 2)
     assert (spec.beta1, spec.beta2, spec.epsilon) == (0.8, 0.9, 1e-5)
 
 
@@ -44,22 +44,22 @@ def test_a_target_that_counts_something_else_is_not_the_lanes_business(unit):
 
 
 def test_rows_of_an_update_are_all_accumulated_batches():
-    assert made(batch_size=8, optimiser={"accumulate": 3}).rows_per_update == 24
+    assert made(batch_size=8, optimizer={"accumulate": 3}).rows_per_update == 24
 
 
 def test_a_constant_learning_rate():
-    assert made(Counters(updates=9), optimiser={"lr": 0.5}).learning_rates(3).tolist() == [0.5, 0.5, 0.5]
+    assert made(Counters(updates=9), optimizer={"learning_rate": 0.5}).learning_rates(3).tolist() == [0.5, 0.5, 0.5]
 
 
 def test_a_learning_rate_over_updates_changes_within_a_call():
     schedule = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 10, "unit": "updates"}
-    learner = made(Counters(updates=3), optimiser={"lr": 2.0, "lr_schedule": schedule})
+    learner = made(Counters(updates=3), optimizer={"learning_rate": 2.0, "lr_schedule": schedule})
     assert learner.learning_rates(4) == pytest.approx([1.4, 1.2, 1.0, 0.8])
 
 
 def test_a_learning_rate_over_env_steps_holds_for_a_call():
     schedule = {"kind": "decay", "start": 1.0, "end": 0.0, "factor": 0.5, "every": 10, "unit": "env_steps"}
-    learner = made(Counters(env_steps=25, updates=99), optimiser={"lr": 1.0, "lr_schedule": schedule})
+    learner = made(Counters(env_steps=25, updates=99), optimizer={"learning_rate": 1.0, "lr_schedule": schedule})
     assert learner.learning_rates(2).tolist() == [0.25, 0.25]
 
 
@@ -135,5 +135,5 @@ def test_a_restored_learner_continues_exactly():
 
 
 def test_the_schedule_of_a_constant_learning_rate_multiplies_it():
-    learner = made(optimiser={"lr": 0.5, "lr_schedule": {"start": 0.5}})
+    learner = made(optimizer={"learning_rate": 0.5, "lr_schedule": {"start": 0.5}})
     assert learner.learning_rates(1).tolist() == [0.25]

@@ -394,8 +394,8 @@ RESET = (np.zeros(3, np.float32), {})
             "`obs` is of type tuple; expected a dict",
             "`obs, info = env.reset()`",
         ),
-        (lambda: hotloop.Replay(1e6, (3,)), "`capacity` is 1000000.0; expected a whole", "`capacity=int(1e6)`"),
-        (lambda: hotloop.Replay(2.5, (3,)), "`capacity` is 2.5; expected a whole", "e.g. 1"),
+        (lambda: hotloop.Replay(1e6, (3,)), "`buffer_size` is 1000000.0; expected a whole", "`buffer_size=int(1e6)`"),
+        (lambda: hotloop.Replay(2.5, (3,)), "`buffer_size` is 2.5; expected a whole", "e.g. 1"),
         (lambda: added(obs=np.zeros((8, 3))), r"`obs` has shape \(8, 3\)", "`num_envs=8`"),
         (lambda: added(obs=np.zeros(4)), r"`obs` has shape \(4,\); expected \(3,\), or \(1, 3\)", "constructor"),
         (lambda: added(action=np.zeros(1)), "`action` is float64", "`action.astype(int)`"),
@@ -415,9 +415,9 @@ def added(**wrong):
     hotloop.Replay(9, (3,)).add(**right | wrong)
 
 
-def test_an_optimiser_is_named_by_its_type():
+def test_an_optimizer_is_named_by_its_type():
     net = Net(q_values)
-    with pytest.raises(ArgumentError, match="`lr` is of type Adam; expected a number") as caught:
+    with pytest.raises(ArgumentError, match="`learning_rate` is of type Adam; expected a number") as caught:
         QLearner(net, torch.optim.Adam(net.parameters()))
     assert len(str(caught.value)) < 120
 

@@ -13,7 +13,7 @@ from tests.oracles.gae_oracle import gae_one_env
 
 
 def test_every_part_has_returns_of_its_own_and_the_policy_follows_the_whole() -> None:
-    learner = make_learner(normalise_advantage="minibatch")
+    learner = make_learner(normalize_advantage="minibatch")
     rollout = make_rollout(learner)
     for part in range(PARTS):
         for env in range(ENVS):
@@ -36,7 +36,7 @@ def test_a_weighted_sum_of_parts_can_be_followed_instead() -> None:
 
 
 def test_rewards_are_scaled_part_by_part() -> None:
-    plain, scaled = make_learner(), make_learner(normalise={"reward": True})
+    plain, scaled = make_learner(), make_learner(normalize={"reward": True})
     one, other = make_rollout(plain), make_rollout(scaled)
     ratios = other.reward / one.reward
     for part in range(PARTS):
@@ -52,7 +52,7 @@ def test_a_time_out_is_valued_by_what_it_led_to() -> None:
 
 
 def test_a_learner_restored_goes_on_exactly() -> None:
-    tree = {"normalise": {"reward": True}, "kl_target": 0.01}
+    tree = {"normalize": {"reward": True}, "kl_target": 0.01}
     one, other = make_learner(**tree), make_learner(seed=5, **tree)
     one.update(make_rollout(one))
     other.load_state(one.state())
@@ -81,9 +81,9 @@ def test_lanes_that_need_one_shape_are_refused_by_name() -> None:
         make_learner(learner={"lane": "compiled"})
 
 
-def test_observations_that_come_scaled_are_not_normalised() -> None:
-    with pytest.raises(SettingsError, match="normalise.obs"):
-        make_learner(normalise={"obs": True})
+def test_observations_that_come_scaled_are_not_normalized() -> None:
+    with pytest.raises(SettingsError, match="normalize.obs"):
+        make_learner(normalize={"obs": True})
 
 
 def test_as_many_weights_are_wanted_as_the_reward_has_parts() -> None:

@@ -70,7 +70,7 @@ def test_a_multilayer_network_is_native_and_others_say_why_not():
     assert (learner.lane, learner.lane_reason) == ("native", "a multilayer network on a CPU")
     normed = QLearner(nn.Sequential(nn.Linear(5, 8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 3)))
     assert normed.lane == "eager"
-    assert "native: the network has layer normalisation; compiled: an unknown number of updates" in normed.lane_reason
+    assert "native: the network has layer normalization; compiled: an unknown number of updates" in normed.lane_reason
     image = QLearner(Image())
     assert (image.lane, image.updates) == ("", 0)
     assert "not chosen yet" in image.lane_reason
@@ -145,7 +145,7 @@ def test_what_users_do_to_modules_does_no_harm(deed, lane):
 
 
 def test_a_copy_of_the_module_or_of_the_learner_goes_its_own_way():
-    learner = QLearner(network(), target_every=3, max_gradient_norm=1.0)
+    learner = QLearner(network(), target_every=3, max_grad_norm=1.0)
     learner.update(transitions(0))
     module, twin = copy.deepcopy(learner.network), copy.deepcopy(learner)
     before = numbers(module)
@@ -256,7 +256,7 @@ def test_tied_parameters_learn_as_in_plain_pytorch():
     torch.testing.assert_close(numbers(module), numbers(program.online), rtol=0, atol=1e-6)
 
 
-def test_batch_normalisation_counts_in_updates_only_and_its_statistics_reach_the_target():
+def test_batch_normalization_counts_in_updates_only_and_its_statistics_reach_the_target():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(FEATURES, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, ACTIONS))
     learner = QLearner(module, target_every=2)
@@ -285,7 +285,7 @@ def test_dropout_acts_without_and_learns_with_it():
     assert learner.act(obs).tolist() == module.eval()(torch.from_numpy(obs)).argmax(1).tolist()
     losses = []
     for mode in (True, True, False, False):  # with lr so small that nothing else changes
-        learner.lr = 1e-12
+        learner.learning_rate = 1e-12
         module.train(mode)
         losses.append(learner.update(transitions(0)).loss)
     assert losses[0] != losses[1]
@@ -460,13 +460,13 @@ def test_a_wrong_batch_is_told_in_one_sentence_and_changes_nothing(mistake, lane
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"lr": 0}, "`lr` is 0; expected a number above 0"),
-        ({"lr": "fast"}, "`lr` is 'fast'"),
+        ({"learning_rate": 0}, "`learning_rate` is 0; expected a number above 0"),
+        ({"learning_rate": "fast"}, "`learning_rate` is 'fast'"),
         ({"loss": "l1"}, "`loss` is 'l1'; expected one of huber, mse"),
         ({"lane": "quick"}, "`lane` is 'quick'"),
         ({"target_every": 0}, "`target_every` is 0"),
         ({"target_tau": 1.5}, "`target_tau` is 1.5"),
-        ({"max_gradient_norm": -1}, "`max_gradient_norm` is -1"),
+        ({"max_grad_norm": -1}, "`max_grad_norm` is -1"),
         ({"betas": (0.9, 1.0)}, r"`betas\[1\]` is 1.0"),
         ({"eps": 0.0}, "`eps` is 0.0"),
         ({"obs": (4,)}, r"`network` does not take observations of shape \(4,\)"),
@@ -543,7 +543,7 @@ def test_numbers_that_are_not_finite_stop_before_the_step():
 @pytest.mark.parametrize("source", LANES)
 @pytest.mark.parametrize("sink", LANES)
 def test_a_state_goes_on_exactly_on_its_lane_and_within_rounding_on_another(source, sink):
-    settings = {"target_every": 3, "max_gradient_norm": 1.0}
+    settings = {"target_every": 3, "max_grad_norm": 1.0}
     one = QLearner(made(Dueling), lane=source, **settings)
     other = QLearner(made(Dueling, seed=9), lane=sink, **settings)
     for number in range(4):
@@ -568,14 +568,14 @@ def test_a_state_of_another_network_is_refused():
 
 def test_a_learning_rate_set_anew_counts_at_once():
     module = network()
-    learner = QLearner(module, lr=1e-3)
+    learner = QLearner(module, learning_rate=1e-3)
     learner.update(transitions(0))
     before = numbers(module)
-    learner.lr = 1e-9
+    learner.learning_rate = 1e-9
     learner.update(transitions(1))
     assert (numbers(module) - before).abs().max() < 1e-7
-    learner.lr = -1
-    with pytest.raises(ArgumentError, match="`lr` is -1"):
+    learner.learning_rate = -1
+    with pytest.raises(ArgumentError, match="`learning_rate` is -1"):
         learner.update(transitions(2))
 
 
@@ -639,7 +639,7 @@ def filled(learner, rollout, spoil=lambda action: action, masks=None):
 
 @pytest.mark.parametrize("lane", LANES)
 def test_a_rollout_is_learned_from_and_empty_again(lane):
-    learner = policy(lane=lane, epochs=2)
+    learner = policy(lane=lane, n_epochs=2)
     rollout = filled(learner, Rollout(16, 2, (FEATURES,), num_actions=4))
     before = numbers(learner.network)
     stats = learner.update(rollout, observations(2))
@@ -655,7 +655,7 @@ def test_a_rollout_is_learned_from_and_empty_again(lane):
 
 
 def test_a_policy_that_moved_too_far_stops_its_epochs():
-    learner = policy(lr=0.05, epochs=4, kl_stop=1e-4)
+    learner = policy(learning_rate=0.05, n_epochs=4, kl_stop=1e-4)
     rollout = filled(learner, Rollout(16, 2, (FEATURES,), num_actions=4))
     assert learner.update(rollout, observations(2)).updates == 2
 
@@ -699,11 +699,11 @@ def test_standard_deviations_are_the_modules_own_or_asked_for():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"clip": 0}, "`clip` is 0"),
+        ({"clip_range": 0}, "`clip_range` is 0"),
         ({"gamma": 1.5}, "`gamma` is 1.5"),
-        ({"epochs": 0}, "`epochs` is 0"),
+        ({"n_epochs": 0}, "`n_epochs` is 0"),
         ({"batch_size": 1.5}, "`batch_size` is 1.5"),
-        ({"value_coef": -1}, "`value_coef` is -1"),
+        ({"vf_coef": -1}, "`vf_coef` is -1"),
         ({"log_std": 0.0}, "`log_std` is given, but no action is a number"),
         ({"action": spaces.Discrete(4, start=1)}, "does not count from 0"),
         (
@@ -763,7 +763,7 @@ def test_an_update_on_a_device_reads_nothing_back(monkeypatch):
     from hotloop.lanes import eager
 
     monkeypatch.setattr(eager, "noise_generator", lambda device, seed: torch.Generator())
-    learner = QLearner(network().to("meta"), target_every=1, max_gradient_norm=1.0)
+    learner = QLearner(network().to("meta"), target_every=1, max_grad_norm=1.0)
     assert learner.lane == "eager"
     assert "it runs on `cpu`, not `meta`" in learner.lane_reason
     stats = learner.update(transitions(0, k=3))

@@ -21,7 +21,7 @@ def test_by_eye():
         terminated=[False, False, True],
         truncated=[False, True, False],
         gamma=0.5,
-        lam=0.5,
+        gae_lambda=0.5,
     )
     last, second = 3 - 30, 2 + 0.5 * 50 - 20
     assert advantage.tolist() == [1 + 0.5 * 20 - 10 + 0.25 * second, second, last]
@@ -47,7 +47,7 @@ def test_numpy_and_torch_agree_with_a_plain_loop(seed, steps, num_envs, gamma, l
         plain = gae_one_env(one[0], one[1], one[2][-1], one[2], one[3], one[4], gamma, lam)
         np.testing.assert_allclose(advantage.reshape(steps, -1)[:, env], plain, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(returns, advantage + seen, rtol=1e-12, atol=1e-12)
-    tensors = hotloop.gae(*(torch.from_numpy(column) for column in columns), gamma=gamma, lam=lam)
+    tensors = hotloop.gae(*(torch.from_numpy(column) for column in columns), gamma=gamma, gae_lambda=lam)
     assert torch.equal(tensors[0], torch.from_numpy(advantage))
     assert torch.equal(tensors[1], torch.from_numpy(returns))
     single = hotloop.gae(reward.astype(np.float32), seen.astype(np.float32), *columns[2:], gamma, lam)
@@ -85,7 +85,7 @@ def test_what_was_given_is_not_changed_and_need_not_be_contiguous():
         ({"reward": [float("nan"), 0.0]}, "`reward` holds nan"),
         ({"value": np.array([np.inf, 0.0], np.float32)}, "`value` holds inf"),
         ({"gamma": 1.1}, "`gamma` is 1.1"),
-        ({"lam": -0.1}, "`lam` is -0.1"),
+        ({"gae_lambda": -0.1}, "`gae_lambda` is -0.1"),
     ],
 )
 def test_wrong_arguments_are_named(wrong, words):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hotloop.core.schedules import Counters, Schedule
-from hotloop.learners.dqn import EpsilonGreedy, Greedy
+from hotloop.learners.dqn import EpsilonGreedy, GreedyQPolicy
 
 
 class FakeLane:
@@ -118,5 +118,5 @@ def test_a_restored_policy_continues_exactly():
 @pytest.mark.parametrize("mask", [None, np.ones((3, 4), bool)])
 def test_evaluation_is_greedy_and_without_noise(mask):
     lane = FakeLane()
-    assert Greedy(lane).act(np.zeros((3, 1)), mask).tolist() == [2, 2, 2]
+    assert GreedyQPolicy(lane).act(np.zeros((3, 1)), mask).tolist() == [2, 2, 2]
     assert lane.asked == [(mask, False)]

@@ -20,8 +20,8 @@ from tests.oracles.gae_oracle import gae_one_env
 STEPS, ENVS, BATCH, EPOCHS, ROLLOUTS = 32, 4, 16, 5, 25  # 8 minibatches x 5 epochs x 25 rollouts: 1,000 updates
 ALLOWED = 5e-5
 VARIANTS = {  # module, outputs, continuous, masked, settings
-    "two torsos, discrete, masked": (TwoTorsos, 4, False, True, {"entropy_coef": 0.01}),
-    "one torso, continuous": (OneTorso, 2, True, False, {"entropy_coef": 0.001}),
+    "two torsos, discrete, masked": (TwoTorsos, 4, False, True, {"ent_coef": 0.01}),
+    "one torso, continuous": (OneTorso, 2, True, False, {"ent_coef": 0.001}),
     "one torso, discrete": (OneTorso, 4, False, False, {}),
     "two torsos, continuous": (TwoTorsos, 2, True, False, {}),
 }
@@ -35,10 +35,10 @@ class Pair:
     def __init__(self, variant: str, lane: str) -> None:
         module, outputs, self.continuous, masked, settings = VARIANTS[variant]
         network = made(module, outputs, self.continuous)
-        self.plain = PlainPPO(network, 1e-3, 0.2, settings.get("entropy_coef", 0.0), 0.5)
+        self.plain = PlainPPO(network, 1e-3, 0.2, settings.get("ent_coef", 0.0), 0.5)
         action = (outputs,) if self.continuous else None
         self.learner = PolicyLearner(
-            network, 1e-3, action=action, epochs=EPOCHS, batch_size=BATCH, lane=lane, **settings
+            network, 1e-3, action=action, n_epochs=EPOCHS, batch_size=BATCH, lane=lane, **settings
         )
         self.action_shape, self.masked = action or (), outputs if masked else 0
 
@@ -72,7 +72,7 @@ class Pair:
         )
 
     def apart(self) -> dict[str, float]:
-        state, moments = self.learner.state_dict(), self.plain.optimiser.state
+        state, moments = self.learner.state_dict(), self.plain.optimizer.state
         named = dict(self.plain.network.named_parameters())
         expected = {
             "network": {name: one.detach() for name, one in named.items()},

@@ -30,8 +30,8 @@ def test_a_time_out_bootstraps_from_the_value_of_its_final_observation():
     assert rollout.advantage[STEPS - 1, 0] == pytest.approx(last, rel=1e-5)
 
 
-def test_advantages_of_a_whole_rollout_can_be_normalised_at_once():
-    learner = make_learner(normalise_advantage="rollout")
+def test_advantages_of_a_whole_rollout_can_be_normalized_at_once():
+    learner = make_learner(normalize_advantage="rollout")
     rollout = make_rollout(learner, ignored=True)
     rollout.reward[:] = np.random.default_rng(0).normal(size=(STEPS, ENVS))
     learner.compute_advantages(rollout, LAST, None)
@@ -42,7 +42,7 @@ def test_advantages_of_a_whole_rollout_can_be_normalised_at_once():
 
 def test_learning_rate_and_clip_follow_their_schedules(monkeypatch):
     half = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 100}
-    learner = make_learner(clip=0.2, clip_schedule=half, optimiser={"lr": 0.1, "lr_schedule": half})
+    learner = make_learner(clip_range=0.2, clip_schedule=half, optimizer={"learning_rate": 0.1, "lr_schedule": half})
     rollout, clips = make_rollout(learner), []
     monkeypatch.setattr(learner.lane, "update", lambda *given: clips.append(given) or stats_with(0.0))
     learner.counters.env_steps = 50
@@ -54,14 +54,14 @@ def test_learning_rate_and_clip_follow_their_schedules(monkeypatch):
 
 def test_a_learning_rate_over_updates_changes_within_a_rollout():
     schedule = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 10, "unit": "updates"}
-    learner = make_learner(optimiser={"lr": 1.0, "lr_schedule": schedule})
+    learner = make_learner(optimizer={"learning_rate": 1.0, "lr_schedule": schedule})
     learner.counters.updates = 2
     assert learner.learning_rates()[:3] == pytest.approx([0.8, 0.7, 0.6])
 
 
 @pytest.mark.parametrize(("kl", "scale"), [(0.021, 1 / 1.5), (0.01, 1.0), (0.004, 1.5)])
 def test_the_learning_rate_adapts_to_how_far_the_policy_moved(monkeypatch, kl, scale):
-    learner = make_learner(kl_target=0.01, optimiser={"lr": 0.1})
+    learner = make_learner(kl_target=0.01, optimizer={"learning_rate": 0.1})
     monkeypatch.setattr(learner.lane, "update", lambda *given: stats_with(kl))
     learner.update(make_rollout(learner))
     assert learner.learning_rates()[0] == pytest.approx(0.1 * scale)
@@ -75,25 +75,25 @@ def test_the_adaptation_has_bounds(monkeypatch):
     assert learner.rates.scale == pytest.approx(0.01)
 
 
-def test_weights_hold_parameters_and_what_observations_are_normalised_by():
-    one, other = (make_learner(normalise={"obs": True}, seed=seed) for seed in (0, 1))
-    one.obs_normaliser.absorb(np.random.default_rng(0).normal(3.0, 2.0, (50, FEATURES)).astype(np.float32))
-    one.obs_normaliser.refresh()
+def test_weights_hold_parameters_and_what_observations_are_normalized_by():
+    one, other = (make_learner(normalize={"obs": True}, seed=seed) for seed in (0, 1))
+    one.obs_normalizer.absorb(np.random.default_rng(0).normal(3.0, 2.0, (50, FEATURES)).astype(np.float32))
+    one.obs_normalizer.refresh()
     other.load_weights(one.weights())
     obs = np.random.default_rng(1).normal(size=(4, FEATURES)).astype(np.float32)
-    for mine, theirs in zip(one.lane.infer(one.normalise(obs)), other.lane.infer(other.normalise(obs)), strict=True):
+    for mine, theirs in zip(one.lane.infer(one.normalize(obs)), other.lane.infer(other.normalize(obs)), strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    assert not np.array_equal(one.normalise(obs), obs)
+    assert not np.array_equal(one.normalize(obs), obs)
 
 
 def test_a_restored_learner_continues_exactly():
-    tree = {"normalise": {"obs": True, "reward": True}, "kl_target": 0.01}
+    tree = {"normalize": {"obs": True, "reward": True}, "kl_target": 0.01}
     one, other = make_learner(**tree), make_learner(**tree, seed=5)
 
     def go_on(learner, count):
         rollout = make_rollout(one, seed=count)
         rollout.reward[:] = 1.0
-        learner.obs_normaliser.absorb(rollout.obs[0])
+        learner.obs_normalizer.absorb(rollout.obs[0])
         learner.compute_advantages(rollout, LAST, None)
         learner.update(rollout)
 

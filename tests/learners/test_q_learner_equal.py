@@ -19,16 +19,16 @@ from hotloop.lanes.compiling import compiler_problem
 from hotloop.learners.q_learner import QLearner
 from tests.learners.plain_loops import ACTIONS, FEATURES, Dueling, PlainDQN, made, mlp, transitions
 
-PLAIN = {"double": False, "loss": "huber", "target_every": 50, "target_tau": 1.0, "max_gradient_norm": None}
+PLAIN = {"double": False, "loss": "huber", "target_every": 50, "target_tau": 1.0, "max_grad_norm": None}
 VARIANTS = {
-    "double, dueling, clipped, masked": ({"double": True, "max_gradient_norm": 1.0}, {"masks": True}, True),
+    "double, dueling, clipped, masked": ({"double": True, "max_grad_norm": 1.0}, {"masks": True}, True),
     "mse, soft target, weights": ({"loss": "mse", "target_tau": 0.01, "target_every": 1}, {"weights": True}, False),
     "plain": ({}, {}, False),
     "double": ({"double": True}, {}, False),
     "dueling": ({}, {}, True),
     "mse": ({"loss": "mse"}, {}, False),
     "soft": ({"target_tau": 0.05, "target_every": 2}, {}, False),
-    "clipped": ({"max_gradient_norm": 0.5}, {}, False),
+    "clipped": ({"max_grad_norm": 0.5}, {}, False),
     "weights": ({}, {"weights": True}, False),
     "masks": ({}, {"masks": True}, False),
 }
@@ -52,7 +52,7 @@ def plain_run(variant: str, dtype: torch.dtype):
 
 
 def vectors_of(program: PlainDQN) -> dict[str, dict[str, np.ndarray]]:
-    moments = {name: program.optimiser.state[one] for name, one in program.online.named_parameters()}
+    moments = {name: program.optimizer.state[one] for name, one in program.online.named_parameters()}
     return {
         "network": {name: one.detach().numpy() for name, one in program.online.named_parameters()},
         "target": {name: one.detach().numpy() for name, one in program.target.named_parameters()},
@@ -108,7 +108,7 @@ def test_the_compiled_lane_too(variant):
 
 @pytest.mark.parametrize("lane", ["eager", "native"])
 def test_batches_one_by_one_of_changing_size_and_their_errors(lane):
-    settings = PLAIN | {"target_every": 7, "max_gradient_norm": 1.0}
+    settings = PLAIN | {"target_every": 7, "max_grad_norm": 1.0}
     network = network_of(False)
     program, learner = PlainDQN(network, 1e-3, **settings), QLearner(network, 1e-3, **settings, lane=lane)
     for number in range(60):

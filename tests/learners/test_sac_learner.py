@@ -20,7 +20,7 @@ TD3 = {"policy": "deterministic", "policy_delay": 2, "target_every": 2}
 
 
 def make(**changes: Any) -> hotloop.SACLearner:
-    return hotloop.SACLearner(obs=(FEATURES,), action=SPACE, hidden=HIDDEN, lr=LR, **changes)
+    return hotloop.SACLearner(obs=(FEATURES,), action=SPACE, hidden=HIDDEN, learning_rate=LR, **changes)
 
 
 def batch_of(seed: int, k: tuple[int, ...] = ()) -> dict[str, Any]:

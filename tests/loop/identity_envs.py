@@ -37,7 +37,7 @@ class Identity(gymnasium.Env):
 
 
 class MaskedIdentity(Identity):
-    """Only the right answer and its neighbour are allowed; anything else is an error."""
+    """Only the right answer and its neighbor are allowed; anything else is an error."""
 
     def info(self) -> dict:
         mask = np.zeros(4, np.int8)

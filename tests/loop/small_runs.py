@@ -14,7 +14,7 @@ CLOCK_FIELDS = ("time", "seconds", "env_steps_per_second", "phases")
 JUDGED = {"checkpoint": {"every": 300}, "evaluation": {"every": 400, "episodes": 4, "final_episodes": 5}}
 DQN: dict[str, Any] = {
     "total_env_steps": 1_200,
-    "warmup_env_steps": 200,
+    "learning_starts": 200,
     "batch_size": 16,
     "log_every": 100,
     "network": {"hidden": [16]},
@@ -24,7 +24,7 @@ PPO: dict[str, Any] = {
     "total_env_steps": 1_280,
     "rollout_steps": 16,
     "batch_size": 32,
-    "epochs": 2,
+    "n_epochs": 2,
     "log_every": 100,
     "network": {"hidden": [16]},
     "env": {"id": "cartpole", "num_envs": 4},
@@ -32,16 +32,16 @@ PPO: dict[str, Any] = {
 }
 FAMILIES = {"dqn": ("cartpole-dqn", DQN), "ppo": ("cartpole-ppo", PPO)}
 EVERYTHING = {
-    "normalise": {"obs": True, "reward": True},
+    "normalize": {"obs": True, "reward": True},
     "kl_target": 0.01,
     "kl_stop": 0.02,
-    "entropy_weight": 0.01,
-    "optimiser": {"lr_schedule": {"kind": "linear", "start": 1.0, "end": 0.0, "over": 1_280}},
+    "ent_coef": 0.01,
+    "optimizer": {"lr_schedule": {"kind": "linear", "start": 1.0, "end": 0.0, "over": 1_280}},
 }
 GRAPHS: dict[str, Any] = {
     "env": {"id": "durotaxis", "num_envs": 4, "max_episode_steps": 12, "options": {"max_nodes": 20}},
     "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
-    "normalise": {"reward": True},
+    "normalize": {"reward": True},
 }
 PER_NODE = {**GRAPHS, "env": {**GRAPHS["env"], "options": {"max_nodes": 20, "action": "per_node"}}}
 CURRICULUM = {**GRAPHS, "env": {**GRAPHS["env"], "options": {"max_nodes": 20, "curriculum_steps": 150}}}
@@ -49,7 +49,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "dqn": {
         "plain": {},
         "n-step": {"n_step": 3},
-        "prioritised": {"replay": {"prioritised": True}},
+        "prioritized": {"replay": {"prioritized": True}},
         "noisy": {"network": {"hidden": [16], "noisy": True}, "exploration": {"start": 0.0, "end": 0.0}},
         "gymnasium": {"env": {"id": "CartPole-v1", "num_envs": 2}, "n_step": 2},
     },

@@ -14,7 +14,7 @@ from tests.loop.test_given import Corridor, small
 @pytest.fixture(scope="module", params=["dqn", "ppo"])
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("agents") / "run"
-    more = {"normalise": {"obs": True}} if request.param == "ppo" else {}
+    more = {"normalize": {"obs": True}} if request.param == "ppo" else {}
     hotloop.train(small(request.param, folder, total_env_steps=200, **more), env=Corridor, verbose=False)
     return folder
 

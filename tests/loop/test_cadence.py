@@ -53,27 +53,27 @@ def total(plan: UpdatePlan, env_steps: int, chunk: int, start: int = 0) -> int:
 
 
 def test_the_cartpole_program_makes_exactly_79744_updates():
-    plan = UpdatePlan(Fraction(8), train_every=4, warmup_env_steps=32, max_per_call=64)
+    plan = UpdatePlan(Fraction(8), train_every=4, learning_starts=32, max_per_call=64)
     assert total(plan, 10_000, chunk=1) == 79_744  # 8 for each of the 10,000 - 32
 
 
 def test_bursts_come_when_train_every_is_crossed():
-    plan = UpdatePlan(Fraction(8), train_every=4, warmup_env_steps=0, max_per_call=100)
+    plan = UpdatePlan(Fraction(8), train_every=4, learning_starts=0, max_per_call=100)
     assert [list(plan.due(step, step + 1)) for step in range(8)] == [[], [], [], [32], [], [], [], [32]]
 
 
 def test_a_burst_is_cut_into_calls():
-    plan = UpdatePlan(Fraction(5, 2), train_every=4, warmup_env_steps=0, max_per_call=4)
+    plan = UpdatePlan(Fraction(5, 2), train_every=4, learning_starts=0, max_per_call=4)
     assert list(plan.due(0, 4)) == [4, 4, 2]
 
 
 def test_fractions_are_owed_without_drift():
-    plan = UpdatePlan(exact_fraction(0.03), train_every=1, warmup_env_steps=0, max_per_call=8)
+    plan = UpdatePlan(exact_fraction(0.03), train_every=1, learning_starts=0, max_per_call=8)
     assert total(plan, 100_000, chunk=1) == 3_000
 
 
 def test_what_falls_into_the_warm_up_is_skipped():
-    plan = UpdatePlan(Fraction(1), train_every=1, warmup_env_steps=10, max_per_call=100)
+    plan = UpdatePlan(Fraction(1), train_every=1, learning_starts=10, max_per_call=100)
     assert list(plan.due(0, 10)) == []
     assert list(plan.due(8, 16)) == [6]  # 11 to 16
     assert list(plan.due(16, 24)) == [8]

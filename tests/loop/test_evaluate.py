@@ -1,4 +1,4 @@
-"""Evaluation: whole episodes, quotas that favour nobody, and the best weights."""
+"""Evaluation: whole episodes, quotas that favor nobody, and the best weights."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotloop.loop.evaluate import Best, EvaluationPlan, play_episodes, summarise
+from hotloop.loop.evaluate import Best, EvaluationPlan, play_episodes, summarize
 from hotloop.presets.run_settings import EvaluationSettings
 from tests.loop.scripted_envs import ScriptedEnvs, Zeros
 
@@ -61,7 +61,7 @@ def test_the_policy_sees_the_observation_and_mask_it_must_answer():
 
 
 def test_a_summary_by_hand():
-    summary = summarise(
+    summary = summarize(
         {
             "return": np.array([1.0, 3.0]),
             "length": np.array([4.0, 6.0]),

@@ -15,55 +15,55 @@ from hotloop.core.errors import HotloopError
 from hotloop.core.settings import as_tree, merge
 from hotloop.runs.events import read_events
 
-# Bases on which every part is in use: schedules move, replay is prioritised, the network has atoms and noise,
+# Bases on which every part is in use: schedules move, replay is prioritized, the network has atoms and noise,
 # clipping clips.
 DQN: dict[str, Any] = {
     "total_env_steps": 300,
-    "warmup_env_steps": 60,
+    "learning_starts": 60,
     "batch_size": 8,
     "log_every": 100,
     "n_step": 2,
     "updates_per_env_step": 0.5,
     "env": {"id": "cartpole", "num_envs": 4, "max_episode_steps": 30},
     "network": {"hidden": [8], "noisy": True, "atoms": 5, "v_min": -1.0, "v_max": 30.0},
-    "replay": {"capacity": 300, "prioritised": True, "beta_env_steps": 300},
+    "replay": {"buffer_size": 300, "prioritized": True, "beta_env_steps": 300},
     "exploration": {"kind": "linear", "start": 0.9, "end": 0.1, "over": 300},
     "target": {"every": 20, "tau": 0.5},
     "evaluation": {"every": 100, "episodes": 3, "final_episodes": 4},
     "checkpoint": {"every": 200},
-    "optimiser": {"max_gradient_norm": 0.05},
+    "optimizer": {"max_grad_norm": 0.05},
 }
 PPO: dict[str, Any] = {
     "total_env_steps": 256,
     "rollout_steps": 16,
     "batch_size": 16,
-    "epochs": 2,
+    "n_epochs": 2,
     "log_every": 64,
-    "clip": 0.02,
+    "clip_range": 0.02,
     "value_clip": 0.1,
-    "entropy_weight": 0.01,
+    "ent_coef": 0.01,
     "kl_target": 0.001,
     "env": {"id": "cartpole", "num_envs": 4, "max_episode_steps": 200},
     "network": {"hidden": [8]},
-    "normalise": {"obs": True, "reward": True, "limit": 1.5},
+    "normalize": {"obs": True, "reward": True, "limit": 1.5},
     "evaluation": {"every": 64, "episodes": 3, "final_episodes": 4},
     "checkpoint": {"every": 128},
-    "optimiser": {"lr": 3e-3, "max_gradient_norm": 0.05, "lr_schedule": {"kind": "constant", "start": 1.0}},
+    "optimizer": {"learning_rate": 3e-3, "max_grad_norm": 0.05, "lr_schedule": {"kind": "constant", "start": 1.0}},
 }
 SAC: dict[str, Any] = {
     "total_env_steps": 160,
-    "warmup_env_steps": 40,
+    "learning_starts": 40,
     "batch_size": 8,
     "log_every": 50,
     "n_step": 2,
     "updates_per_env_step": 0.5,
     "env": {"id": "Pendulum-v1", "num_envs": 2, "max_episode_steps": 30},
     "network": {"hidden": [8]},
-    "replay": {"capacity": 200, "prioritised": True, "beta_env_steps": 160},
-    "normalise": {"obs": True, "limit": 1.5},
+    "replay": {"buffer_size": 200, "prioritized": True, "beta_env_steps": 160},
+    "normalize": {"obs": True, "limit": 1.5},
     "evaluation": {"every": 60, "episodes": 3, "final_episodes": 4},
     "checkpoint": {"every": 80},
-    "optimiser": {"max_gradient_norm": 0.05},
+    "optimizer": {"max_grad_norm": 0.05},
 }
 LINEAR = {"kind": "linear", "start": 1.0, "end": 0.0, "over": 256, "unit": "env_steps"}
 DECAY = {"kind": "decay", "start": 0.9, "end": 0.01, "factor": 0.9, "every": 50, "unit": "env_steps"}
@@ -82,7 +82,7 @@ NUMBERS = {"env": {"id": "Pendulum-v1"}}
 GRAPHS = {
     "env": {"id": "durotaxis", "max_episode_steps": 20, "options": {"max_nodes": 20}},
     "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
-    "normalise": {"obs": False},
+    "normalize": {"obs": False},
 }
 WEIGHTED = merge(GRAPHS, {"reward_parts": {"advantage": "weighted"}})
 
@@ -126,12 +126,12 @@ CHANGES: Changes = {
     "network.torso": ("cnn", {}),
     "network.image_layout": ("channels-first", BOARD),
     "network.hidden": ([9], {}),
-    "optimiser.lr": (1e-2, {}),
-    **schedule_changes("optimiser.lr_schedule"),
-    "optimiser.beta1": (0.5, {}),
-    "optimiser.beta2": (0.9, {}),
-    "optimiser.epsilon": (1e-3, {}),
-    "optimiser.max_gradient_norm": (0.01, {}),
+    "optimizer.learning_rate": (1e-2, {}),
+    **schedule_changes("optimizer.lr_schedule"),
+    "optimizer.beta1": (0.5, {}),
+    "optimizer.beta2": (0.9, {}),
+    "optimizer.eps": (1e-3, {}),
+    "optimizer.max_grad_norm": (0.01, {}),
     "evaluation.episodes": (2, {}),
     "evaluation.final_episodes": (3, {}),
     "evaluation.max_episode_steps": (5, {}),
@@ -140,7 +140,7 @@ DQN_CHANGES: Changes = {
     "updates_per_env_step": (0.25, {}),
     "train_every": (40, {}),
     "updates_per_batch": (2, {"train_every": 40}),
-    "warmup_env_steps": (100, {}),
+    "learning_starts": (100, {}),
     "n_step": (3, {}),
     "double": (False, {}),
     "loss": ("mse", {"network": {"atoms": 1}}),
@@ -165,15 +165,15 @@ DQN_CHANGES: Changes = {
     "network.branches.row_width": (5, BRANCHES),
     "network.branches.width": (9, BRANCHES),
     "network.branches.attention": (9, BRANCHES),
-    "replay.capacity": (100, {}),
-    "replay.prioritised": (False, {}),
+    "replay.buffer_size": (100, {}),
+    "replay.prioritized": (False, {}),
     "replay.alpha": (0.9, {}),
     "replay.beta_start": (0.1, {}),
     "replay.beta_end": (0.5, {}),
     "replay.beta_env_steps": (100, {}),
     "replay.priority_epsilon": (0.5, {}),
     "replay.combined": (True, {}),
-    "replay.prioritised_batches": (2, {"train_every": 40}),
+    "replay.prioritized_batches": (2, {"train_every": 40}),
     "exploration.kind": ("constant", {}),
     "exploration.start": (0.5, {}),
     "exploration.end": (0.3, {}),
@@ -181,13 +181,13 @@ DQN_CHANGES: Changes = {
     "exploration.factor": (0.5, {"exploration": DECAY}),
     "exploration.every": (20, {"exploration": DECAY}),
     "exploration.unit": ("updates", {}),
-    "optimiser.accumulate": (2, {}),
+    "optimizer.accumulate": (2, {}),
     "target.tau": (1.0, {}),
     "target.every": (10, {}),
     "target.unit": ("env_steps", {}),
     "evaluation.every": (200, {}),
-    "normalise.obs": (True, {}),
-    "normalise.limit": (0.5, {"normalise": {"obs": True}}),
+    "normalize.obs": (True, {}),
+    "normalize.limit": (0.5, {"normalize": {"obs": True}}),
 }
 DETERMINISTIC: dict[str, Any] = {"policy": "deterministic", "smoothing": {"noise": 0.5, "clip": 0.5}}
 SAC_CHANGES: Changes = CHANGES | {
@@ -196,7 +196,7 @@ SAC_CHANGES: Changes = CHANGES | {
     "updates_per_env_step": (0.25, {}),
     "train_every": (40, {}),
     "updates_per_batch": (2, {"train_every": 40}),
-    "warmup_env_steps": (60, {}),
+    "learning_starts": (60, {}),
     "n_step": (3, {}),
     "timeouts_are_terminal": (True, {}),
     "log_every": (30, {}),
@@ -208,7 +208,7 @@ SAC_CHANGES: Changes = CHANGES | {
     "network.torso": ("cnn", {}),
     "network.activation": ("tanh", {}),
     "network.critics": (1, {}),
-    "replay.capacity": (50, {}),
+    "replay.buffer_size": (50, {}),
     **{name: change for name, change in DQN_CHANGES.items() if name.startswith("replay.") and "capacity" not in name},
     "temperature.learned": (False, {}),
     "temperature.start": (0.1, {}),
@@ -219,9 +219,9 @@ SAC_CHANGES: Changes = CHANGES | {
         name: (value, merge(beside, {"policy": "deterministic"}))
         for name, (value, beside) in schedule_changes("exploration").items()
     },
-    "normalise.obs": (False, {}),
-    "normalise.limit": (0.5, {}),
-    "optimiser.accumulate": (2, {}),
+    "normalize.obs": (False, {}),
+    "normalize.limit": (0.5, {}),
+    "optimizer.accumulate": (2, {}),
     "target.tau": (0.5, {}),
     "target.every": (10, {}),
     "target.unit": ("env_steps", {}),
@@ -230,19 +230,19 @@ SAC_CHANGES: Changes = CHANGES | {
 del SAC_CHANGES["network.image_layout"]
 PPO_CHANGES: Changes = {
     "rollout_steps": (8, {}),
-    "epochs": (3, {}),
+    "n_epochs": (3, {}),
     "gae_lambda": (0.5, {}),
-    "policy_loss": ("plain", {"epochs": 1}),
-    "clip": (0.3, {}),
+    "policy_loss": ("plain", {"n_epochs": 1}),
+    "clip_range": (0.3, {}),
     **schedule_changes("clip_schedule"),
     "value_clip": (0.0, {}),
-    "value_weight": (0.1, {}),
-    "entropy_weight": (0.1, {}),
-    "normalise_advantage": ("rollout", {}),
+    "vf_coef": (0.1, {}),
+    "ent_coef": (0.1, {}),
+    "normalize_advantage": ("rollout", {}),
     "kl_stop": (1e-6, {}),
     "kl_target": (1e-6, {}),
     "log_every": (128, {}),
-    "network.image_layout": ("channels-first", merge(BOARD, {"normalise": {"obs": False}})),
+    "network.image_layout": ("channels-first", merge(BOARD, {"normalize": {"obs": False}})),
     "network.activation": ("relu", {}),
     "network.shared": (True, {}),
     "network.squashed": (True, NUMBERS),
@@ -255,9 +255,9 @@ PPO_CHANGES: Changes = {
     "reward_parts.value_weights": ([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], GRAPHS),
     "reward_parts.advantage": ("weighted", GRAPHS),
     "reward_parts.advantage_weights": ([1.0, 1.0, 0.0, 0.0, 0.0, 0.0], WEIGHTED),
-    "normalise.obs": (False, {}),
-    "normalise.reward": (False, {}),
-    "normalise.limit": (1.0, {}),
+    "normalize.obs": (False, {}),
+    "normalize.reward": (False, {}),
+    "normalize.limit": (1.0, {}),
     "evaluation.every": (128, {}),
 }
 
@@ -272,7 +272,7 @@ NOT_IN_THE_RESULT = {
     "checkpoint.keep": "below",
     "learner.lane": "tests/lanes",
     "learner.precision": "below; tests/lanes/test_policy_eager.py",
-    "threads": "below",
+    "torch_threads": "below",
     "env.dict_obs": "tests/envs/test_env_spaces.py",
     "env.workers": "tests/envs/test_workers.py",
     "env.worker_timeout_seconds": "tests/envs/test_workers_lost.py",
@@ -367,7 +367,7 @@ def test_checkpoints_come_as_often_and_are_kept_as_many_as_asked(tmp_path: Path)
 
 
 def test_updates_per_call_changes_how_many_are_made_at_once_and_nothing_else(tmp_path: Path) -> None:
-    base = merge(DQN, {"train_every": 40, "replay": {"prioritised": False}, "network": {"noisy": False}})
+    base = merge(DQN, {"train_every": 40, "replay": {"prioritized": False}, "network": {"noisy": False}})
     one = outcome("dqn", merge(base, {"learner": {"updates_per_call": 1}}), tmp_path / "one")
     many = outcome("dqn", merge(base, {"learner": {"updates_per_call": 20}}), tmp_path / "many")
     assert one == many
@@ -386,7 +386,7 @@ def test_a_replay_on_disk_learns_the_same(tmp_path: Path, base_outcome: Outcomes
 
 def test_threads_are_set_as_asked(tmp_path: Path) -> None:
     before = torch.get_num_threads()
-    outcome("dqn", merge(DQN, {"threads": 2}), tmp_path / "run")
+    outcome("dqn", merge(DQN, {"torch_threads": 2}), tmp_path / "run")
     start = next(iter(read_events(tmp_path / "run" / "events.jsonl")))
     assert start["machine"]["torch_threads"] == 2
     assert torch.get_num_threads() == before

@@ -20,7 +20,7 @@ SMALL = {
     "evaluation": {"episodes": 1, "final_episodes": 2},
     "checkpoint": {"every": 200},
 }
-FAMILIES = {"dqn": {"warmup_env_steps": 100}, "ppo": {"rollout_steps": 50, "batch_size": 50}}
+FAMILIES = {"dqn": {"learning_starts": 100}, "ppo": {"rollout_steps": 50, "batch_size": 50}}
 
 
 class Corridor(gymnasium.Env):
@@ -163,7 +163,7 @@ def test_a_network_of_this_process_is_trained_and_given_again(family, network, l
 def test_a_module_that_is_given_keeps_its_own_weights_and_starts_the_run(tmp_path):
     module = Net()
     before = [parameter.detach().clone() for parameter in module.parameters()]
-    settings = small("dqn", tmp_path / "run", optimiser={"lr": 1e-12}, total_env_steps=200)
+    settings = small("dqn", tmp_path / "run", optimizer={"learning_rate": 1e-12}, total_env_steps=200)
     hotloop.train(settings, env=Corridor, network=module, verbose=False)
     assert all((old == new).all() for old, new in zip(before, module.parameters(), strict=True))
     learned = dict(hotloop.load(tmp_path / "run", network=module).network.network.named_parameters())

@@ -17,7 +17,7 @@ def small(family: str, folder: Path, **more):
     evaluation = {"every": 300, "episodes": 1, "final_episodes": 2}
     shared = {"total_env_steps": 600, "log_every": 100, "evaluation": evaluation, "env": {"num_envs": 4}}
     own = {
-        "dqn": {"warmup_env_steps": 100, "network": {"hidden": [8]}, "replay": {"capacity": 500}},
+        "dqn": {"learning_starts": 100, "network": {"hidden": [8]}, "replay": {"buffer_size": 500}},
         "ppo": {"rollout_steps": 25, "batch_size": 50, "network": {"hidden": [8]}},
     }[family]
     return hotloop.preset(f"cartpole-{family}", run_dir=str(folder), **{**shared, **own, **more})
@@ -157,7 +157,9 @@ def test_what_cannot_be_extended_is_said(tmp_path):
 def test_a_run_starts_from_the_best_weights_of_another(family, tmp_path):
     hotloop.train(small(family, tmp_path / "old"), verbose=False)
     best = hotloop.load(tmp_path / "old").network
-    new = small(family, tmp_path / "new", start_from=str(tmp_path / "old"), log_every=1, optimiser={"lr": 1e-9})
+    new = small(
+        family, tmp_path / "new", start_from=str(tmp_path / "old"), log_every=1, optimizer={"learning_rate": 1e-9}
+    )
     rows = hotloop.iterate(new)
     row = next(rows)  # of PPO after the first updates, which hardly move anything
     for ours, theirs in zip(row.agent.network.parameters(), best.parameters(), strict=True):

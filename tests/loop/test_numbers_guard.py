@@ -98,7 +98,7 @@ def test_an_observation_that_an_env_spoils_is_named_with_its_env(tmp_path: Path)
 def test_a_learning_rate_that_is_too_large_is_told_by_its_step_or_by_the_parameters_it_leaves(
     tmp_path: Path, family: str, lane: str, first: str
 ) -> None:
-    settings = settings_for(family, lane, tmp_path, optimiser={"lr": 3e38, "max_gradient_norm": 0.0})
+    settings = settings_for(family, lane, tmp_path, optimizer={"learning_rate": 3e38, "max_grad_norm": 0.0})
     with pytest.raises(NonFiniteTensorError, match=f"first of all: {first}"):
         hotloop.train(settings)
     assert repeat_failure(Run.open(tmp_path / "run"))["first"].startswith(first)
@@ -139,7 +139,7 @@ ROLLBACKS += [("ppo", "eager", "env", 3), ("graphs", "eager", "reward", 7)]
 def test_a_run_goes_back_once_draws_anew_and_ends_and_resumes_exactly(
     tmp_path: Path, family: str, lane: str, place: str, iteration: int
 ) -> None:
-    more = {"normalise": {"obs": True, "reward": True}} if family == "ppo" else {}
+    more = {"normalize": {"obs": True, "reward": True}} if family == "ppo" else {}
 
     def settings(name: str) -> Any:
         return settings_for(family, lane, tmp_path, name, on_nan="rollback", **more)

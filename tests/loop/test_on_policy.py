@@ -27,9 +27,9 @@ def identity(tmp_path: Path, name: str, **overrides: Any) -> hotloop.PPOSettings
         "total_env_steps": 8_192,
         "rollout_steps": 32,
         "batch_size": 64,
-        "epochs": 6,
+        "n_epochs": 6,
         "gamma": 0.0,
-        "optimiser": {"lr": 5e-3, "lr_schedule": {"kind": "constant", "start": 1.0}},
+        "optimizer": {"learning_rate": 5e-3, "lr_schedule": {"kind": "constant", "start": 1.0}},
         "evaluation": {"every": 4_096},
         "checkpoint": {"every": 4_096},
     }
@@ -62,7 +62,7 @@ def test_a_choice_and_a_number_are_learned_together(tmp_path: Path, lane: str) -
 
 
 def test_a2c_learns_the_right_answer_too(tmp_path: Path) -> None:
-    settings = identity(tmp_path, "Identity", policy_loss="plain", epochs=1, batch_size=256, rollout_steps=32)
+    settings = identity(tmp_path, "Identity", policy_loss="plain", n_epochs=1, batch_size=256, rollout_steps=32)
     assert hotloop.train(settings)["evaluation"]["mean_return"] > 9.0
 
 
@@ -121,7 +121,7 @@ def test_dqn_still_refuses_what_ppo_takes(tmp_path: Path) -> None:
 PARTS = str(Path(__file__).parents[1] / "envs" / "planted_envs.py") + ":Parts"
 OBSERVATIONS: dict[str, dict[str, Any]] = {
     "image": {"env": {"id": "snake", "num_envs": 4, "options": {"observation": "grid"}}, "network": {"hidden": [8]}},
-    "parts": {"env": {"id": PARTS, "num_envs": 4, "dict_obs": "keep"}, "normalise": {"obs": True}},
+    "parts": {"env": {"id": PARTS, "num_envs": 4, "dict_obs": "keep"}, "normalize": {"obs": True}},
 }
 
 

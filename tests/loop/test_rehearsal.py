@@ -19,21 +19,21 @@ RUN = """
 import json, sys, warnings
 from numba.core import event
 import hotloop
-from hotloop.cli.arguments import settings_from_words
+from hotloop.cli.arguments import settings_from_argv
 
 compiled = []
 class Listener(event.Listener):
     def on_start(self, event): compiled.append(event.data["dispatcher"].py_func.__module__)
     def on_end(self, event): pass
 
-words = ["--run-dir", sys.argv[1], "--total-env-steps", "40", "--warmup-env-steps", "20", "--learner.lane", "eager"]
-words += ["--evaluation.final-episodes", "1", "--evaluation.episodes", "1", "--replay.prioritised", "true"]
+words = ["--run-dir", sys.argv[1], "--total-env-steps", "40", "--learning-starts", "20", "--learner.lane", "eager"]
+words += ["--evaluation.final-episodes", "1", "--evaluation.episodes", "1", "--replay.prioritized", "true"]
 said = []
 class Progress:
     def say(self, text): said.append(text)
     def show(self, *given): pass
 with event.install_listener("numba:compile", Listener()):
-    hotloop.train(settings_from_words("cartpole-dqn", words), progress=Progress())
+    hotloop.train(settings_from_argv("cartpole-dqn", words), progress=Progress())
 print(json.dumps({"compiled": sorted(set(compiled)), "said": said}))
 """
 

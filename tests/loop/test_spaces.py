@@ -26,7 +26,7 @@ SHORT: dict[str, Any] = {
     "checkpoint": {"every": 64},
     "evaluation": {"every": 128, "episodes": 2, "final_episodes": 2, "max_episode_steps": 20},
 }
-OF = {"dqn": {"warmup_env_steps": 64, "updates_per_env_step": "1/8"}, "ppo": {"rollout_steps": 16, "epochs": 1}}
+OF = {"dqn": {"learning_starts": 64, "updates_per_env_step": "1/8"}, "ppo": {"rollout_steps": 16, "n_epochs": 1}}
 STACKED = ["FrameStackObservation(stack_size=2)", "ClipReward(-1, 0.5)"]
 TORSO = f"{TORSOS}:Plain"
 

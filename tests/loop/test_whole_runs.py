@@ -46,7 +46,7 @@ def test_a_run_directory_in_use_is_not_taken_twice(whole_run: WholeRuns, family:
 def test_the_loaded_agent_is_the_best_one_and_acts_on_one_or_many(
     whole_run: WholeRuns, family: str, more: dict[str, Any]
 ) -> None:
-    """As it was judged: with its observations normalised, where they were."""
+    """As it was judged: with its observations normalized, where they were."""
     run = whole_run(family, **more)["run"]
     agent = hotloop.load(run)
     obs = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
@@ -130,7 +130,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(tmp_path: Path,
 def test_numbers_that_are_not_finite_stop_the_run(tmp_path: Path, family: str) -> None:
     more: dict[str, Any] = {"loss": "mse"} if family == "dqn" else {}
     with pytest.raises(NonFiniteError, match="loss" if family == "dqn" else None):
-        hotloop.train(small(family, tmp_path, optimiser={"lr": 1e30, "max_gradient_norm": 0.0}, **more))
+        hotloop.train(small(family, tmp_path, optimizer={"learning_rate": 1e30, "max_grad_norm": 0.0}, **more))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -24,14 +24,14 @@ def test_fifty_steps_equal_torch_adam(constants):
     draw = torch.Generator().manual_seed(0)
     start = torch.randn(500, generator=draw)
     ours, theirs = start.clone(), torch.nn.Parameter(start.clone())
-    optimiser = torch.optim.Adam([theirs], lr=1e-3, betas=constants[:2], eps=constants[2])
+    optimizer = torch.optim.Adam([theirs], lr=1e-3, betas=constants[:2], eps=constants[2])
     moments = (torch.zeros(500), torch.zeros(500))
     for count in range(1, 51):
         gradient = torch.randn(500, generator=draw) * 10.0 ** (count % 7 - 3)
         lr = 1e-3 / count
-        optimiser.param_groups[0]["lr"] = lr
+        optimizer.param_groups[0]["lr"] = lr
         theirs.grad = gradient.clone()
-        optimiser.step()
+        optimizer.step()
         adam_step(ours, gradient, moments, constants, lr, count)
         torch.testing.assert_close(ours, theirs.detach(), rtol=1e-6, atol=1e-8)
 

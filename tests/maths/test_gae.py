@@ -1,4 +1,4 @@
-"""Generalised advantages: numbers one can check by eye, a slow oracle, and the two forms held equal."""
+"""Generalized advantages: numbers one can check by eye, a slow oracle, and the two forms held equal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import tensor
 from torch.testing import assert_close
 
-from hotloop.maths.gae import gae, next_values, normalise
+from hotloop.maths.gae import gae, next_values, normalize
 from hotloop.maths.gae_kernels import gae_numpy
 from tests.oracles.gae_oracle import gae_one_env
 
@@ -74,16 +74,16 @@ def test_slab_torch_and_plain_list_agree(seed, steps, num_envs, gamma, lam):
     np.testing.assert_allclose(advantage, with_torch.numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_normalising_divides_by_the_populations_deviation():
+def test_normalizing_divides_by_the_populations_deviation():
     # mean 2, deviations -1, 0, 1: population std sqrt(2/3)
-    got = normalise(tensor([1.0, 2.0, 3.0]), torch.ones(3))
+    got = normalize(tensor([1.0, 2.0, 3.0]), torch.ones(3))
     assert_close(got, tensor([-1.0, 0.0, 1.0]) * (1.5**0.5))
 
 
 def test_rows_without_weight_do_not_count_in_the_mean():
-    got = normalise(tensor([1.0, 2.0, 3.0, 777.0]), tensor([1.0, 1.0, 1.0, 0.0]))
+    got = normalize(tensor([1.0, 2.0, 3.0, 777.0]), tensor([1.0, 1.0, 1.0, 0.0]))
     assert_close(got[:3], tensor([-1.0, 0.0, 1.0]) * (1.5**0.5))
 
 
 def test_equal_advantages_become_zero():
-    assert_close(normalise(torch.full((4,), 3.0), torch.ones(4)), torch.zeros(4))
+    assert_close(normalize(torch.full((4,), 3.0), torch.ones(4)), torch.zeros(4))

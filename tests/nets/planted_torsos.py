@@ -63,7 +63,7 @@ class Dropping(Plain):
         return nn.functional.dropout(super().forward(obs))
 
 
-class Normalising(Plain):
+class Normalizing(Plain):
     def __init__(self, obs_shape: tuple[int, ...]) -> None:
         super().__init__(obs_shape)
         self.norm = nn.BatchNorm1d(8)

@@ -1,4 +1,4 @@
-"""Q-networks of every combination: shapes, initialisation, and the layout that says where parameters lie."""
+"""Q-networks of every combination: shapes, initialization, and the layout that says where parameters lie."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
-from hotloop.nets.build import QNetwork, build_q_network, mlp_layout, num_features, observation_words
+from hotloop.nets.build import QNetwork, build_q_network, mlp_layout, num_features, observation_text
 from hotloop.nets.modules import CNN, MLP, JoinedTorso, as_vector
 from hotloop.presets.network_settings import NetworkSettings
 
@@ -173,14 +173,14 @@ def test_channels_come_first_where_the_shape_says_so(shape):
     """A stack of four frames is no image of height 4 with 84 channels."""
     network = made(ArraySpec(shape, np.dtype(np.uint8)))
     assert network.torso.convolutions[0].in_channels == shape[0]
-    words = observation_words(NetworkSettings(), ArraySpec(shape))
+    words = observation_text(NetworkSettings(), ArraySpec(shape))
     assert words.endswith(f"images of {shape[1]} x {shape[2]} with {shape[0]} channels, which come first")
 
 
 @pytest.mark.parametrize("shape", [(84, 84, 4), (210, 160, 3), (5, 5, 3), (8, 8, 119), (6, 7, 2)])
 def test_channels_come_last_where_the_shape_says_so(shape):
     assert made(ArraySpec(shape)).torso.convolutions[0].in_channels == shape[2]
-    words = observation_words(NetworkSettings(), ArraySpec(shape))
+    words = observation_text(NetworkSettings(), ArraySpec(shape))
     assert words.endswith(f"images of {shape[0]} x {shape[1]} with {shape[2]} channels, which come last")
 
 
@@ -268,16 +268,16 @@ def test_an_unknown_torso_is_refused_with_those_there_are(torso, words):
 
 
 def test_what_is_flattened_is_said():
-    assert observation_words(NetworkSettings(), ArraySpec((84, 84))) == (
+    assert observation_text(NetworkSettings(), ArraySpec((84, 84))) == (
         "observations of 84 x 84 are flattened to 7056 numbers"
     )
-    assert observation_words(NetworkSettings(), VECTOR) == ""
-    assert observation_words(NetworkSettings(torso="branch_attention"), DICT) == ""
-    assert observation_words(NetworkSettings(), DICT) == ""
+    assert observation_text(NetworkSettings(), VECTOR) == ""
+    assert observation_text(NetworkSettings(torso="branch_attention"), DICT) == ""
+    assert observation_text(NetworkSettings(), DICT) == ""
 
 
 def test_what_is_read_as_an_image_is_said_part_by_part():
-    assert observation_words(NetworkSettings(), CAMERAS) == (
+    assert observation_text(NetworkSettings(), CAMERAS) == (
         "`camera` of 8 x 8 x 3 are images of 8 x 8 with 3 channels, which come last; "
         "`eye.0` of 12 x 9 are images in grey; the other parts are 6 numbers"
     )

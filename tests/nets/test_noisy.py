@@ -1,4 +1,4 @@
-"""Noisy layers: silent, sampled, factorised."""
+"""Noisy layers: silent, sampled, factorized."""
 
 import math
 

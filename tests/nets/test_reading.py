@@ -124,8 +124,8 @@ def test_a_dueling_head_is_read_in_any_order_of_its_sum(join):
 
 OTHERS = {
     "a convolution": (lambda: nn.Sequential(nn.Conv1d(2, 4, 1), nn.Flatten(), linear(8, 3)), (2, 2)),
-    "layer normalisation": (lambda: nn.Sequential(linear(4, 8), nn.LayerNorm(8), nn.ReLU(), linear(8, 3)), (4,)),
-    "batch normalisation": (lambda: nn.Sequential(linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), linear(8, 3)), (4,)),
+    "layer normalization": (lambda: nn.Sequential(linear(4, 8), nn.LayerNorm(8), nn.ReLU(), linear(8, 3)), (4,)),
+    "batch normalization": (lambda: nn.Sequential(linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), linear(8, 3)), (4,)),
     "dropout": (lambda: nn.Sequential(linear(4, 8), nn.ReLU(), nn.Dropout(), linear(8, 3)).eval(), (4,)),
     "`gelu`": (lambda: nn.Sequential(linear(4, 8), nn.GELU(), linear(8, 3)), (4,)),
     "`sigmoid`": (lambda: nn.Sequential(linear(4, 8), nn.Sigmoid(), linear(8, 3)), (4,)),

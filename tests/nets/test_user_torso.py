@@ -12,7 +12,7 @@ from hotloop.core.types import ArraySpec
 from hotloop.lanes.choice import UPDATES_THAT_REPAY_COMPILING, untraceable_torso
 from hotloop.maths.distributions import ActionLayout
 from hotloop.nets.actor_critic import actor_critic_layout, build_actor_critic
-from hotloop.nets.build import build_q_network, mlp_layout, observation_words
+from hotloop.nets.build import build_q_network, mlp_layout, observation_text
 from hotloop.nets.user_torso import UserTorso
 from hotloop.presets.network_settings import ActorCriticSettings, NetworkSettings
 
@@ -63,7 +63,7 @@ def test_bytes_come_scaled_and_parts_by_name():
         ("Absent", "has no nn.Module called `Absent`"),
         ("not_a_module", "has no nn.Module called"),
         ("Dropping", "two answers to the same observations"),
-        ("Normalising", "changes its buffers"),
+        ("Normalizing", "changes its buffers"),
         ("RandomBuffer", "buffer `noise` .* drawn at random"),
         ("Frozen", "parameter `linear.weight` .* requires_grad=False"),
         ("OneNumber", r"gave torch.float32 of shape \(3,\) for 3 observations"),
@@ -104,4 +104,4 @@ def test_no_machine_code_is_written_for_it_and_a_compiler_may_or_may_not_look_in
     assert made("Plain").torso.untraceable() == ""
     assert "cannot look into" in untraceable_torso(made("Branching"), UPDATES_THAT_REPAY_COMPILING)
     assert untraceable_torso(made("Branching"), UPDATES_THAT_REPAY_COMPILING - 1) == ""  # not worth asking
-    assert "`network.hidden` and `network.activation` are not used" in observation_words(settings, VECTOR)
+    assert "`network.hidden` and `network.activation` are not used" in observation_text(settings, VECTOR)

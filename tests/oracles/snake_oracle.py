@@ -17,7 +17,7 @@ STEPS = {UP: (0, -1), RIGHT: (1, 0), DOWN: (0, 1), LEFT: (-1, 0)}
 Cell = tuple[int, int]
 
 
-def neighbours(cell: Cell) -> Iterator[Cell]:
+def neighbors(cell: Cell) -> Iterator[Cell]:
     for dx, dy in STEPS.values():
         yield cell[0] + dx, cell[1] + dy
 
@@ -26,7 +26,7 @@ def reachable(size: int, blocked: set[Cell], start: Cell) -> set[Cell]:
     """All cells with a path from `start` through cells that are not blocked; `start` counts whatever it is."""
     seen, queue = {start}, deque([start])
     while queue:
-        for x, y in neighbours(queue.popleft()):
+        for x, y in neighbors(queue.popleft()):
             if 0 <= x < size and 0 <= y < size and (x, y) not in blocked and (x, y) not in seen:
                 seen.add((x, y))
                 queue.append((x, y))
@@ -196,7 +196,7 @@ class SnakeOracle:
     def escapes(self, cell: Cell) -> float:
         if self.kills(cell):
             return 0.0
-        return sum(not self.in_wall(near) and near not in self.body for near in neighbours(cell)) / 4
+        return sum(not self.in_wall(near) and near not in self.body for near in neighbors(cell)) / 4
 
     def tail_reachable(self) -> float:
         return float(self.body[-1] in reachable(self.size, set(self.body[:-1]), self.body[0]))
@@ -207,7 +207,7 @@ class SnakeOracle:
             return 0.0
         body = [cell, *self.body] if cell == self.food else [cell, *self.body[:-1]]
         on = reachable(self.size, set(body), cell) - {cell}
-        beside = any(near in on for near in neighbours(body[-1]))
+        beside = any(near in on for near in neighbors(body[-1]))
         return float(beside or (self.free_tail and self.distance(cell, body[-1]) == 1))
 
     def way_to_food(self, cell: Cell) -> int | None:
@@ -217,7 +217,7 @@ class SnakeOracle:
         blocked, seen, queue = set(self.body[:-1]), {cell: 0}, deque([cell])
         while queue:
             here = queue.popleft()
-            for near in neighbours(here):
+            for near in neighbors(here):
                 if near not in seen and near not in blocked and not self.in_wall(near):
                     seen[near] = seen[here] + 1
                     queue.append(near)

@@ -41,13 +41,13 @@ class QNetwork(nn.Module):
 
 
 class TorchDQN:
-    """Online and target network with one optimiser; `update` does what one native update does."""
+    """Online and target network with one optimizer; `update` does what one native update does."""
 
     def __init__(self, network: QNetwork, constants, v_min: float, v_max: float) -> None:
         self.online, self.target, self.constants = network, copy.deepcopy(network), constants
         self.support = torch.linspace(v_min, v_max, network.shape[1], dtype=torch.float32)
         betas = (constants.beta1, constants.beta2)
-        self.optimiser = torch.optim.Adam(self.online.parameters(), lr=1.0, betas=betas, eps=constants.epsilon)
+        self.optimizer = torch.optim.Adam(self.online.parameters(), lr=1.0, betas=betas, eps=constants.epsilon)
         self.updates = 0
 
     def q(self, network: QNetwork, obs: Tensor) -> Tensor:
@@ -96,12 +96,12 @@ class TorchDQN:
         return -(projected * logits.log_softmax(-1)).sum(-1)
 
     def _step(self, loss: Tensor, lr: float) -> Tensor:
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss.backward()
         limit = self.constants.max_norm if self.constants.max_norm > 0 else torch.inf
         norm = nn.utils.clip_grad_norm_(self.online.parameters(), limit)
-        self.optimiser.param_groups[0]["lr"] = lr
-        self.optimiser.step()
+        self.optimizer.param_groups[0]["lr"] = lr
+        self.optimizer.step()
         self.updates += 1
         if self.constants.target_every and self.updates % self.constants.target_every == 0:
             self._move_target(self.constants.tau)

@@ -8,16 +8,16 @@ from torch.distributions import Categorical, Normal
 
 
 class PlainUpdate:
-    """Goes on from `network` (outputs, value = network(obs); `log_std` for numbers) with an optimiser of its own."""
+    """Goes on from `network` (outputs, value = network(obs); `log_std` for numbers) with an optimizer of its own."""
 
     def __init__(self, network: nn.Module, lr: float, max_norm: float, epsilon: float = 1e-5) -> None:
         self.network, self.max_norm = network, max_norm
-        self.optimiser = torch.optim.Adam(network.parameters(), lr=lr, eps=epsilon)
+        self.optimizer = torch.optim.Adam(network.parameters(), lr=lr, eps=epsilon)
 
     def policy(self, outputs, continuous, log_std):
         return Normal(outputs, log_std.exp()) if continuous else Categorical(logits=outputs)
 
-    def update(self, rows, old_log_std, continuous, clip, value_clip, value_weight, entropy_weight):
+    def update(self, rows, old_log_std, continuous, clip, value_clip, vf_coef, ent_coef):
         outputs, value = self.network(rows.obs)
         new = self.policy(outputs, continuous, self.network.log_std)
         old = self.policy(rows.outputs, continuous, old_log_std)
@@ -33,9 +33,9 @@ class PlainUpdate:
         if value_clip:
             held = rows.value + (value - rows.value).clamp(-value_clip, value_clip)
             error = torch.max(error, (held - rows.returns) ** 2)
-        loss = policy_loss + value_weight * error.mean() - entropy_weight * entropy.mean()
-        self.optimiser.zero_grad()
+        loss = policy_loss + vf_coef * error.mean() - ent_coef * entropy.mean()
+        self.optimizer.zero_grad()
         loss.backward()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.max_norm)
-        self.optimiser.step()
+        self.optimizer.step()
         return [loss.item(), policy_loss.item(), error.mean().item(), entropy.mean().item(), norm.item()]

@@ -36,7 +36,7 @@ OUT_OF_RANGE: dict[str, list[Any]] = {
     "gamma": [-0.01, 1.01, NAN],
     "log_every": [0],
     "on_nan": ["ignore", ""],
-    "threads": [0],
+    "torch_threads": [0],
     "env.id": ["", " "],
     "env.num_envs": [0, -1],
     "env.max_episode_steps": [-1],
@@ -47,12 +47,12 @@ OUT_OF_RANGE: dict[str, list[Any]] = {
     "network.image_layout": ["hwc"],
     "network.hidden": [[-1], [64, -1]],
     "network.activation": ["gelu6"],
-    "optimiser.lr": [0.0, -1e-3, NAN, INFINITE],
-    **schedule_ranges("optimiser.lr_schedule"),
-    "optimiser.beta1": [-0.1, 1.0, 1.1],
-    "optimiser.beta2": [-0.1, 1.0, 1.1],
-    "optimiser.epsilon": [0.0, -1e-8, NAN],
-    "optimiser.max_gradient_norm": [-1.0, NAN],
+    "optimizer.learning_rate": [0.0, -1e-3, NAN, INFINITE],
+    **schedule_ranges("optimizer.lr_schedule"),
+    "optimizer.beta1": [-0.1, 1.0, 1.1],
+    "optimizer.beta2": [-0.1, 1.0, 1.1],
+    "optimizer.eps": [0.0, -1e-8, NAN],
+    "optimizer.max_grad_norm": [-1.0, NAN],
     "learner.lane": ["warp"],
     "learner.precision": ["float16"],
     "evaluation.every": [-1],
@@ -66,9 +66,9 @@ AT_THE_EDGE: dict[str, Any] = {
     "total_env_steps": 1,
     "gamma": 1.0,
     "network.hidden": [64, 0],
-    "optimiser.lr_schedule.over": "100%",
-    "optimiser.beta1": 0.0,
-    "optimiser.max_gradient_norm": 0.0,
+    "optimizer.lr_schedule.over": "100%",
+    "optimizer.beta1": 0.0,
+    "optimizer.max_grad_norm": 0.0,
     "evaluation.every": 0,
     "checkpoint.keep": 1,
 }
@@ -76,11 +76,11 @@ NO_RANGE = {"device", "run_dir", "start_from", "trust", "env.batched", "env.opti
 
 DQN_OUT_OF_RANGE: dict[str, list[Any]] = {
     "algorithm": ["ppo", ""],
-    "normalise.limit": [0.0, -1.0, NAN],
+    "normalize.limit": [0.0, -1.0, NAN],
     "updates_per_env_step": [-0.5, "-1/2"],
     "train_every": [0, -3],
     "updates_per_batch": [0],
-    "warmup_env_steps": [-1],
+    "learning_starts": [-1],
     "batch_size": [0, -1],
     "n_step": [0],
     "loss": ["l1"],
@@ -99,19 +99,19 @@ DQN_OUT_OF_RANGE: dict[str, list[Any]] = {
     "network.branches.row_width": [0, -1],
     "network.branches.width": [0],
     "network.branches.attention": [0],
-    "replay.capacity": [-1],
+    "replay.buffer_size": [-1],
     "replay.alpha": [-0.1, 1.1],
     "replay.beta_start": [-0.1, 1.1],
     "replay.beta_end": [-0.1, 1.1],
     "replay.beta_env_steps": [0],
     "replay.priority_epsilon": [0.0, -1.0, INFINITE],
-    "replay.prioritised_batches": [0],
+    "replay.prioritized_batches": [0],
     "replay.memory": ["tape", ""],
     "replay.folder": ["/tmp"],  # without `memory = "disk"`
     **schedule_ranges("exploration"),
     "exploration.start": [-0.1, 1.1, NAN],
     "exploration.end": [-0.1, 1.1, NAN],
-    "optimiser.accumulate": [0],
+    "optimizer.accumulate": [0],
     "target.tau": [0.0, -0.1, 1.1],
     "target.every": [0],
     "target.unit": ["steps"],
@@ -119,7 +119,7 @@ DQN_OUT_OF_RANGE: dict[str, list[Any]] = {
 }
 DQN_AT_THE_EDGE: dict[str, Any] = {
     "updates_per_env_step": 0,
-    "warmup_env_steps": 0,
+    "learning_starts": 0,
     "network.atoms": 1,
     "network.topology.rewiring": 1.0,
     "network.topology.graph_seed": 0,
@@ -127,11 +127,11 @@ DQN_AT_THE_EDGE: dict[str, Any] = {
     "exploration.end": 1.0,
     "target.tau": 1.0,
     "replay.alpha": 0.0,
-    "replay.capacity": 0,
+    "replay.buffer_size": 0,
 }
-DQN_NO_RANGE = {"double", "timeouts_are_terminal", "network.dueling", "network.noisy", "replay.prioritised"}
+DQN_NO_RANGE = {"double", "timeouts_are_terminal", "network.dueling", "network.noisy", "replay.prioritized"}
 DQN_NO_RANGE |= {
-    "normalise.obs",
+    "normalize.obs",
     "replay.combined",
     "network.topology.activate_outputs",
     "network.topology.learn_biases",
@@ -140,16 +140,16 @@ DQN_NO_RANGE |= {
 PPO_OUT_OF_RANGE: dict[str, list[Any]] = {
     "algorithm": ["dqn", ""],
     "rollout_steps": [0, -1],
-    "epochs": [0],
+    "n_epochs": [0],
     "batch_size": [0, -1, 1000],
     "gae_lambda": [-0.01, 1.01, NAN],
     "policy_loss": ["kl"],
-    "clip": [0.0, -0.2, NAN],
+    "clip_range": [0.0, -0.2, NAN],
     **schedule_ranges("clip_schedule"),
     "value_clip": [-0.1, NAN],
-    "value_weight": [-0.1, INFINITE],
-    "entropy_weight": [-0.1, NAN],
-    "normalise_advantage": ["batch"],
+    "vf_coef": [-0.1, INFINITE],
+    "ent_coef": [-0.1, NAN],
+    "normalize_advantage": ["batch"],
     "kl_stop": [-0.1, NAN],
     "kl_target": [-0.1, NAN],
     "network.torso": ["rnn", "topology"],
@@ -159,8 +159,8 @@ PPO_OUT_OF_RANGE: dict[str, list[Any]] = {
     "network.graph.layers": [0],
     "network.graph.feed_forward": [0],
     "network.graph.groups": [0, 128],
-    "normalise.obs": ["maybe", 1],
-    "normalise.limit": [0.0, -1.0, NAN],
+    "normalize.obs": ["maybe", 1],
+    "normalize.limit": [0.0, -1.0, NAN],
     "reward_parts.value_weights": [[1.0, -1.0]],
     "reward_parts.advantage": ["some"],
     "reward_parts.advantage_weights": [[0.0, 0.0]],
@@ -168,11 +168,11 @@ PPO_OUT_OF_RANGE: dict[str, list[Any]] = {
 PPO_AT_THE_EDGE: dict[str, Any] = {
     "batch_size": 1024,
     "gae_lambda": 0.0,
-    "value_weight": 0.0,
+    "vf_coef": 0.0,
     "network.log_std": 2.0,
-    "normalise.obs": "auto",
+    "normalize.obs": "auto",
 }
-PPO_NO_RANGE = {"network.shared", "network.squashed", "normalise.reward"}
+PPO_NO_RANGE = {"network.shared", "network.squashed", "normalize.reward"}
 
 
 class Family(NamedTuple):
@@ -261,4 +261,4 @@ def test_minibatches_must_divide_a_rollout() -> None:
 def test_the_plain_policy_gradient_is_for_one_epoch() -> None:
     with pytest.raises(SettingsError, match="plain"):
         build(PPOSettings, {"policy_loss": "plain"})
-    build(PPOSettings, {"policy_loss": "plain", "epochs": 1})
+    build(PPOSettings, {"policy_loss": "plain", "n_epochs": 1})

@@ -74,7 +74,7 @@ MUTANTS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {
         ["differs"],
     ),
     "gradient not cleared": (
-        [("        optimiser.zero_grad()\n", "")],
+        [("        optimizer.zero_grad()\n", "")],
         ["update 2: then", SAME_BATCH, "gradient was not the same"],
     ),
     "sum for mean": ([("** 2).mean()", "** 2).sum()")], [FIRST, SAME_BATCH, "the loss was"]),
@@ -108,7 +108,7 @@ EQUAL: dict[str, list[tuple[str, str]]] = {
         )
     ],
     "gradients set to none by hand": [
-        ("optimiser.zero_grad()", "\n        for one in online.parameters():\n            one.grad = None")
+        ("optimizer.zero_grad()", "\n        for one in online.parameters():\n            one.grad = None")
     ],
     "target kept without a module's forward": [
         ("best = target(following)", "best = target.head(target.body(following))")

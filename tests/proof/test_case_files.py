@@ -99,7 +99,7 @@ def fast(x):
 """
 CASES = """
 import hotloop
-from {neighbour} import NUMBER
+from {neighbor} import NUMBER
 
 @hotloop.cases("adding up")
 def sums():
@@ -114,7 +114,7 @@ def folder(tmp_path: Path) -> Path:
     package.mkdir()
     (package / "__init__.py").write_text("NUMBER = 3\n")
     (package / "a_pairs.py").write_text(PAIRS)
-    (package / "cases.py").write_text(CASES.format(neighbour=package.name))
+    (package / "cases.py").write_text(CASES.format(neighbor=package.name))
     (package / "other.py").write_text("raise SystemExit\n")
     return package
 
@@ -122,7 +122,7 @@ def folder(tmp_path: Path) -> Path:
 NUMBERS = itertools.count()
 
 
-def test_a_folder_is_its_marked_files_and_a_file_of_a_package_knows_its_neighbours(folder):
+def test_a_folder_is_its_marked_files_and_a_file_of_a_package_knows_its_neighbors(folder):
     found = find([str(folder)])
     assert [pair.title for pair in found.pairs] == ["fast"]
     assert [case.name for case in found.cases] == ["sum/n1", "sum/n2"]

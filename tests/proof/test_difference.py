@@ -126,8 +126,8 @@ def test_a_module_is_its_parameters_gradients_and_buffers() -> None:
 
 def test_what_two_parts_share_their_copies_share() -> None:
     module = nn.Linear(2, 1)
-    own, optimiser = copied((module, torch.optim.SGD(module.parameters(), 0.1)))
-    assert optimiser.param_groups[0]["params"][0] is own.weight
+    own, optimizer = copied((module, torch.optim.SGD(module.parameters(), 0.1)))
+    assert optimizer.param_groups[0]["params"][0] is own.weight
     assert own.weight is not module.weight
     derived = (module.weight * 2).detach().requires_grad_() * 1.0
     assert copied([derived])[0].is_leaf

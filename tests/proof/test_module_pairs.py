@@ -1,4 +1,4 @@
-"""Two networks: parameters mapped, forward, gradients and optimiser steps in both modes."""
+"""Two networks: parameters mapped, forward, gradients and optimizer steps in both modes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_equal_networks_by_name_and_by_order_and_timed() -> None:
     proof = prove(Plain, Stacked)
     assert proof.equal
     assert proof.evidence["mapped"] == "by order and shape"
-    assert proof.evidence["optimiser steps"] == 10
+    assert proof.evidence["optimizer steps"] == 10
 
 
 def changed(**members: Any) -> type[nn.Module]:

@@ -17,7 +17,7 @@ from hotloop.cli import prove as verb
 from hotloop.core.errors import HotloopError
 from hotloop.doctor.recorder.env_rows import EnvRows, number_of_envs, rows_of_step
 from hotloop.doctor.recorder.fingerprints import fingerprint
-from hotloop.proof.program_runs import Program, pace
+from hotloop.proof.program_runs import RecordedProgram, pace
 from hotloop.proof.program_words import Before
 from hotloop.proof.programs import Fingerprint
 from hotloop.proof.verdict import Proof
@@ -241,16 +241,16 @@ def main():
     torch.manual_seed(0)
     envs = gymnasium.vector.SyncVectorEnv([Env, Env])
     net = torch.nn.Linear(2, 2)
-    optimiser = torch.optim.Adam(net.parameters(), lr=0.001)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.001)
     obs, _ = envs.reset(seed=0)
     for _ in range(20):
         with torch.no_grad():
             action = net(torch.as_tensor(obs)).argmax(1).numpy()
         obs, reward, _, _, _ = envs.step(action)
         loss = (net(torch.as_tensor(obs)).max(1).values - torch.as_tensor(reward).float()).pow(2).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     envs.close()
 
 if __name__ == "__main__":
@@ -361,7 +361,7 @@ def test_the_time_of_a_program_is_that_of_its_children_too(tmp_path: Path) -> No
     """
     script = tmp_path / "busy.py"
     script.write_text(WALK + SINGLE + textwrap.dedent(work))
-    found = pace(Program(path=script, python=sys.executable))
+    found = pace(RecordedProgram(path=script, python=sys.executable))
     assert found.children_counted == Path("/proc/self").is_dir()
     assert found.processor >= 1.3 or not found.children_counted
 
@@ -411,7 +411,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 MACHINE_CODE = [
     ("from torch import nn\n", "from torch import nn\nimport hotloop\n"),
     (
-        "self.optimiser = torch.optim.Adam(network.parameters(), lr=lr)",
+        "self.optimizer = torch.optim.Adam(network.parameters(), lr=lr)",
         "self.fast = hotloop.QLearner(network, lr, obs=(4,))",
     ),
     (
@@ -432,15 +432,15 @@ class Net(torch.nn.Module):
         return self.q(obs)
 torch.manual_seed(0)
 net, env = Net(), Walk(0)
-optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 obs = env.reset()
 for step in range(40):
     q = net(torch.tensor(obs).float())
     action = int(q.argmax())
     loss = (q[0] - q[1]) ** 2
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     loss.backward()
-    optimiser.step()
+    optimizer.step()
     obs, _, done, _ = env.step(action)
     obs = env.reset() if done else obs
 """

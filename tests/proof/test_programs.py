@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hotloop.proof.program_gaps import gaps
 from hotloop.proof.program_judgement import judge
-from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update, in_order
+from hotloop.proof.programs import EnvCall, Fingerprint, ProgramRecording, Update, in_order
 
 
 def value(number: float) -> Fingerprint:
@@ -22,7 +22,7 @@ def choice(number: float) -> Fingerprint:
     return Fingerprint(f"{number:.0f}", shown=f"{number:.0f}")
 
 
-def recording(env_steps: int, num_envs: int = 2, every: int = 3) -> Recording:
+def recording(env_steps: int, num_envs: int = 2, every: int = 3) -> ProgramRecording:
     """Envs stepped in turn, an update after every few rounds."""
     calls, updates, moment = [], [], 0
     for step in range(1, env_steps + 1):
@@ -33,20 +33,20 @@ def recording(env_steps: int, num_envs: int = 2, every: int = 3) -> Recording:
             number = step // every
             names = {"0.weight": value(number + 0.5), "0.bias": value(number + 0.25)}
             updates.append(Update(number, names, moment := moment + 1, "train.py:88"))
-    return Recording(calls, updates)
+    return ProgramRecording(calls, updates)
 
 
-def changed_call(plain: Recording, place: int, name: str, number: float) -> Recording:
+def changed_call(plain: ProgramRecording, place: int, name: str, number: float) -> ProgramRecording:
     calls = list(plain.env_calls)
     new = choice(number) if name == "action" else value(number)
     calls[place] = dataclasses.replace(calls[place], values={**calls[place].values, name: new})
-    return Recording(calls, plain.updates)
+    return ProgramRecording(calls, plain.updates)
 
 
-def changed_update(plain: Recording, place: int, name: str, number: float) -> Recording:
+def changed_update(plain: ProgramRecording, place: int, name: str, number: float) -> ProgramRecording:
     updates = list(plain.updates)
     updates[place] = dataclasses.replace(updates[place], values={**updates[place].values, name: value(number)})
-    return Recording(plain.env_calls, updates)
+    return ProgramRecording(plain.env_calls, updates)
 
 
 def test_the_same_program_is_the_same_for_all_it_did() -> None:
@@ -66,12 +66,12 @@ def test_batched_and_single_envs_are_aligned_by_env_and_env_step() -> None:
     plain = recording(6, num_envs=3)
     by_env = sorted(plain.env_calls, key=lambda call: (call.env, call.step))  # as envs played one after the other
     fast = [dataclasses.replace(call, moment=place) for place, call in enumerate(by_env)]
-    assert judge(plain, Recording(fast, plain.updates)).ending == "same"
+    assert judge(plain, ProgramRecording(fast, plain.updates)).ending == "same"
 
 
 def test_fewer_updates_are_a_verdict_of_their_own() -> None:
     plain = recording(12)
-    found = judge(plain, Recording(plain.env_calls, plain.updates[:1]))
+    found = judge(plain, ProgramRecording(plain.env_calls, plain.updates[:1]))
     assert found.difference is not None
     assert (found.difference.what, found.difference.plain, found.difference.fast) == ("number of updates", "4", "1")
     assert found.updates == 1
@@ -96,14 +96,14 @@ def test_a_near_tie_that_flips_an_action_is_rounding_and_without_rounding_before
     assert judge(plain, changed_call(rounded, 10, "reward", 7.0), 1e-6).ending == "different"
 
 
-def walked(moves: list[float], every_env: float = 1.0) -> Recording:
+def walked(moves: list[float], every_env: float = 1.0) -> ProgramRecording:
     """One parameter that moves by these lengths from 1,000 on, an env call before each update."""
     calls, updates, at = [], [Update(0, {"w": value(1000.0)}, 0)], 1000.0
     for number, move in enumerate(moves, 1):
         at += move
         calls.append(EnvCall(0, number, {"reward": value(every_env * number)}, 2 * number))
         updates.append(Update(number, {"w": value(at)}, 2 * number + 1))
-    return Recording(calls, updates)
+    return ProgramRecording(calls, updates)
 
 
 def test_rounding_is_measured_by_the_way_that_parameters_have_come() -> None:
@@ -126,8 +126,8 @@ def test_rounding_may_grow_but_not_jump_and_not_without_end() -> None:
     assert judge(plain, walked([1.0 + 1e-7] * 30 + [1.5] * 30), None).ending == "different"
 
 
-def only(one: Recording, *kinds: str) -> Recording:
-    return Recording(one.env_calls if "env" in kinds else [], one.updates if "updates" in kinds else [])
+def only(one: ProgramRecording, *kinds: str) -> ProgramRecording:
+    return ProgramRecording(one.env_calls if "env" in kinds else [], one.updates if "updates" in kinds else [])
 
 
 def test_what_only_one_shows_is_told_and_what_both_show_is_compared_to_its_end() -> None:
@@ -142,11 +142,13 @@ def test_what_only_one_shows_is_told_and_what_both_show_is_compared_to_its_end()
         assert gaps((fast, plain), data, names)[0] == said.replace("old.py", "new.py")
     wrong = only(changed_update(plain, 3, "0.bias", 9.0), "updates")
     assert judge(plain, wrong).ending == "different"
-    one_env = Recording([call for call in plain.env_calls if call.env == 0], plain.updates)
+    one_env = ProgramRecording([call for call in plain.env_calls if call.env == 0], plain.updates)
     assert judge(plain, one_env).ending == "same"
     assert gaps((plain, one_env), data, names)[0] == "12 env steps were seen in old.py only"
     assert gaps((plain, plain), data, names) == []
-    assert gaps((Recording(), Recording()), data, names)[0] == "no env step and no update was seen in either"
+    assert (
+        gaps((ProgramRecording(), ProgramRecording()), data, names)[0] == "no env step and no update was seen in either"
+    )
     quiet = only(plain, "env")
     assert gaps((quiet, quiet), data, names) == []
     assert (
@@ -156,7 +158,7 @@ def test_what_only_one_shows_is_told_and_what_both_show_is_compared_to_its_end()
 
 def test_of_programs_that_we_ended_only_what_both_had_time_for_counts() -> None:
     plain, ended = (
-        Recording(
+        ProgramRecording(
             one.env_calls, [dataclasses.replace(made, env_steps=6 * made.number) for made in one.updates], {}, True
         )
         for one in (recording(12), recording(9))
@@ -208,4 +210,4 @@ def test_the_order_in_which_it_was_written_down_does_not_matter(env_steps: int, 
     plain = recording(env_steps)
     calls = list(plain.env_calls)
     shuffle.shuffle(calls)  # type: ignore[attr-defined]
-    assert judge(Recording(calls, plain.updates), plain) == judge(plain, plain)
+    assert judge(ProgramRecording(calls, plain.updates), plain) == judge(plain, plain)

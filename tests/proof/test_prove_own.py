@@ -102,7 +102,7 @@ def test_a_file_of_pairs_is_proved_and_its_page_written(tmp_path: Path, capsys: 
     assert "<script" not in page
 
 
-def test_the_verdict_is_printed_in_words(tmp_path: Path, capsys: Any) -> None:
+def test_the_verdict_is_printed_in_text(tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "words.py").write_text(PAIRS)
     assert run(str(tmp_path / "words.py")) == 1
     text = capsys.readouterr().out

@@ -14,7 +14,7 @@ from torch import nn
 import hotloop
 from hotloop.doctor.recorder.fingerprints import fingerprint
 from hotloop.proof.difference import Tolerance, first_difference
-from hotloop.proof.env_play import Lane, scales_of
+from hotloop.proof.env_play import EnvEvents, scales_of
 from hotloop.proof.env_players import Event
 from hotloop.proof.equivalence import relative_error
 from hotloop.proof.function_pairs import Pair, check_pair
@@ -162,7 +162,9 @@ def test_networks_with_masked_answers_are_told_apart(wrong: Any) -> None:
 
 
 def test_a_number_that_is_a_mark_at_times_is_measured_by_the_other_times() -> None:
-    lane = Lane([Event("step", {"observation": np.array([1.0, -1e9 if step % 2 else 0.5])}) for step in range(10)], [])
+    lane = EnvEvents(
+        [Event("step", {"observation": np.array([1.0, -1e9 if step % 2 else 0.5])}) for step in range(10)], []
+    )
     assert scales_of([lane])["observation"] == pytest.approx([1.0, 0.5])
 
 

@@ -67,7 +67,7 @@ class Patience:
 def families() -> dict[str, tuple[str, dict[str, Any]]]:
     dqn = FAMILIES["dqn-native"]
     known = {name: FAMILIES[name] for name in BASES if name in FAMILIES}
-    known["dqn-n-step"] = (dqn[0], {**dqn[1], "n_step": 3, "replay": {"prioritised": True, "capacity": 100}})
+    known["dqn-n-step"] = (dqn[0], {**dqn[1], "n_step": 3, "replay": {"prioritized": True, "buffer_size": 100}})
     known["dqn-snake"] = (dqn[0], {**dqn[1], "env": {"id": "snake", "num_envs": 2, "options": {"board_size": 6}}})
     known["dqn-sfc"] = (dqn[0], {**dqn[1], "env": {"id": "sfc", "num_envs": 2, "dict_obs": "flatten"}})
     return {name: (preset, {**tree, **SMALL, **SMALL_EVALUATION}) for name, (preset, tree) in known.items()}
@@ -78,7 +78,7 @@ def make_bases(folder: Path) -> list[Path]:
     bases = []
     for name, (preset, tree) in families().items():
         whole = folder / "bases" / name
-        tree = {**tree, "warmup_env_steps": 64} if "ppo" not in preset else tree
+        tree = {**tree, "learning_starts": 64} if "ppo" not in preset else tree
         hotloop.train(hotloop.preset(preset, **{**tree, "run_dir": str(whole)}))
         stopped = shutil.copytree(whole, folder / "bases" / f"{name}-stopped")
         (stopped / "result.json").unlink()

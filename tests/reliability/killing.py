@@ -17,7 +17,7 @@ from hotloop.runs.events import read_events
 CLOCK_FIELDS = ("time", "seconds", "env_steps_per_second", "overall_env_steps_per_second", "phases")
 DQN: dict[str, Any] = {
     "total_env_steps": 1_200,
-    "warmup_env_steps": 200,
+    "learning_starts": 200,
     "batch_size": 16,
     "log_every": 100,
     "network": {"hidden": [16]},
@@ -28,10 +28,10 @@ PPO: dict[str, Any] = {
     "total_env_steps": 1_280,
     "rollout_steps": 16,
     "batch_size": 32,
-    "epochs": 2,
+    "n_epochs": 2,
     "log_every": 100,
     "network": {"hidden": [16]},
-    "normalise": {"obs": True, "reward": True},
+    "normalize": {"obs": True, "reward": True},
     "checkpoint": {"every": 192},
     "evaluation": {"every": 400, "episodes": 2, "final_episodes": 2, "max_episode_steps": 50},
 }
@@ -40,7 +40,7 @@ GRAPHS: dict[str, Any] = {
     "total_env_steps": 640,
     "env": {"id": "durotaxis", "num_envs": 4, "max_episode_steps": 12, "options": {"max_nodes": 20}},
     "network": {"graph": {"width": 8, "heads": 2, "layers": 1, "feed_forward": 8, "groups": 2}},
-    "normalise": {"reward": True},
+    "normalize": {"reward": True},
 }
 ITERATION = 64
 """The most env steps that lie between two moments at which a checkpoint can be made."""
@@ -48,13 +48,13 @@ SAC: dict[str, Any] = {
     **DQN,
     "env": {"id": "Pendulum-v1", "num_envs": 2, "max_episode_steps": 50},
     "network": {"hidden": [16, 16]},
-    "normalise": {"obs": True},
-    "replay": {"prioritised": True, "capacity": 700},
+    "normalize": {"obs": True},
+    "replay": {"prioritized": True, "buffer_size": 700},
 }
 ON_CARTPOLE = {"id": "cartpole", "num_envs": 4}
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "dqn-native": ("cartpole-dqn", {**DQN, "env": ON_CARTPOLE, "replay": {"prioritised": True}}),
-    "dqn-disk-replay": ("cartpole-dqn", {**DQN, "env": ON_CARTPOLE, "replay": {"memory": "disk", "capacity": 700}}),
+    "dqn-native": ("cartpole-dqn", {**DQN, "env": ON_CARTPOLE, "replay": {"prioritized": True}}),
+    "dqn-disk-replay": ("cartpole-dqn", {**DQN, "env": ON_CARTPOLE, "replay": {"memory": "disk", "buffer_size": 700}}),
     "dqn-gymnasium": ("cartpole-dqn", {**DQN, "env": {"id": "CartPole-v1", "num_envs": 2}, "n_step": 2}),
     "sac": ("pendulum-sac", SAC),
     "ppo-native": ("cartpole-ppo", {**PPO, "env": ON_CARTPOLE}),
@@ -145,8 +145,8 @@ def lost_env_steps(run_dir: Path) -> int:
 
 
 def kill_plan(seed: str, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Kills without end, by turns at a moment of the clock and at a call that changes a file (before it, after it, in
-    the middle of a write); drawn over the first half of a whole run, so that lives are short and kills many."""
+    """Kills without end, interleaved at a moment of the clock and at a call that changes a file (before it, after it,
+    in the middle of a write); drawn over the first half of a whole run, so that lives are short and kills many."""
     draw = random.Random(seed)
     while True:
         yield {"call": draw.randint(1, whole["calls"] // 2), "when": draw.choice(["before", "after", "half"])}

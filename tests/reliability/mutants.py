@@ -18,7 +18,7 @@ import tomli_w
 
 PLAIN = ("settings.toml", "run.json", "lane.json", "events.jsonl", "result.json", "trace.json", "lock")
 JSON_FILES = ("run.json", "lane.json", "result.json", "trace.json")
-PROLONG = ("total_env_steps", "total_episodes", "episodes", "max_episode_steps", "epochs", "rollout_steps", "every")
+PROLONG = ("total_env_steps", "total_episodes", "episodes", "max_episode_steps", "n_epochs", "rollout_steps", "every")
 """Settings that may make a run longer, which is no fault of its files."""
 
 

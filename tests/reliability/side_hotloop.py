@@ -52,9 +52,9 @@ def settings_of(algorithm: str, folder: Path) -> Any:
     judged = {"every": 100_000, "episodes": 1, "final_episodes": 1}
     tree: dict[str, Any] = {"env": env, "evaluation": judged, "checkpoint": {"every": EVERY[algorithm]}, "seed": SEED}
     if algorithm == "ppo":
-        tree |= {"rollout_steps": 64, "batch_size": 64, "epochs": 4}
+        tree |= {"rollout_steps": 64, "batch_size": 64, "n_epochs": 4}
     else:
-        tree |= {"replay": {"capacity": 10_000}, "warmup_env_steps": 200, "updates_per_env_step": "1/4"}
+        tree |= {"replay": {"buffer_size": 10_000}, "learning_starts": 200, "updates_per_env_step": "1/4"}
     total = TOTAL[algorithm]
     return hotloop.preset(f"cartpole-{algorithm}", total_env_steps=total, run_dir=str(folder), **tree)
 

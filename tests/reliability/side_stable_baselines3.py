@@ -129,7 +129,7 @@ def _die_in_save(number: int) -> None:
     def save(content: Any, file: Any) -> None:
         saves[0] += 1
         real(content, file)
-        if saves[0] >= 3 * number - 1:  # each archive holds three: variables, policy, optimiser
+        if saves[0] >= 3 * number - 1:  # each archive holds three: variables, policy, optimizer
             os.kill(os.getpid(), signal.SIGKILL)
 
     torch.save = save

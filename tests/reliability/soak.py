@@ -31,7 +31,7 @@ from hotloop.presets.env_settings import EnvSettings
 
 SAMPLES = 50
 """Rows that each kind of work gives, where it lasts that long."""
-SMALL: dict[str, Any] = {"network": {"hidden": [16]}, "batch_size": 16, "warmup_env_steps": 200}
+SMALL: dict[str, Any] = {"network": {"hidden": [16]}, "batch_size": 16, "learning_starts": 200}
 
 
 class Sample(NamedTuple):
@@ -103,7 +103,7 @@ def soak_env_steps(total: int, folder: Path) -> Watch:
         total_env_steps=total,
         env={"num_envs": 64},
         updates_per_env_step="1/64",
-        replay={"capacity": 10_000},
+        replay={"buffer_size": 10_000},
         log_every=max(1, total // 1_000),
         checkpoint={"every": total},
         evaluation={"every": max(1, total // 100), "episodes": 4, "final_episodes": 4},
@@ -122,7 +122,7 @@ def soak_checkpoints(total: int, folder: Path) -> Watch:
         total_env_steps=64 * total,
         env={"num_envs": 8},
         updates_per_env_step="1/4",
-        replay={"capacity": 2_000},
+        replay={"buffer_size": 2_000},
         log_every=64,
         checkpoint={"every": 64},
         evaluation={"every": 64 * total, "episodes": 2, "final_episodes": 2},

@@ -39,9 +39,9 @@ def stopped(trained: tuple[Path, Path], tmp_path: Path) -> Path:
 
 
 def test_settings_changed_by_hand_are_refused_by_name(stopped: Path) -> None:
-    change_settings(stopped, gamma=0.5, optimiser__lr=0.125)
+    change_settings(stopped, gamma=0.5, optimizer__learning_rate=0.125)
     with pytest.raises(
-        RunError, match=r"`gamma` from 0\.\d+ to 0\.5; `optimiser\.lr` from [0-9.e-]+ to 0\.125"
+        RunError, match=r"`gamma` from 0\.\d+ to 0\.5; `optimizer\.learning_rate` from [0-9.e-]+ to 0\.125"
     ) as caught:
         hotloop.resume(stopped)
     assert "--accept-changes" in caught.value.hint
@@ -178,9 +178,9 @@ def test_training_what_cannot_fit_is_refused_in_a_sentence(preset: str, change: 
 def test_what_a_network_is_counted_as_is_what_is_built(trained: tuple[Path, Path]) -> None:
     agent = hotloop.load(trained[0])
     found = sum(parameter.numel() for parameter in agent.network.parameters())
-    normalised = 8 if getattr(agent, "normaliser", None) else 0
+    normalized = 8 if getattr(agent, "normalizer", None) else 0
     spec = getattr(agent, "action_spec", None) or hotloop.core.types.DiscreteActions(2)
-    assert sizes.num_weights(agent.settings, agent.obs_spec, spec) == found + normalised
+    assert sizes.num_weights(agent.settings, agent.obs_spec, spec) == found + normalized
 
 
 @pytest.mark.parametrize(

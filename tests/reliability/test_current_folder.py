@@ -21,13 +21,13 @@ from hotloop.core.keeper import Keeper
 from hotloop.loop import rehearsal
 
 HOTLOOP = str(Path(sys.executable).with_name("hotloop"))
-SMALL = "--env.workers 1 --total-env-steps 300 --warmup-env-steps 100 --batch-size 8 --network.hidden 8"
+SMALL = "--env.workers 1 --total-env-steps 300 --learning-starts 100 --batch-size 8 --network.hidden 8"
 SMALL += " --evaluation.every 300 --evaluation.episodes 1 --evaluation.final-episodes 1"
 TRAIN = f"dqn --env.id CartPole-v1 {SMALL}"
 MARK = "was-imported"
-NEIGHBOURS = """
+NEIGHBORS = """
 import gymnasium
-from neighbour import LENGTH
+from neighbor import LENGTH
 
 class Env(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
@@ -97,7 +97,7 @@ VERBS = {
     "watch": "watch native --frames frames --max-frames 2",
     "train": f"train {TRAIN} --run-dir trained",
     "seeds": f"train {TRAIN} --seeds 2 --out seeds",
-    "tune": f"tune {TRAIN} --search optimiser.lr=1e-4..1e-3:log --trials 1",
+    "tune": f"tune {TRAIN} --search optimizer.learning_rate=1e-4..1e-3:log --trials 1",
     "report": "report .",
     "envs": "envs check CartPole-v1",
 }
@@ -172,11 +172,11 @@ def test_workers_of_ray_do_not_have_the_current_folder(hostile):
     assert imported(hostile) == ""
 
 
-def test_an_env_of_ones_own_still_finds_its_neighbours_in_a_worker(tmp_path, monkeypatch):
+def test_an_env_of_ones_own_still_finds_its_neighbors_in_a_worker(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "own_env.py").write_text(NEIGHBOURS)
-    (tmp_path / "mine" / "neighbour.py").write_text("LENGTH = 7\n")
+    (tmp_path / "mine" / "own_env.py").write_text(NEIGHBORS)
+    (tmp_path / "mine" / "neighbor.py").write_text("LENGTH = 7\n")
     done = run(HOTLOOP, "train", "dqn", "--env.id", "mine/own_env.py:Env", *SMALL.split(), "--run-dir", "run")
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "run" / "result.json").read_text())["env_steps"] == 300

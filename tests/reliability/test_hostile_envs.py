@@ -27,14 +27,14 @@ from tests.envs import planted_hostile_envs
 FILE = Path(planted_hostile_envs.__file__)
 TINY: dict[str, Any] = {
     "total_env_steps": 600,
-    "warmup_env_steps": 50,
+    "learning_starts": 50,
     "batch_size": 8,
     "network": {"hidden": [8]},
     "evaluation": {"every": 600, "episodes": 2, "final_episodes": 2},
     "checkpoint": {"every": 100},
 }
 WORDS = [
-    *["--total-env-steps", "600", "--warmup-env-steps", "50", "--batch-size", "8", "--network.hidden", "8"],
+    *["--total-env-steps", "600", "--learning-starts", "50", "--batch-size", "8", "--network.hidden", "8"],
     *["--evaluation.every", "600", "--evaluation.episodes", "2", "--evaluation.final-episodes", "2"],
     *["--env.num-envs", "2", "--checkpoint.every", "100", "--quiet"],
 ]

@@ -19,16 +19,16 @@ from hotloop.core.values import nearest
 from hotloop.presets.registry import ALGORITHMS
 from tests.core.test_settings_typos import distance
 
-NEIGHBOURS = dict(zip("abcdefghijklmnopqrstuvwxyz", "svxswdfguhjknbioaedrycqztx", strict=True))
+NEIGHBORS = dict(zip("abcdefghijklmnopqrstuvwxyz", "svxswdfguhjknbioaedrycqztx", strict=True))
 """A key that lies beside each letter on the keyboard."""
 KEYS = {name: list(leaf_types(cls)) for name, cls in ALGORITHMS.items()}
 CASES = [(name, key) for name, keys in KEYS.items() for key in keys]
 
 
 def typos(flag: str) -> Iterator[str]:
-    """Each letter left out, doubled by its neighbour, replaced by it, and swapped with the one behind it."""
+    """Each letter left out, doubled by its neighbor, replaced by it, and swapped with the one behind it."""
     for i, letter in enumerate(flag):
-        near = NEIGHBOURS.get(letter, "-" if letter == "." else ".")
+        near = NEIGHBORS.get(letter, "-" if letter == "." else ".")
         yield flag[:i] + flag[i + 1 :]
         yield flag[: i + 1] + near + flag[i + 1 :]
         yield flag[:i] + near + flag[i + 1 :]

@@ -84,7 +84,7 @@ def test_lines_stay_within_the_page_and_a_full_chart_within_sixty_kilobytes() ->
             assert all(0 <= float(x) <= WIDTH and 0 <= float(y) <= height for x, y in places)
 
 
-def test_arms_beyond_the_colours_are_dashed() -> None:
+def test_arms_beyond_the_colors_are_dashed() -> None:
     svg = drawn([curve(f"arm {number}") for number in range(8)], FRAME)
     dashed = [path for path in ElementTree.fromstring(svg).iter(f"{SVG}path") if "stroke-dasharray" in path.attrib]
     assert len(dashed) == 2  # the line of the eighth, and its sample in the legend
@@ -98,11 +98,11 @@ def test_little_data_still_makes_a_picture(curves: list[Curve]) -> None:
 BLUE, ORANGE = (0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)
 
 
-def pixels_of(picture: Array, colour: tuple[int, int, int]) -> int:
-    return int((picture == colour).all(axis=2).sum())
+def pixels_of(picture: Array, color: tuple[int, int, int]) -> int:
+    return int((picture == color).all(axis=2).sum())
 
 
-def test_a_picture_shows_each_arm_in_its_colour_on_white() -> None:
+def test_a_picture_shows_each_arm_in_its_color_on_white() -> None:
     chart = lay_out([curve("first"), curve("second")], FRAME)
     picture = as_pixels(chart)
     assert picture.shape == (round(chart.height * SCALE), round(WIDTH * SCALE), 3)
@@ -117,4 +117,4 @@ def test_one_point_no_curve_and_any_name_still_make_a_picture() -> None:
     assert pixels_of(alone, BLUE) > 100
     assert as_pixels(lay_out([], FRAME)).shape[1] == WIDTH * SCALE
     many = as_pixels(lay_out([curve(f"arm {number}") for number in range(8)], FRAME))
-    assert pixels_of(many, BLUE) > 100  # the eighth, dashed, in the first colour again
+    assert pixels_of(many, BLUE) > 100  # the eighth, dashed, in the first color again

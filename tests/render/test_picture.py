@@ -48,7 +48,7 @@ def test_a_box_covers_its_pixels_and_its_frame_those_around_them(finer: int) -> 
     assert not frame[:, 6:].any()
 
 
-def test_half_a_pixel_gets_half_of_the_colour_and_so_does_half_an_opacity() -> None:
+def test_half_a_pixel_gets_half_of_the_color_and_so_does_half_an_opacity() -> None:
     canvas = Canvas(4, 1, BLACK)
     canvas.fill(Box(0, 0, 1.5, 1), (100, 100, 100))
     canvas.fill(Box(2, 0, 4, 1), (100, 100, 100), opacity=0.5)
@@ -56,7 +56,7 @@ def test_half_a_pixel_gets_half_of_the_colour_and_so_does_half_an_opacity() -> N
     assert canvas.finished()[0, :, 0].tolist() == [100, 50, 50, 50]
 
 
-def test_each_column_of_the_ground_has_its_own_colour() -> None:
+def test_each_column_of_the_ground_has_its_own_color() -> None:
     canvas = Canvas(5, 3, BLACK)
     canvas.shade(Box(1, 1, 4, 3), np.array([[10.0, 0, 0], [20.4, 0, 0], [30, 0, 0]]))
     assert canvas.finished()[:, :, 0].tolist() == [[0] * 5, [0, 10, 20, 30, 0], [0, 10, 20, 30, 0]]
@@ -128,5 +128,5 @@ def test_only_a_picture_that_is_too_large_is_made_smaller() -> None:
     assert shrunk(frame, 60) is frame
 
 
-def test_colours_are_mixed_by_shares() -> None:
+def test_colors_are_mixed_by_shares() -> None:
     assert [mixed((0, 100, 7), (10, 0, 7), share) for share in (0.0, 0.5, 1.0)] == [(0, 100, 7), (5, 50, 7), (10, 0, 7)]

@@ -28,12 +28,12 @@ def on_disk(tmp_path: Path) -> dict[str, str]:
 
 
 @given(
-    is_prioritised=st.booleans(), n_step=st.integers(1, 3), counts=st.lists(st.integers(1, 20), min_size=1, max_size=6)
+    is_prioritized=st.booleans(), n_step=st.integers(1, 3), counts=st.lists(st.integers(1, 20), min_size=1, max_size=6)
 )
 def test_a_replay_on_disk_is_the_one_in_memory_to_the_last_bit(
-    tmp_path_factory: pytest.TempPathFactory, is_prioritised: bool, n_step: int, counts: list[int]
+    tmp_path_factory: pytest.TempPathFactory, is_prioritized: bool, n_step: int, counts: list[int]
 ):
-    kind = {"capacity": 23, "prioritised": is_prioritised, "n_step": n_step, "seed": 3}
+    kind = {"buffer_size": 23, "prioritized": is_prioritized, "n_step": n_step, "seed": 3}
     ram = scalar_replay(**kind)
     disk = scalar_replay(**kind, memory="disk", folder=str(tmp_path_factory.getbasetemp()))
     start = 0
@@ -41,7 +41,7 @@ def test_a_replay_on_disk_is_the_one_in_memory_to_the_last_bit(
         drawn = []
         for replay in (ram, disk):
             walk(replay, count + 3, start)
-            batch = replay.sample(8, 2 if not is_prioritised else 1, start)
+            batch = replay.sample(8, 2 if not is_prioritized else 1, start)
             replay.update_priorities(batch.index, batch.reward)
             drawn.append([batch.index, batch.weight, batch.obs, batch.next_obs, batch.reward, batch.discount])
         assert all(np.array_equal(left, right) for left, right in zip(*drawn, strict=True))
@@ -63,7 +63,7 @@ def test_byte_images_on_disk_come_back_as_they_went_in(on_disk: dict[str, str]):
 
 def test_rows_of_several_pages_come_back_too(on_disk: dict[str, str]):
     spec = ArraySpec((5000,), np.dtype(np.uint8))
-    replay = ReplayMemory(ReplaySettings(capacity=3, **on_disk), spec, 1, Returns(), 0)
+    replay = ReplayMemory(ReplaySettings(buffer_size=3, **on_disk), spec, 1, Returns(), 0)
     step = env_step([1], [0])
     step.final_obs = np.full((1, 5000), 8, np.uint8)
     for value in range(4):
@@ -75,30 +75,30 @@ def test_rows_of_several_pages_come_back_too(on_disk: dict[str, str]):
 
 def test_nothing_has_a_name_on_the_disk_and_no_file_stays_open(on_disk: dict[str, str], tmp_path: Path):
     before = os.listdir("/proc/self/fd")
-    replay = scalar_replay(capacity=1000, **on_disk)
+    replay = scalar_replay(buffer_size=1000, **on_disk)
     walk(replay, 5)
     assert os.listdir(tmp_path) == []
     del replay
     assert sorted(os.listdir("/proc/self/fd")) == sorted(before)
 
 
-@pytest.mark.parametrize("is_prioritised", [False, True])
-def test_rows_that_the_disk_cannot_hold_are_refused_with_a_capacity_that_fits(monkeypatch, on_disk, is_prioritised):
+@pytest.mark.parametrize("is_prioritized", [False, True])
+def test_rows_that_the_disk_cannot_hold_are_refused_with_a_capacity_that_fits(monkeypatch, on_disk, is_prioritized):
     monkeypatch.setattr(memory, "free_disk_bytes", lambda _: 1_000_000)
-    with pytest.raises(SettingsError, match=r"(?s)on the disk of .*replay\.capacity=") as caught:
-        scalar_replay(capacity=10**12, prioritised=is_prioritised, **on_disk)
+    with pytest.raises(SettingsError, match=r"(?s)on the disk of .*replay\.buffer_size=") as caught:
+        scalar_replay(buffer_size=10**12, prioritized=is_prioritized, **on_disk)
     fitting = int(caught.value.hint.split("=")[1].split()[0])
     assert fitting == 33_000  # 800,000 bytes of rows of 24
-    scalar_replay(capacity=fitting, prioritised=is_prioritised, **on_disk)
+    scalar_replay(buffer_size=fitting, prioritized=is_prioritized, **on_disk)
 
 
 def test_rows_on_disk_ask_no_memory_but_their_priorities_do(monkeypatch, on_disk):
     monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
-    scalar_replay(capacity=50_000, **on_disk)
+    scalar_replay(buffer_size=50_000, **on_disk)
     with pytest.raises(SettingsError, match="memory that is free"):
-        scalar_replay(capacity=50_000, prioritised=True, **on_disk)
+        scalar_replay(buffer_size=50_000, prioritized=True, **on_disk)
     with pytest.raises(SettingsError, match="memory that is free"):
-        scalar_replay(capacity=50_000)
+        scalar_replay(buffer_size=50_000)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])

@@ -102,7 +102,7 @@ def test_dropped_windows_are_forgotten():
 )
 def test_stored_rows_equal_the_oracle_for_any_endings_and_capacity(num_envs, n_step, capacity, seed, timeouts):
     random = np.random.default_rng(seed)
-    replay = ReplayMemory(ReplaySettings(capacity=capacity), SCALAR, num_envs, Returns(n_step, 0.9, timeouts), 0)
+    replay = ReplayMemory(ReplaySettings(buffer_size=capacity), SCALAR, num_envs, Returns(n_step, 0.9, timeouts), 0)
     oracles, ring = [NStepOracle(n_step, 0.9, timeouts) for _ in range(num_envs)], RingOracle(capacity)
     for i in range(25):
         obs, action = column(random.integers(0, 99, num_envs)), random.integers(0, 4, num_envs)

@@ -37,9 +37,9 @@ events = st.sampled_from(["", "", "", "terminated", "truncated", "both", "reset"
     st.sampled_from([5, 12, 100]),
     st.booleans(),
 )
-def test_rows_are_those_of_the_definition(history, num_envs, n_step, capacity, prioritised):
+def test_rows_are_those_of_the_definition(history, num_envs, n_step, capacity, prioritized):
     """Termination, time-outs, both at once, rows that are not valid, and more rows than there is room for."""
-    replay = hotloop.Replay(capacity, obs=(1,), num_envs=num_envs, n_step=n_step, gamma=0.5, prioritised=prioritised)
+    replay = hotloop.Replay(capacity, obs=(1,), num_envs=num_envs, n_step=n_step, gamma=0.5, prioritized=prioritized)
     plain = PlainReplay(capacity, num_envs, n_step, 0.5)
     for t, what in enumerate(history):
         what = what[:num_envs]
@@ -57,9 +57,9 @@ def test_rows_are_those_of_the_definition(history, num_envs, n_step, capacity, p
 
 
 @given(st.lists(events, min_size=1, max_size=30), st.integers(1, 2), st.sampled_from([5, 100]), st.booleans())
-def test_single_transitions_are_those_of_the_definition_too(history, n_step, capacity, prioritised):
+def test_single_transitions_are_those_of_the_definition_too(history, n_step, capacity, prioritized):
     """As a loop over one env adds them: a vector of float32, and plain numbers."""
-    replay = hotloop.Replay(capacity, obs=(2,), n_step=n_step, gamma=0.5, prioritised=prioritised)
+    replay = hotloop.Replay(capacity, obs=(2,), n_step=n_step, gamma=0.5, prioritized=prioritized)
     plain = PlainReplay(capacity, 1, n_step, 0.5)
     for t, event in enumerate(history):
         seen, after = np.array([t, -t], np.float32), np.array([t + 1, 0], np.float32)
@@ -212,7 +212,7 @@ def test_masks_come_back_and_nothing_follows_a_terminated_step():
 
 
 def test_priorities_decide_what_is_drawn():
-    replay = hotloop.Replay(16, obs=(1,), prioritised=True, alpha=1.0, beta=1.0)
+    replay = hotloop.Replay(16, obs=(1,), prioritized=True, alpha=1.0, beta=1.0)
     for t in range(16):
         replay.add([t], 0, 0.0, [t], False, False)
     everything = np.arange(16)
@@ -240,7 +240,7 @@ def test_uniform_replay_ignores_priorities():
     assert all((np.asarray(batch.weight) == 1).all() for batch in batches)
 
 
-@pytest.mark.parametrize("how", [{}, {"prioritised": True, "n_step": 3}, {"action": (2,), "n_step": 2}])
+@pytest.mark.parametrize("how", [{}, {"prioritized": True, "n_step": 3}, {"action": (2,), "n_step": 2}])
 def test_a_saved_replay_goes_on_as_the_one_it_was_saved_from(how, tmp_path):
     def play(replay, start, stop):
         for t in range(start, stop):
@@ -263,7 +263,7 @@ def test_a_saved_replay_goes_on_as_the_one_it_was_saved_from(how, tmp_path):
 
 
 def test_a_state_of_another_kind_is_refused():
-    plain, other = hotloop.Replay(20, obs=(1,)), hotloop.Replay(20, obs=(1,), prioritised=True)
+    plain, other = hotloop.Replay(20, obs=(1,)), hotloop.Replay(20, obs=(1,), prioritized=True)
     with pytest.raises(CheckpointError, match="another kind"):
         other.load_state_dict(plain.state_dict())
     plain.add([1], 5, 0.0, [1], False, False)
@@ -343,8 +343,8 @@ def test_masks_are_given_always_or_never():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"capacity": 0}, "`capacity` is 0"),
-        ({"capacity": 1e5}, "`capacity` is 100000.0"),
+        ({"buffer_size": 0}, "`buffer_size` is 0"),
+        ({"buffer_size": 1e5}, "`buffer_size` is 100000.0"),
         ({"obs": "4"}, "`obs` is '4'"),
         ({"obs": (4, -1)}, "`obs` is -1"),
         ({"obs": {}}, "`obs` is a dict without parts"),
@@ -362,12 +362,12 @@ def test_masks_are_given_always_or_never():
         ({"memory": "tape"}, "memory"),
         ({"folder": "here"}, "folder"),
         ({"memory": "disk", "folder": "/nowhere/at/all"}, "folder"),
-        ({"capacity": 10**14}, "needs"),
+        ({"buffer_size": 10**14}, "needs"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments, words):
     with pytest.raises(HotloopError, match=words) as caught:
-        hotloop.Replay(**{"capacity": 10, "obs": (2,)} | arguments)
+        hotloop.Replay(**{"buffer_size": 10, "obs": (2,)} | arguments)
     assert caught.value.hint
 
 

@@ -52,7 +52,7 @@ def test_the_next_value_is_of_what_the_action_led_to():
     assert following[:, 0].tolist() == [2, 4, 6, 40.5]
     assert following[:, 1].tolist() == [2, 111.5, 6, 41.5]
     advantage, _ = hotloop.gae(
-        rollout.reward, rollout.value, following, rollout.terminated, rollout.truncated, gamma=0.5, lam=0.0
+        rollout.reward, rollout.value, following, rollout.terminated, rollout.truncated, gamma=0.5, gae_lambda=0.0
     )
     assert advantage[1].tolist() == [1 + 0.5 * 4 - 2, 1 + 0.5 * 111.5 - 2]
     assert advantage[2, 0] == 2 - 4

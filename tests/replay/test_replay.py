@@ -30,10 +30,10 @@ def continue_and_record(replay: ReplayMemory) -> list[np.ndarray]:
 
 
 @given(
-    is_prioritised=st.booleans(), n_step=st.integers(1, 3), before=st.integers(3, 40), capacity=st.sampled_from([7, 30])
+    is_prioritized=st.booleans(), n_step=st.integers(1, 3), before=st.integers(3, 40), capacity=st.sampled_from([7, 30])
 )
-def test_a_restored_replay_continues_bit_identically(is_prioritised: bool, n_step: int, before: int, capacity: int):
-    kind = {"capacity": capacity, "prioritised": is_prioritised, "n_step": n_step}
+def test_a_restored_replay_continues_bit_identically(is_prioritized: bool, n_step: int, before: int, capacity: int):
+    kind = {"buffer_size": capacity, "prioritized": is_prioritized, "n_step": n_step}
     original = scalar_replay(seed=5, **kind)
     walk(original, before)
     batch = original.sample(4, 1, 0)
@@ -47,7 +47,7 @@ def test_a_restored_replay_continues_bit_identically(is_prioritised: bool, n_ste
 
 
 def test_the_state_holds_only_filled_rows():
-    replay = scalar_replay(capacity=1000, prioritised=True)
+    replay = scalar_replay(buffer_size=1000, prioritized=True)
     walk(replay, 5)
     state = replay.state()
     assert [len(piece) for piece in state["ring"]["rows"].pieces] == [5]
@@ -84,13 +84,13 @@ def test_an_empty_replay_cannot_be_sampled():
         scalar_replay().sample(4, 1, 0)
 
 
-@pytest.mark.parametrize("is_prioritised", [False, True])
+@pytest.mark.parametrize("is_prioritized", [False, True])
 @pytest.mark.parametrize("num_actions", [None, 5])
 @pytest.mark.parametrize(
     "spec", [ArraySpec((4,)), ArraySpec((7, 3), np.dtype(np.uint8)), {"a": ArraySpec((3,)), "b": ArraySpec((2, 2))}]
 )
-def test_memory_is_within_five_per_cent_of_the_estimate(spec, num_actions, is_prioritised):
-    settings, returns = ReplaySettings(capacity=5000, prioritised=is_prioritised), Returns(3)
+def test_memory_is_within_five_per_cent_of_the_estimate(spec, num_actions, is_prioritized):
+    settings, returns = ReplaySettings(buffer_size=5000, prioritized=is_prioritized), Returns(3)
     replay = ReplayMemory(settings, spec, 8, returns, 0, num_actions)
     estimate = estimate_bytes(settings, make_layout(spec, num_actions), 8, returns)
     assert abs(replay.num_bytes - estimate) <= 0.05 * estimate
@@ -98,18 +98,18 @@ def test_memory_is_within_five_per_cent_of_the_estimate(spec, num_actions, is_pr
 
 def test_the_estimate_by_hand():
     # 16 for action, reward and discount, 2 x 16 for four floats twice
-    assert estimate_bytes(ReplaySettings(capacity=1000), make_layout(ArraySpec((4,)), None), 1, Returns()) == 48_000
+    assert estimate_bytes(ReplaySettings(buffer_size=1000), make_layout(ArraySpec((4,)), None), 1, Returns()) == 48_000
 
 
-@pytest.mark.parametrize("is_prioritised", [False, True])
-def test_a_replay_that_cannot_fit_is_refused_with_a_capacity_that_does(monkeypatch, is_prioritised):
+@pytest.mark.parametrize("is_prioritized", [False, True])
+def test_a_replay_that_cannot_fit_is_refused_with_a_capacity_that_does(monkeypatch, is_prioritized):
     monkeypatch.setattr(memory, "available_bytes", lambda: 1_000_000)
-    settings, spec = ReplaySettings(capacity=10**12, prioritised=is_prioritised), ArraySpec((4,))
-    with pytest.raises(SettingsError, match=r"replay\.capacity=") as caught:
+    settings, spec = ReplaySettings(buffer_size=10**12, prioritized=is_prioritized), ArraySpec((4,))
+    with pytest.raises(SettingsError, match=r"replay\.buffer_size=") as caught:
         ReplayMemory(settings, spec, 1, Returns(), 0)
     fitting = int(caught.value.hint.split("=")[1].split()[0])
     assert fitting > 10_000
-    ReplayMemory(ReplaySettings(capacity=fitting, prioritised=is_prioritised), spec, 1, Returns(), 0)
+    ReplayMemory(ReplaySettings(buffer_size=fitting, prioritized=is_prioritized), spec, 1, Returns(), 0)
 
 
 def test_a_machine_without_memory_is_told_so(monkeypatch):
@@ -121,14 +121,14 @@ def test_a_machine_without_memory_is_told_so(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("capacity", -1),
+        ("buffer_size", -1),
         ("alpha", 1.5),
         ("alpha", float("nan")),
         ("beta_start", -0.1),
         ("beta_end", 2.0),
         ("beta_env_steps", 0),
         ("priority_epsilon", 0.0),
-        ("prioritised_batches", 0),
+        ("prioritized_batches", 0),
         ("memory", "tape"),
     ],
 )

@@ -12,14 +12,14 @@ from tests.replay.replay_steps import column, env_step, scalar_replay, stored_ro
 
 
 def test_the_oldest_rows_give_way_once_the_ring_is_full():
-    replay = scalar_replay(capacity=3)
+    replay = scalar_replay(buffer_size=3)
     walk(replay, 5)
-    assert replay.size == replay.capacity == 3
+    assert replay.size == replay.buffer_size == 3
     assert [row[0] for row in stored_rows(replay)] == [3, 4, 2]
 
 
 def test_one_call_wraps_around_the_end():
-    replay = scalar_replay(num_envs=4, capacity=6)
+    replay = scalar_replay(num_envs=4, buffer_size=6)
     for base in (0, 10):
         obs = base + np.arange(4)
         replay.add(column(obs), obs, env_step(obs, obs + 1))
@@ -27,7 +27,7 @@ def test_one_call_wraps_around_the_end():
 
 
 def test_one_call_with_more_rows_than_capacity_keeps_the_last():
-    replay = scalar_replay(num_envs=5, capacity=2, prioritised=True)
+    replay = scalar_replay(num_envs=5, buffer_size=2, prioritized=True)
     replay.add(column(range(5)), np.arange(5), env_step([0] * 5, range(5)))
     assert sorted(row[0] for row in stored_rows(replay)) == [3, 4]
     assert replay._sampler.tree.total == 2.0
@@ -129,10 +129,10 @@ def test_rewards_for_another_number_of_envs_are_refused(n_step: int):
 
 
 def test_rows_of_another_layout_are_not_loaded():
-    replay = scalar_replay(capacity=4)
+    replay = scalar_replay(buffer_size=4)
     walk(replay, 4)
     with pytest.raises(CheckpointError, match="replay rows"):
-        scalar_replay(capacity=3).load_state(replay.state())
+        scalar_replay(buffer_size=3).load_state(replay.state())
 
 
 @pytest.mark.parametrize("n_step", [1, 3])
@@ -141,7 +141,7 @@ def test_rows_of_another_layout_are_not_loaded():
 def test_actions_of_a_shape_come_back_beside_what_they_answered(spec, dtype, n_step):
     """Numbers, or several choices: each row's action is ten times its observation, through windows and wrap-around."""
     action_spec = ArraySpec((2, 2), np.dtype(dtype))
-    replay = ReplayMemory(ReplaySettings(capacity=5), spec, 2, Returns(n_step), 0, num_actions=3, action=action_spec)
+    replay = ReplayMemory(ReplaySettings(buffer_size=5), spec, 2, Returns(n_step), 0, num_actions=3, action=action_spec)
     mask = np.array([[True, False, True], [False, True, False]])
     for t in range(20):
         seen, after = (

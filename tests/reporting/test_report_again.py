@@ -9,7 +9,7 @@ import pytest
 
 from hotloop import api
 from hotloop.core.settings import as_tree
-from hotloop.presets.registry import label_of, settings_from_words, settings_of
+from hotloop.presets.registry import label_of, settings_from_argv, settings_of
 from hotloop.reporting.facts import RunFacts, read_facts
 from hotloop.reporting.reproduce import reproduce
 from hotloop.runs.directory import Run
@@ -27,14 +27,17 @@ def learning_tree(settings):
 def made_by(command: str):
     verb, name, *words = shlex.split(command)[1:]
     assert verb == "train"
-    return settings_from_words(name, words)
+    return settings_from_argv(name, words)
 
 
 @pytest.mark.parametrize(
     ("preset", "words"),
     [
         ("cartpole-dqn", []),
-        ("cartpole-dqn", ["--seed", "3", "--network.hidden", "32", "16", "8", "--no-double", "--optimiser.lr", "1e-4"]),
+        (
+            "cartpole-dqn",
+            ["--seed", "3", "--network.hidden", "32", "16", "8", "--no-double", "--optimizer.learning-rate", "1e-4"],
+        ),
         ("snake-dqn", ["--updates-per-env-step", "1/32", "--env.options.max_steps", "7", "--gamma", "0.5"]),
         ("cartpole-rainbow", ["--network.v-min", "-10", "--network.noisy", "false"]),
         ("cartpole-ppo", ["--total-env-steps", "1M", "--network.hidden"]),
@@ -42,7 +45,7 @@ def made_by(command: str):
     ],
 )
 def test_a_preset_with_overrides_comes_back_as_one_command(preset, words):
-    settings = settings_from_words(preset, words)
+    settings = settings_from_argv(preset, words)
     again = reproduce(facts_of(preset, settings))
     assert not again.file
     wanted = replace(settings, learner=replace(settings.learner, lane="native"))
@@ -51,7 +54,7 @@ def test_a_preset_with_overrides_comes_back_as_one_command(preset, words):
 
 @pytest.mark.parametrize("preset", ["dqn", "cartpole-ppo"])
 def test_a_run_called_after_its_env_comes_back_as_the_preset_that_is_nearest(preset):
-    settings = settings_from_words(preset, ["--env.id", "Acrobot-v1", "--seed", "3"])
+    settings = settings_from_argv(preset, ["--env.id", "Acrobot-v1", "--seed", "3"])
     again = reproduce(facts_of(label_of(settings, preset), settings))
     assert again.command == f"hotloop train {preset} --seed 3 --env.id Acrobot-v1 --learner.lane native"
 

@@ -115,7 +115,7 @@ def test_many_rows_are_averaged_in_bounded_memory_and_the_page_says_so(tmp_path,
     assert {row["loss"] for row in facts.rows_of("progress")} == {1.0}
     assert facts.latest("seconds") == 20_000
     page = make_report(path).html
-    assert "events.jsonl has 22,001 rows; neighbours were averaged to draw them." in page
+    assert "events.jsonl has 22,001 rows; neighbors were averaged to draw them." in page
 
 
 def test_of_a_very_long_file_some_rows_are_read_and_the_page_says_so(tmp_path, monkeypatch):

@@ -161,6 +161,6 @@ def test_a_long_run_keeps_a_small_page(tmp_path):
     require_harmless(made.html)
 
 
-def test_both_colour_schemes_and_small_screens_have_their_rules():
+def test_both_color_schemes_and_small_screens_have_their_rules():
     assert style().count("prefers-color-scheme: dark") == 1
     assert "max-width: 640px" in style()

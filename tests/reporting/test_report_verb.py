@@ -13,7 +13,7 @@ from hotloop.cli.main import main
 from hotloop.reporting.agent import MOST_FRAMES, _evenly
 from tests.reporting.seen_page import Seen, require_harmless
 
-TINY = ["--total-env-steps", "600", "--warmup-env-steps", "100", "--log-every", "100", "--quiet"]
+TINY = ["--total-env-steps", "600", "--learning-starts", "100", "--log-every", "100", "--quiet"]
 TINY += ["--evaluation.episodes", "2", "--evaluation.final-episodes", "2", "--evaluation.every", "200"]
 
 

@@ -53,7 +53,7 @@ def test_every_dtype_comes_back_whole_empty_and_zero_dimensional(tmp_path, dtype
 def test_nested_dicts_scalars_and_meta_come_back(tmp_path):
     state = {
         "learner": {
-            "optimiser": {"step": np.uint64([2**64 - 1]), "betas": [0.9, 0.999], "nothing": {}},
+            "optimizer": {"step": np.uint64([2**64 - 1]), "betas": [0.9, 0.999], "nothing": {}},
             "best": float("-inf"),
             "missing": float("nan"),
             "zero": -0.0,

@@ -1,4 +1,4 @@
-"""Arrays in segments: only what changed is written, neighbours share no file, damage costs one checkpoint."""
+"""Arrays in segments: only what changed is written, neighbors share no file, damage costs one checkpoint."""
 
 import errno
 import hashlib
@@ -50,7 +50,7 @@ def test_segments_that_did_not_change_are_those_of_the_last_checkpoint_but_one(t
     assert [old == new for old, new in zip(first, third, strict=True)] == [True, False, False, True, True]
 
 
-def test_two_neighbours_share_no_file(three):
+def test_two_neighbors_share_no_file(three):
     first, second, third = map(inodes, three[2])
     assert not {*first} & {*second}
     assert not {*second} & {*third}

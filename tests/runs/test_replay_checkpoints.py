@@ -34,7 +34,7 @@ class Trainer:
 
     def start(self):
         kind = {"memory": self.memory, "folder": str(self.folder.parent)} if self.memory == "disk" else {}
-        self.replay = scalar_replay(capacity=18, prioritised=True, n_step=2, **kind)
+        self.replay = scalar_replay(buffer_size=18, prioritized=True, n_step=2, **kind)
         self.checkpoints = Checkpoints(self.folder)
 
     def add(self, count):
@@ -97,7 +97,7 @@ def test_only_segments_with_new_rows_are_written(tmp_path):
 
 
 def test_a_ring_that_went_round_rewrites_where_it_wrote(tmp_path):
-    replay, checkpoints = scalar_replay(capacity=18), Checkpoints(tmp_path, keep=1)
+    replay, checkpoints = scalar_replay(buffer_size=18), Checkpoints(tmp_path, keep=1)
     walk(replay, 17)
     first = inodes(checkpoints.save(checkpoint_name(1), {"replay": replay.state()}, {}))
     walk(replay, 3, 17)  # rows 17, 0 and 1: the last segment and the first
@@ -106,7 +106,7 @@ def test_a_ring_that_went_round_rewrites_where_it_wrote(tmp_path):
 
 
 def test_rows_saved_as_one_array_are_still_read():
-    old, new = scalar_replay(capacity=18), scalar_replay(capacity=18)
+    old, new = scalar_replay(buffer_size=18), scalar_replay(buffer_size=18)
     walk(old, 30)
     state = old.state()
     state["ring"]["rows"] = np.concatenate(state["ring"]["rows"].pieces)
@@ -116,11 +116,11 @@ def test_rows_saved_as_one_array_are_still_read():
 
 
 def test_rows_cut_in_another_way_are_read_and_written_anew(tmp_path, monkeypatch):
-    old = scalar_replay(capacity=18)
+    old = scalar_replay(buffer_size=18)
     walk(old, 30)
     Checkpoints(tmp_path).save(checkpoint_name(1), {"replay": old.state()}, {})
     monkeypatch.setattr(segments, "SEGMENT_BYTES", 5 * ROW_BYTES)
-    new, checkpoints = scalar_replay(capacity=18), Checkpoints(tmp_path, keep=1)
+    new, checkpoints = scalar_replay(buffer_size=18), Checkpoints(tmp_path, keep=1)
     path, state, _ = checkpoints.newest(lambda _: None)
     new.load_state(state["replay"])
     assert digest(new.state()) == digest(old.state())
@@ -132,7 +132,7 @@ def test_rows_cut_in_another_way_are_read_and_written_anew(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("change", ["one too few", "one too many", "wider", "floats", "no rows", "a number"])
 def test_rows_that_do_not_fit_are_refused(change):
-    replay = scalar_replay(capacity=18)
+    replay = scalar_replay(buffer_size=18)
     walk(replay, 9)
     state = replay.state()
     whole = np.concatenate(state["ring"]["rows"].pieces)
@@ -145,11 +145,11 @@ def test_rows_that_do_not_fit_are_refused(change):
         "a number": 3,
     }[change]
     with pytest.raises(CheckpointError, match="replay rows"):
-        scalar_replay(capacity=18).load_state(state)
+        scalar_replay(buffer_size=18).load_state(state)
 
 
 def test_an_empty_replay_is_saved_and_loaded(tmp_path):
-    checkpoints, replay = Checkpoints(tmp_path), scalar_replay(capacity=18)
+    checkpoints, replay = Checkpoints(tmp_path), scalar_replay(buffer_size=18)
     checkpoints.save(checkpoint_name(1), {"replay": replay.state()}, {})
     _, state, _ = checkpoints.newest(lambda _: None)
     replay.load_state(state["replay"])

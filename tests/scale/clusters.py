@@ -18,7 +18,7 @@ from hotloop.scale.cluster import HEALTH, STORE_BYTES, Cluster, _read_environmen
 from hotloop.scale.janitor import Janitor
 
 TINY = [
-    *("--total-env-steps", "600", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"),
+    *("--total-env-steps", "600", "--learning-starts", "100", "--batch-size", "8", "--network.hidden", "8"),
     *("--evaluation.every", "200", "--evaluation.episodes", "2", "--evaluation.final-episodes", "3"),
     *("--checkpoint.every", "200"),
 ]

@@ -81,7 +81,7 @@ def main(runs: int) -> None:
         ended = time.monotonic() - ending
         local.append(trained(base / "local-again", LocalPlace(cores), runs, SHORT))
         assert digests(base / "local") == digests(base / "ray-0") == digests(base / "ray-1")
-    print(f"{runs} runs of 5,000 env steps on {cores} cores, by turns:")
+    print(f"{runs} runs of 5,000 env steps on {cores} cores, interleaved:")
     for turn, (here, there) in enumerate(zip(local, short, strict=True), 1):
         more = (there.seconds - here.seconds) * cores / runs
         ratio = there.seconds / here.seconds

@@ -21,7 +21,7 @@ from hotloop.scale.work import place_in, prepared, run_job, states_of
 from tests.comparison.synthetic_runs import make_arm, write_run
 
 TINY = [
-    *("--total-env-steps", "400", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"),
+    *("--total-env-steps", "400", "--learning-starts", "100", "--batch-size", "8", "--network.hidden", "8"),
     *("--evaluation.every", "200", "--evaluation.episodes", "2", "--evaluation.final-episodes", "3"),
     *("--checkpoint.every", "100"),
 ]
@@ -164,7 +164,7 @@ def test_code_needs_trust_and_its_folder_comes_along(tmp_path: Path, monkeypatch
     assert not here.exists()
 
 
-def test_two_machines_are_told_apart_in_words() -> None:
+def test_two_machines_are_told_apart_in_text() -> None:
     here = arithmetic()
     assert differences(here, here) == []
     other = here | {"versions": here["versions"] | {"torch": "1.0", "python": "3.99.1"}}

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from hotloop.comparison.arms import parse_arms
-from hotloop.comparison.jobs import Job, plan_jobs, run_jobs
+from hotloop.comparison.jobs import TrainingJob, plan_jobs, run_jobs
 from hotloop.scale.cluster import STORE_BYTES, Cluster
 from hotloop.scale.local import LocalPlace
 from hotloop.scale.ray_place import RayPlace
@@ -28,17 +28,17 @@ pytestmark = pytest.mark.slow
 SEEDS = 4
 KILLS = 20
 LONGER = [
-    *("--total-env-steps", "4000", "--warmup-env-steps", "100", "--batch-size", "32", "--network.hidden", "64"),
+    *("--total-env-steps", "4000", "--learning-starts", "100", "--batch-size", "32", "--network.hidden", "64"),
     *("--evaluation.every", "500", "--evaluation.episodes", "5", "--evaluation.final-episodes", "5"),
     *("--checkpoint.every", "400", "--updates-per-env-step", "1"),
 ]
 
 
-def planned(folder: Path, words: list[str] = LONGER) -> list[Job]:
+def planned(folder: Path, words: list[str] = LONGER) -> list[TrainingJob]:
     return plan_jobs(parse_arms(["a=cartpole-dqn"], words), SEEDS, folder)
 
 
-def digests(jobs: list[Job]) -> dict[str, str]:
+def digests(jobs: list[TrainingJob]) -> dict[str, str]:
     assert [job.error for job in jobs] == [""] * len(jobs)
     return {job.name: json.loads((job.path / "result.json").read_text())["digest"] for job in jobs}
 
@@ -164,7 +164,7 @@ def test_an_object_store_too_small_for_what_crosses(tmp_path: Path) -> None:
     """A checkpoint of some 130 MB through stores of 80 MB, and all of it at once where the run is taken up again."""
     store = 80 * 2**20
     large = [
-        *("--total-env-steps", "600", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "2600"),
+        *("--total-env-steps", "600", "--learning-starts", "100", "--batch-size", "8", "--network.hidden", "2600"),
         *("2600", "--updates-per-env-step", "0.05", "--evaluation.final-episodes", "2", "--checkpoint.every", "200"),
     ]
     one = plan_jobs(parse_arms(["a=cartpole-dqn"], large), 1, tmp_path / "here")

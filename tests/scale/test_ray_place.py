@@ -20,7 +20,7 @@ import pytest
 
 import hotloop
 from hotloop.comparison.arms import parse_arms
-from hotloop.comparison.jobs import Job, plan_jobs, run_jobs
+from hotloop.comparison.jobs import TrainingJob, plan_jobs, run_jobs
 from hotloop.core.errors import HotloopError, RunError, SettingsError
 from hotloop.core.program import install_command
 from hotloop.scale import machines, ray_place
@@ -54,14 +54,16 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return digests(trained(tmp_path_factory.mktemp("here"), LocalPlace(2)))
 
 
-def trained(folder: Path, place: Any, watch: Callable[[list[Job]], None] = lambda jobs: None) -> list[Job]:
+def trained(
+    folder: Path, place: Any, watch: Callable[[list[TrainingJob]], None] = lambda jobs: None
+) -> list[TrainingJob]:
     jobs = plan_jobs(parse_arms(["a=cartpole-dqn"], TINY), 2, folder)
     run_jobs(jobs, place, lambda: watch(jobs))
     assert [job.error for job in jobs] == ["", ""]
     return jobs
 
 
-def digests(jobs: list[Job]) -> dict[str, str]:
+def digests(jobs: list[TrainingJob]) -> dict[str, str]:
     return {job.name: json.loads((job.path / "result.json").read_text())["digest"] for job in jobs}
 
 
@@ -84,7 +86,7 @@ def test_a_killed_worker_and_a_killed_trainer_cost_nothing_but_time(
 ) -> None:
     killed: list[str] = []
 
-    def kill(jobs: list[Job]) -> None:
+    def kill(jobs: list[TrainingJob]) -> None:
         """The worker of one run, the trainer of the other, each once it has a checkpoint at home."""
         for job, what in zip(jobs, ("ray::train", "hotloop train"), strict=True):
             if what not in killed and job.status == "running" and list((job.path / "checkpoints").glob("0*")):
@@ -109,7 +111,7 @@ def test_a_stopped_worker_is_given_up_after_our_own_deadline(
     SAID.clear()
     stopped: list[int] = []
 
-    def stop(jobs: list[Job]) -> None:
+    def stop(jobs: list[TrainingJob]) -> None:
         if not stopped and all(job.status == "running" for job in jobs) and pids_of("ray::train"):
             stopped.append(pids_of("ray::train")[0])
             os.kill(stopped[0], signal.SIGSTOP)
@@ -124,7 +126,7 @@ def test_a_stopped_worker_is_given_up_after_our_own_deadline(
 def test_an_interrupt_ends_everything_and_the_same_call_goes_on(
     place: RayPlace, here: dict[str, str], tmp_path: Path
 ) -> None:
-    def interrupt(jobs: list[Job]) -> None:
+    def interrupt(jobs: list[TrainingJob]) -> None:
         if any(list((job.path / "checkpoints").glob("0*")) for job in jobs):
             os.kill(os.getpid(), signal.SIGTERM)
 

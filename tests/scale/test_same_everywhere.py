@@ -82,7 +82,7 @@ def test_a_trial_is_pruned_on_another_node_as_it_would_be_here(tmp_path: Path) -
         "cartpole-dqn",
         *LEARNING,
         "--search",
-        "optimiser.lr=1e-3,7e-4,5e-4,1e-9",
+        "optimizer.learning_rate=1e-3,7e-4,5e-4,1e-9",
         "--trials",
         "12",
         "--workers",

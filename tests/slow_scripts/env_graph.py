@@ -1,4 +1,4 @@
-"""Neighbours and degrees are asked of NetworkX at every env step. Remedy: lists, read from the graph once."""
+"""Neighbors and degrees are asked of NetworkX at every env step. Remedy: lists, read from the graph once."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""The optimiser's averages of a dead network have decayed into denormals. Remedy: flush them."""
+"""The optimizer's averages of a dead network have decayed into denormals. Remedy: flush them."""
 
 import torch
 from training import Learner, arguments, network, train

@@ -33,7 +33,11 @@ class Target(Learner):
 
 class Native(Learner):
     def __init__(self):
-        tree = {"optimiser": {"lr": 1e-3, "max_gradient_norm": 0}, "target": {"every": TARGET_EVERY}, "batch_size": 32}
+        tree = {
+            "optimizer": {"learning_rate": 1e-3, "max_grad_norm": 0},
+            "target": {"every": TARGET_EVERY},
+            "batch_size": 32,
+        }
         settings = build(DQNSettings, {**tree, "loss": "huber", "network": {"hidden": [64, 64]}})
         self.learner = DQNLearner(settings, ArraySpec((4,)), num_actions=2)
         self.learner.start_from(Learner().net)

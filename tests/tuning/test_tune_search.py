@@ -18,11 +18,11 @@ import pytest
 import hotloop
 from hotloop.cli import tune as verb
 from hotloop.cli.main import main
-from hotloop.comparison.jobs import Job
+from hotloop.comparison.jobs import TrainingJob
 from hotloop.core.errors import HotloopError, MissingExtraError
 from hotloop.core.program import install_command
 from hotloop.core.settings import as_tree
-from hotloop.presets.registry import settings_from_words
+from hotloop.presets.registry import settings_from_argv
 from hotloop.runs.directory import Run
 from hotloop.runs.events import EventLog
 from hotloop.tuning import trial as trial_module
@@ -34,7 +34,7 @@ EVERY = 60_000 // 20  # env steps between two evaluations of the preset
 Watch = Callable[[], None]
 
 
-def gamma_of(job: Job) -> float:
+def gamma_of(job: TrainingJob) -> float:
     return float(job.command[job.command.index("--gamma") + 1])
 
 
@@ -45,7 +45,7 @@ def result_of(path: Path, env_steps: int, score: float | None) -> dict[str, Any]
     return {**made, **phases, "evaluation": judged, "final_evaluation": judged}
 
 
-def pretend(job: Job, watch: Watch, scores: Sequence[float | None]) -> None:
+def pretend(job: TrainingJob, watch: Watch, scores: Sequence[float | None]) -> None:
     """What a child would leave, watched after each evaluation."""
     run = Run.create(job.path, "pretended", {**job.arm.settings, "seed": job.seed})
     run.close()
@@ -66,8 +66,8 @@ def children(monkeypatch: pytest.MonkeyPatch, run_folder: Path) -> Callable[[Any
     """Puts a function in the place of processes."""
     monkeypatch.setattr(trial_module, "LOOK_SECONDS", 0.0)
 
-    def replace(child: Callable[[Job, Watch], None]) -> None:
-        def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch) -> None:
+    def replace(child: Callable[[TrainingJob, Watch], None]) -> None:
+        def run_jobs(jobs: Sequence[TrainingJob], workers: int, watch: Watch) -> None:
             for job in jobs:
                 if job.status == "waiting":
                     child(job, watch)
@@ -88,7 +88,7 @@ def test_the_best_trial_is_found_and_the_search_goes_on_where_it_was(
 ) -> None:
     trained = []
 
-    def child(job: Job, watch: Watch) -> None:
+    def child(job: TrainingJob, watch: Watch) -> None:
         trained.append(gamma_of(job))
         pretend(job, watch, [gamma_of(job)] * 3)
 
@@ -117,7 +117,7 @@ def test_a_trial_below_the_median_of_the_others_is_ended_early(
 ) -> None:
     started: list[int] = []
 
-    def child(job: Job, watch: Watch) -> None:
+    def child(job: TrainingJob, watch: Watch) -> None:
         started.append(1)
         pretend(job, watch, [1.0] * 6 if len(started) == 5 else [10.0 + len(started)] * 6)
 
@@ -138,7 +138,7 @@ def test_an_evaluation_that_was_put_off_is_compared_with_what_others_had_at_its_
     """The fifth trial's first evaluation, 5.0, is the fifth of the others, whose fifth was 3.0 and third 30.0."""
     started: list[int] = []
 
-    def child(job: Job, watch: Watch) -> None:
+    def child(job: TrainingJob, watch: Watch) -> None:
         started.append(1)
         late: list[float | None] = [None, None, None, None, 5.0, 5.0, 5.0, 5.0]
         pretend(job, watch, late if len(started) == 5 else [30.0] * 4 + [3.0] * 4)
@@ -149,7 +149,7 @@ def test_an_evaluation_that_was_put_off_is_compared_with_what_others_had_at_its_
 
 
 def test_a_stopped_search_continues_the_trial_it_was_in(children: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    def stopped(job: Job, watch: Watch) -> None:
+    def stopped(job: TrainingJob, watch: Watch) -> None:
         pretend(job, watch, [3.0, 4.0])
         (job.path / "result.json").unlink()
         os.kill(os.getpid(), signal.SIGTERM)
@@ -164,7 +164,7 @@ def test_a_stopped_search_continues_the_trial_it_was_in(children: Any, capsys: p
     assert [(trial["state"], trial["last"]) for trial in answer["trials"]] == [("open", 4.0)]
     assert signal.getsignal(signal.SIGTERM) == before
 
-    def resumed(job: Job, watch: Watch) -> None:
+    def resumed(job: TrainingJob, watch: Watch) -> None:
         if "resume" in job.command:
             assert job.path == Path("there/trial-0000/seed-0")
             log = EventLog(job.path / "events.jsonl")
@@ -181,7 +181,7 @@ def test_a_stopped_search_continues_the_trial_it_was_in(children: Any, capsys: p
 
 
 def test_a_failed_trial_is_told_and_the_others_count(children: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    def child(job: Job, watch: Watch) -> None:
+    def child(job: TrainingJob, watch: Watch) -> None:
         if job.path.parent.name == "trial-0000":
             job.status, job.error = "failed", "the loss became NaN"
         else:
@@ -199,7 +199,7 @@ def test_a_failed_trial_is_told_and_the_others_count(children: Any, capsys: pyte
 def test_a_trial_whose_numbers_ran_away_tells_the_sampler_that_its_place_is_bad(children: Any) -> None:
     """Known by the update that its run kept; another failure says nothing about the settings."""
 
-    def child(job: Job, watch: Watch) -> None:
+    def child(job: TrainingJob, watch: Watch) -> None:
         job.status, job.error = "failed", "what a run may say of a NaN"
         if job.path.parent.name == "trial-0000":
             (job.path / "failure").mkdir(parents=True)
@@ -243,13 +243,13 @@ def test_a_search_without_optuna_says_what_to_install(run_folder: Path, monkeypa
 def test_trials_are_trained_as_runs_of_their_own_the_preset_first(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny = ["--total-env-steps", "400", "--warmup-env-steps", "100", "--batch-size", "8", "--network.hidden", "8"]
+    tiny = ["--total-env-steps", "400", "--learning-starts", "100", "--batch-size", "8", "--network.hidden", "8"]
     tiny += ["--evaluation.episodes", "2", "--evaluation.final-episodes", "3"]
     words = [
         "cartpole-dqn",
         *tiny,
         "--search",
-        "optimiser.lr=1e-4..1e-2:log",
+        "optimizer.learning_rate=1e-4..1e-2:log",
         "--search",
         "n_step=1,3",
         "--trials",
@@ -258,7 +258,7 @@ def test_trials_are_trained_as_runs_of_their_own_the_preset_first(
     assert verb.run([*words, "--json"]) == 0
     captured = capsys.readouterr()
     answer = json.loads(captured.out)
-    assert answer["trials"][0]["values"] == {"optimiser.lr": "0.0005", "n_step": "3"}
+    assert answer["trials"][0]["values"] == {"optimizer.learning_rate": "0.0005", "n_step": "3"}
     assert answer["trials"][0]["is_preset"]
     assert "best so far" in captured.err
     folder = Path(answer["folder"])
@@ -266,7 +266,9 @@ def test_trials_are_trained_as_runs_of_their_own_the_preset_first(
     for number in range(2):
         run = Run.open(folder / f"trial-000{number}" / "seed-0")
         assert run.result()["env_steps"] == 400
-        assert run.settings()["optimiser"]["lr"] == float(answer["trials"][number]["values"]["optimiser.lr"])
+        assert run.settings()["optimizer"]["learning_rate"] == float(
+            answer["trials"][number]["values"]["optimizer.learning_rate"]
+        )
 
 
 def stranger(folder: Path) -> dict[str, Any]:
@@ -282,8 +284,8 @@ def stranger(folder: Path) -> dict[str, Any]:
         "    def step(self, action):\n"
         "        return self.observation_space.sample(), 1e6, False, True, {}\n"
     )
-    words = ["--env.id", str(folder / "stranger.py:Env"), "--total-env-steps", "1000", "--warmup-env-steps", "100"]
-    return as_tree(settings_from_words("cartpole-dqn", words))
+    words = ["--env.id", str(folder / "stranger.py:Env"), "--total-env-steps", "1000", "--learning-starts", "100"]
+    return as_tree(settings_from_argv("cartpole-dqn", words))
 
 
 def test_a_run_of_somebody_else_is_neither_resumed_nor_scored(

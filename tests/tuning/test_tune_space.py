@@ -11,7 +11,7 @@ from hotloop import api
 from hotloop.cli import tune as verb
 from hotloop.core.errors import SettingsError
 from hotloop.core.settings import as_tree
-from hotloop.presets.registry import settings_from_words
+from hotloop.presets.registry import settings_from_argv
 from hotloop.tuning.space import Choices, Span, check_space, of_preset, parse_search, words_of
 
 
@@ -22,9 +22,9 @@ def parse(text: str) -> Any:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("optimiser.lr=1e-5..1e-2:log", Span("optimiser.lr", 1e-5, 1e-2, whole=False, log=True)),
+        ("optimizer.learning_rate=1e-5..1e-2:log", Span("optimizer.learning_rate", 1e-5, 1e-2, whole=False, log=True)),
         ("n-step=1..5", Span("n_step", 1, 5, whole=True)),
-        ("warmup_env_steps=1k..4k:step=500", Span("warmup_env_steps", 1000, 4000, whole=True, step=500)),
+        ("learning_starts=1k..4k:step=500", Span("learning_starts", 1000, 4000, whole=True, step=500)),
         ("updates_per_env_step=1/8..1", Span("updates_per_env_step", 0.125, 1.0, whole=False)),
         ("exploration.over=1k..5k", Span("exploration.over", 1000, 5000, whole=True)),
         ("exploration.over=10%,5k", Choices("exploration.over", ("10%", "5k"))),
@@ -39,12 +39,12 @@ def test_ranges_and_lists_are_read_by_the_type_of_the_setting(text: str, expecte
 
 
 def test_values_become_the_words_that_train_them() -> None:
-    space = [parse("optimiser.lr=1e-5..1e-2:log"), parse("n_step=1,3"), parse("network.hidden=64x32,8")]
-    values = {"optimiser.lr": 0.00123456789, "n_step": "3", "network.hidden": "64x32"}
+    space = [parse("optimizer.learning_rate=1e-5..1e-2:log"), parse("n_step=1,3"), parse("network.hidden=64x32,8")]
+    values = {"optimizer.learning_rate": 0.00123456789, "n_step": "3", "network.hidden": "64x32"}
     words = words_of(space, values)
-    assert words == ["--optimiser.lr", "0.001235", "--n-step", "3", "--network.hidden", "64", "32"]
-    settings = settings_from_words("cartpole-dqn", words)
-    assert (settings.optimiser.lr, settings.network.hidden) == (0.001235, (64, 32))
+    assert words == ["--optimizer.learning-rate", "0.001235", "--n-step", "3", "--network.hidden", "64", "32"]
+    settings = settings_from_argv("cartpole-dqn", words)
+    assert (settings.optimizer.learning_rate, settings.network.hidden) == (0.001235, (64, 32))
 
 
 def test_rounding_stays_within_the_range() -> None:
@@ -55,10 +55,15 @@ def test_the_preset_is_found_in_the_space_or_not_at_all() -> None:
     settings = as_tree(api.preset("cartpole-dqn"))  # lr 5e-4, n_step 3, hidden 64 64, double
     space = [
         parse(text)
-        for text in ("optimiser.lr=1e-5..1e-2:log", "n_step=1,3", "network.hidden=64x64,8", "double=false,true")
+        for text in (
+            "optimizer.learning_rate=1e-5..1e-2:log",
+            "n_step=1,3",
+            "network.hidden=64x64,8",
+            "double=false,true",
+        )
     ]
     assert of_preset(space, settings) == {
-        "optimiser.lr": 5e-4,
+        "optimizer.learning_rate": 5e-4,
         "n_step": "3",
         "network.hidden": "64x64",
         "double": "true",
@@ -72,8 +77,8 @@ def test_the_preset_is_found_in_the_space_or_not_at_all() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("optimiser.learning_rate=1..2", "unknown setting"),
-        ("optimizer.lr=1e-5..1e-2", "did you mean `optimiser.lr`"),
+        ("optimizer.lerning=1..2", "unknown setting"),
+        ("optimizer.lr=1e-5..1e-2", "it is called `optimizer.learning_rate` now"),
         ("n_step", "names no values"),
         ("n_step=3", "at least two"),
         ("n_step=3,3", "at least two"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hotloop.viewing.screen import colours_of, fitted, nearest_256, size_of
+from hotloop.viewing.screen import colors_of, fitted, nearest_256, size_of
 
 
 @pytest.mark.parametrize(
@@ -14,12 +14,12 @@ from hotloop.viewing.screen import colours_of, fitted, nearest_256, size_of
         ({"NO_COLOR": ""}, "256"),
     ],
 )
-def test_the_environment_says_how_many_colours(environment: dict[str, str], expected: str) -> None:
-    assert colours_of(environment) == expected
+def test_the_environment_says_how_many_colors(environment: dict[str, str], expected: str) -> None:
+    assert colors_of(environment) == expected
 
 
 @pytest.mark.parametrize(
-    ("colour", "expected"),
+    ("color", "expected"),
     [
         ((0, 0, 0), 16),
         ((255, 255, 255), 231),
@@ -29,11 +29,11 @@ def test_the_environment_says_how_many_colours(environment: dict[str, str], expe
         ((24, 28, 36), 234),
     ],
 )
-def test_the_nearest_of_256_colours(colour: tuple[int, int, int], expected: int) -> None:
-    assert nearest_256(*colour) == expected
+def test_the_nearest_of_256_colors(color: tuple[int, int, int], expected: int) -> None:
+    assert nearest_256(*color) == expected
 
 
-def test_text_is_recoloured_for_256_colours_only() -> None:
+def test_text_is_recolored_for_256_colors_only() -> None:
     text = "\x1b[48;2;255;0;0m  \x1b[38;2;0;0;95mx\x1b[0m"
     assert fitted(text, "256") == "\x1b[48;5;196m  \x1b[38;5;17mx\x1b[0m"
     assert fitted(text, "millions") == text

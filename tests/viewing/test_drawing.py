@@ -1,4 +1,4 @@
-"""Known states, drawn: text as a reader sees it, and the colours of a few pixels."""
+"""Known states, drawn: text as a reader sees it, and the colors of a few pixels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def snake_state() -> dict[str, np.ndarray]:
 
 
 def test_a_cart_in_plain_characters() -> None:
-    assert cartpole_draw.text(cart(-1.0, 0.2), 0, colour=False).split("\n") == [
+    assert cartpole_draw.text(cart(-1.0, 0.2), 0, color=False).split("\n") == [
         "                        /",
         "                       /",
         "                       /",
@@ -40,7 +40,7 @@ def test_a_cart_in_plain_characters() -> None:
 
 
 def test_the_pole_leans_the_way_it_falls() -> None:
-    upright, left = (cartpole_draw.text(cart(0.0, angle), 0, colour=False) for angle in (0.0, -0.2))
+    upright, left = (cartpole_draw.text(cart(0.0, angle), 0, color=False) for angle in (0.0, -0.2))
     assert upright.split("\n")[0].strip() == "|"
     assert left.split("\n")[0].strip() == "\\"
 
@@ -57,7 +57,7 @@ def test_a_cart_is_drawn_where_it_is() -> None:
 @pytest.mark.parametrize(("x", "angle"), [(2.5, 0.3), (-2.5, -0.3), (99.0, 3.0)])
 def test_a_cart_beyond_the_edge_is_drawn_as_far_as_it_is_seen(x: float, angle: float) -> None:
     assert cartpole_draw.frame(cart(x, angle), 0).shape == (176, 480, 3)
-    assert len(cartpole_draw.text(cart(x, angle), 0, colour=False).split("\n")) == 9
+    assert len(cartpole_draw.text(cart(x, angle), 0, color=False).split("\n")) == 9
 
 
 def test_the_terminal_shows_two_pixels_of_a_cart_in_each_character() -> None:
@@ -74,7 +74,7 @@ def test_the_last_state_of_a_cart_is_its_final_observation() -> None:
 
 
 def test_a_snake_in_plain_characters() -> None:
-    assert snake_draw.text(snake_state(), 0, colour=False).split("\n") == [
+    assert snake_draw.text(snake_state(), 0, color=False).split("\n") == [
         ". . . . .",
         ". o @ . .",
         ". o . . .",
@@ -83,7 +83,7 @@ def test_a_snake_in_plain_characters() -> None:
     ]
 
 
-def test_a_snake_in_colour() -> None:
+def test_a_snake_in_color() -> None:
     picture = snake_draw.frame(snake_state(), 0)
     assert picture.shape == (320, 320, 3)
     assert tuple(picture[96, 160]) == snake_draw.FACE  # the middle of cell (2, 1), cells being 64 pixels wide

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 import pytest
 
 from hotloop.viewing.play import Episode
-from hotloop.viewing.screen import ENTER, LEAVE, Key, Pace, Screen, parse_keys
+from hotloop.viewing.screen import ENTER, LEAVE, FramePace, Key, Screen, parse_keys
 from hotloop.viewing.terminal import LINGER_SECONDS, Player, numbers_line
 
 
@@ -26,8 +26,8 @@ class StillScene:
     def measures(self) -> dict[str, float]:
         return {"score": 3}
 
-    def text(self, colour: bool) -> str:
-        return "coloured" if colour else "plain"
+    def text(self, color: bool) -> str:
+        return "colored" if color else "plain"
 
     def frame(self) -> None: ...
 
@@ -69,7 +69,7 @@ def moments(episodes: int, length: int) -> Generator[Episode, None, None]:
 
 def show(script: list[tuple[float, list[Key]]], episodes: int = 1, length: int = 4) -> tuple[FakeScreen, Player]:
     screen = FakeScreen(script)
-    player = Player(screen, Pace(10.0, 1.0), "none", now=lambda: screen.clock)
+    player = Player(screen, FramePace(10.0, 1.0), "none", now=lambda: screen.clock)
     player.show(moments(episodes, length), episodes)
     return screen, player
 
@@ -81,7 +81,7 @@ def test_keys_are_read_from_what_a_terminal_sends() -> None:
 
 
 def test_speed_goes_up_and_down_a_ladder_with_ends() -> None:
-    pace = Pace(fps=10.0, speed=1.2)
+    pace = FramePace(fps=10.0, speed=1.2)
     pace.press("faster")
     assert (pace.speed, pace.seconds) == (1.5, pytest.approx(1 / 15))
     pace.press("slower")
@@ -138,15 +138,15 @@ def test_next_plays_the_rest_of_an_episode_unseen() -> None:
 
 def test_a_game_faster_than_the_eye_is_not_drawn_at_every_step() -> None:
     screen = FakeScreen([])
-    Player(screen, Pace(1_000.0, 1.0), "none", now=lambda: screen.clock).show(moments(1, 1_000), 1)
+    Player(screen, FramePace(1_000.0, 1.0), "none", now=lambda: screen.clock).show(moments(1, 1_000), 1)
     assert 50 <= len(screen.drawn) <= 62  # one second
 
 
 def test_a_terminal_that_is_too_small_is_told_what_is_needed() -> None:
     screen = FakeScreen([], size=(30, 4))
-    Player(screen, Pace(10.0, 1.0), "256", now=lambda: screen.clock).show(moments(1, 1), 1)
+    Player(screen, FramePace(10.0, 1.0), "256", now=lambda: screen.clock).show(moments(1, 1), 1)
     text = screen.drawn[0][1]
-    assert "the picture needs 8 x 5 characters" in text
+    assert "the picture needs 7 x 5 characters" in text
     assert max(len(line) for line in text.split("\n")[2:]) < 30
 
 

@@ -27,7 +27,7 @@ from hotloop.workloads.snake.env import STATS
 
 TINY: dict[str, Any] = {
     "total_env_steps": 400,
-    "warmup_env_steps": 100,
+    "learning_starts": 100,
     "batch_size": 8,
     "network": {"hidden": [8]},
     "evaluation": {"episodes": 2, "final_episodes": 2},
@@ -165,7 +165,7 @@ def test_a_cart_that_fell_is_drawn_as_it_fell(runs: dict[str, str], capsys: pyte
 
     *_, last = play_episodes(PushRight(), settings.env, 1, 0, trust=False, pictures=True)
     assert last.end == "terminated"
-    assert "\\" in last.scene.text(colour=False)  # pushed right, it falls to the left
+    assert "\\" in last.scene.text(color=False)  # pushed right, it falls to the left
 
 
 def test_sizes_are_made_even_by_doubling_an_edge() -> None:

@@ -27,7 +27,7 @@ from hotloop.presets.named import preset_names, preset_text
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "own_workload"
 HOTLOOP = str(Path(sys.executable).with_name("hotloop"))
-SHORT = "--total-env-steps 400 --warmup-env-steps 100 --evaluation.episodes 1 --evaluation.final-episodes 2 --quiet"
+SHORT = "--total-env-steps 400 --learning-starts 100 --evaluation.episodes 1 --evaluation.final-episodes 2 --quiet"
 
 
 def install(folder: Path, name: str, place: str) -> Path:
@@ -201,7 +201,7 @@ def test_what_lies_in_the_current_folder_is_not_installed(tmp_path: Path) -> Non
 def test_a_workload_is_loaded_no_further_than_is_asked(tmp_path: Path) -> None:
     """Its object names all else; neither PyTorch nor numba nor Gymnasium is imported for a list of presets."""
     program = (
-        "import sys\nfrom hotloop.presets import preset_names\nfrom hotloop.core.workloads import workloads\n"
+        "import sys\nfrom hotloop.presets.named import preset_names\nfrom hotloop.core.workloads import workloads\n"
         "assert 'snake-dqn' in preset_names() and len(workloads()) == 5\n"
         "print(sorted(name for name in sys.modules if name.startswith('hotloop.workloads.')))\n"
         "print({'torch', 'numba', 'gymnasium', 'numpy'} & set(sys.modules))\n"

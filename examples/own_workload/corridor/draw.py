@@ -5,7 +5,7 @@ import numpy as np
 FPS, WIDTH = 10, 40
 
 
-def text(state, index, colour=True):
+def text(state, index, color=True):
     return "." * int(state["place"][index]) + "@"
 
 

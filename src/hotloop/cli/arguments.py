@@ -41,12 +41,12 @@ class VerbParser(argparse.ArgumentParser):
         raise SettingsError(message, f"`{self.prog} --help` explains")
 
 
-def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
+def settings_from_argv(name: str, words: Sequence[str]) -> RunSettings:
     """A preset or TOML file with overrides, of a run that is to be trained now; what that takes is imported now, so
     that `--help` answers at once."""
     from hotloop.presets import registry
 
-    settings = registry.settings_from_words(name, words)
+    settings = registry.settings_from_argv(name, words)
     require_training(f"training `{name}`")
     return settings
 

@@ -21,14 +21,14 @@ def run(words: list[str]) -> int:
     if {"-h", "--help"} & set(words[:cut]):
         parser.parse_args(["--help"])  # answers at once, before anything heavy is imported
     from hotloop.cli.console import display_console, print_table
-    from hotloop.comparison.arms import explained, split_words
+    from hotloop.comparison.arms import explained, split_argv
     from hotloop.comparison.compare import compare
     from hotloop.comparison.planning import plan_compare
     from hotloop.comparison.report import conclusions, tables
     from hotloop.presets.named import preset_names
     from hotloop.render.tables import as_rich
 
-    own, arms = split_words(words[:cut], OPTIONS, SWITCHES, preset_names())
+    own, arms = split_argv(words[:cut], OPTIONS, SWITCHES, preset_names())
     arguments, overrides = parser.parse_args(own), words[cut + 1 :]
     names = [*[name[2:] for name in OPTIONS if name != "--fail-if"], "until_sure", "trust", "mixed"]
     options = {name: getattr(arguments, name) for name in names}

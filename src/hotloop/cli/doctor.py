@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hotloop.cli.arguments import print_json, settings_from_words
+from hotloop.cli.arguments import print_json, settings_from_argv
 from hotloop.cli.console import answer_console
 from hotloop.cli.doctor_options import doctor_parser, option_names
 from hotloop.core.errors import SettingsError
@@ -29,7 +29,7 @@ def run(words: list[str]) -> int:
         raise SettingsError("`--max-slowdown` compares with an older report", "name it with `--against OLD.json`")
     require_folders(arguments.html, arguments.trace, arguments.save)
     found = diagnose(
-        arguments.target if script else settings_from_words(arguments.target, arguments.rest),
+        arguments.target if script else settings_from_argv(arguments.target, arguments.rest),
         arguments.rest if script else (),
         seconds=arguments.seconds,
         env_steps=arguments.env_steps,

@@ -50,9 +50,9 @@ def doctor_parser(with_target: bool = True) -> VerbParser:
         "-m", dest="module", action="store_true", help="the script is named as a module: -m pkg.train, as for python -m"
     )
     add("--quick", action="store_true", help="one run, phases and lines only: no experiments, no counting")
-    tries = "a script: try changes on it while it runs, by turns: fewer updates, no logging, fused optimiser ..."
+    tries = "a script: try changes on it while it runs, interleaved: fewer updates, no logging, fused optimizer ..."
     add("--experiments", action="store_true", help=tries)
-    arm = 'a script: try further arguments in processes by turns: "envs=--num-envs 32" (repeatable)'
+    arm = 'a script: try further arguments in processes interleaved: "envs=--num-envs 32" (repeatable)'
     add("--arm", action="append", metavar="NAME=ARGS", help=arm)
     add("--full", action="store_true", help="a script: everything on the terminal, not one screen of it")
     add("--quiet", action="store_true", help="no progress on stderr")

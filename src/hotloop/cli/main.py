@@ -139,6 +139,7 @@ def _verbs(with_all: bool) -> str:
     lines = [
         f"{title}:\n" + "".join(f"  {name:10} {VERBS[name]}\n" for name in names) for title, names in groups.items()
     ]
+    lines += [f"Workloads, each with verbs of its own:\n  {', '.join(workload_places())}\n"]
     return "\n".join(lines) + ("" if with_all else "\n`hotloop help --all` lists the verbs that few need, too.\n")
 
 

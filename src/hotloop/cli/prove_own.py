@@ -15,9 +15,9 @@ from hotloop.core.verdicts import ExitCode
 
 Task = tuple[str, Callable[[], Any]]
 
-ABOUT = """Hold a fast program equal to a plain one, then time both by turns on one thread: functions and cases in files
-(`@hotloop.pair`, `@hotloop.cases`), two envs, two networks; or two whole programs, unmodified, in processes of their
-own. A case is named family/variant/lane/size; parts may be left out.
+ABOUT = """Hold a fast program equal to a plain one, then time both interleaved on one thread: functions and cases in
+files (`@hotloop.pair`, `@hotloop.cases`), two envs, two networks; or two whole programs, unmodified, in processes of
+their own. A case is named family/variant/lane/size; parts may be left out.
 error: |fast - plain| / |plain|, per update made. growth: the fast form's time per unit at a larger size over that at a
 smaller one. Exit code 0: identical, the same to rounding, or but for draws; 1: something differs; 2: a mistake; 3: not
 everything could be compared, or a program does not repeat itself."""
@@ -48,7 +48,7 @@ def add_arguments(parser: VerbParser) -> None:
     own.add_argument("--input", action="append", metavar="SHAPE", help=shape)
     mapped = "of --module: from the plain state_dict to the fast one's (default: by name, else by order and shape)"
     own.add_argument("--map", metavar="FILE:FUNCTION", help=mapped)
-    own.add_argument("--optimiser-steps", type=int, default=5, help="of --module: made in each mode (default 5)")
+    own.add_argument("--optimizer-steps", type=int, default=5, help="of --module: made in each mode (default 5)")
     own.add_argument("--args", default="", metavar="WORDS", help='of --script: given to both, e.g. "--seed 1"')
     own.add_argument("--rounds", type=int, help="of --script: of timing, 0 for none (default: a minute's, at least 1)")
     own.add_argument(
@@ -72,7 +72,7 @@ def require_one_subject(arguments: argparse.Namespace) -> None:
         )
     if arguments.html and not (own or arguments.files):
         raise SettingsError("`--html` shows what was proved", "name a file, `--env`, `--module` or `--script`")
-    require_above_zero(arguments, "env_steps", "num_envs", "episodes", "optimiser_steps")
+    require_above_zero(arguments, "env_steps", "num_envs", "episodes", "optimizer_steps")
     for name in ("tolerance", "rounds"):
         if (getattr(arguments, name) or 0) < 0:
             raise SettingsError(f"`--{name}` is {getattr(arguments, name)}, expected 0 or more")
@@ -118,7 +118,7 @@ def tasks(arguments: argparse.Namespace) -> list[Task]:
         return [(fast, lambda: prove_envs(plain, fast, **options))]
     from hotloop.proof.module_pairs import prove_modules
 
-    options |= {"mapping": arguments.map, "optimiser_steps": arguments.optimiser_steps}
+    options |= {"mapping": arguments.map, "optimizer_steps": arguments.optimizer_steps}
     return [(fast, lambda: prove_modules(plain, fast, arguments.input, **options))]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hotloop.cli.arguments import VerbParser, print_json, settings_from_words
+from hotloop.cli.arguments import VerbParser, print_json, settings_from_argv
 from hotloop.core.errors import SettingsError
 from hotloop.core.terminal import print_line, say
 from hotloop.presets.named import preset_names, presets_by_workload
@@ -38,7 +38,7 @@ def run(words: list[str]) -> int:
         return compare.run(words)  # a comparison with one arm
     if arguments.on is not None or arguments.workers is not None:
         raise SettingsError("`--on` and `--workers` are for several runs", "give `--seeds N` too")
-    settings = settings_from_words(arguments.preset, overrides)  # before PyTorch: a mistake is answered at once
+    settings = settings_from_argv(arguments.preset, overrides)  # before PyTorch: a mistake is answered at once
     from hotloop.presets.registry import label_of
 
     label = label_of(settings, arguments.preset)

@@ -15,7 +15,7 @@ def run(words: list[str]) -> int:
         "Search for better settings: trials are trained as runs of their own, several at once, and those that do\n"
         "worse than the median of the others are ended early. The same command continues what was stopped.\n"
         "--search NAME=LOW..HIGH[:log|:step=N] or NAME=A,B,C, as often as there are settings to search.",
-        "hotloop tune cartpole-dqn --search optimiser.lr=1e-5..1e-2:log --search n-step=1,3,5 --trials 20",
+        "hotloop tune cartpole-dqn --search optimizer.learning_rate=1e-5..1e-2:log --search n-step=1,3,5 --trials 20",
         usage="hotloop tune PRESET|FILE.toml [--any.setting VALUE ...] --search NAME=VALUES [--search ...] --trials N "
         "[--seeds N] [--workers N] [--on PLACE] [--storage FOLDER] [--measure NAME] [--no-prune] [--json] [--quiet]",
     )

@@ -18,7 +18,7 @@ from hotloop.core.extras import require_training
 from hotloop.core.overrides import flag_of
 from hotloop.core.values import nearest
 from hotloop.presets.named import preset_names
-from hotloop.presets.registry import tree_from_words
+from hotloop.presets.registry import tree_from_argv
 
 HINT = (
     "an arm is a preset, a TOML file, a folder of runs, a script, or scores (`FILE:COLUMN` with {seed} in the path): "
@@ -105,7 +105,7 @@ def _parse(text: str, common: Sequence[str], trust: bool) -> list[Arm]:
         name = word.partition("=")[0].replace("_", "-")
         if name in OURS:
             raise SettingsError(f"the arm `{text}` sets `{name}`, which compare does itself", OURS[name])
-    settings = tree_from_words(source, words)
+    settings = tree_from_argv(source, words)
     require_training(f"training `{source}`")
     return [Arm(label or short_label(source, own), source, words, settings, named=bool(label))]
 
@@ -182,7 +182,7 @@ def _unique_labels(arms: Sequence[Arm]) -> list[Arm]:
     return apart
 
 
-def split_words(
+def split_argv(
     words: Sequence[str], options: Collection[str], switches: Collection[str], presets: Collection[str]
 ) -> tuple[list[str], list[str]]:
     """Words for the verb's own parser, and one text per arm.

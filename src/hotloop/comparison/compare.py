@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hotloop.comparison import jobs as pool
 from hotloop.comparison.arms import parse_arms
-from hotloop.comparison.jobs import DEFAULT_ROOT, Job, default_folder, most_at_once, plan_jobs
+from hotloop.comparison.jobs import DEFAULT_ROOT, TrainingJob, default_folder, most_at_once, plan_jobs
 from hotloop.comparison.load import LoadMeter, load_of
 from hotloop.comparison.page import as_html
 from hotloop.comparison.progress import CompareProgress
@@ -31,7 +31,7 @@ from hotloop.comparison.report import (
 from hotloop.comparison.statistics import looks_at
 from hotloop.comparison.verdict import MEASURES
 from hotloop.core.errors import SettingsError
-from hotloop.core.overrides import Overrides, as_words
+from hotloop.core.overrides import Overrides, as_argv
 from hotloop.core.places import Place
 from hotloop.core.terminal import printable
 from hotloop.doctor.facts import usable_cores
@@ -82,7 +82,7 @@ def compare(
     texts = [shlex.quote(str(arm)) if isinstance(arm, Path) else arm for arm in arms]
     _check(seeds, workers, threshold, margin, markdown)
     require_place(on)
-    common = as_words(overrides)
+    common = as_argv(overrides)
     parsed = parse_arms(texts, common, scores, trust)
     if seeds is None and not all(arm.runs for arm in parsed):
         raise SettingsError("`--seeds N` is missing: how many runs to train of each arm", "8 of each show most of it")
@@ -145,7 +145,12 @@ def _command(texts: Sequence[str], common: Sequence[str], **options: object) -> 
 
 
 def _train(
-    jobs: Sequence[Job], place: Place, question: Question, folder: Path, console: Console | None, meter: LoadMeter
+    jobs: Sequence[TrainingJob],
+    place: Place,
+    question: Question,
+    folder: Path,
+    console: Console | None,
+    meter: LoadMeter,
 ) -> None:
     if console is None:
         pool.run_jobs(jobs, place, meter.watch)

@@ -37,7 +37,7 @@ DEFAULT_ROOT = Path("runs")
 
 
 @dataclass
-class Job:
+class TrainingJob:
     """One run: an arm with a seed."""
 
     arm: Arm
@@ -88,10 +88,10 @@ def default_folder(arms: Sequence[Arm]) -> Path:
 
 def most_at_once(cores: int, *settings: Mapping[str, Any]) -> int:
     """Runs of these settings that the cores have room for."""
-    return int(max(1, cores // max(tree["threads"] for tree in settings)))
+    return int(max(1, cores // max(tree["torch_threads"] for tree in settings)))
 
 
-def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None = None) -> list[Job]:
+def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None = None) -> list[TrainingJob]:
     """Seed by seed, so that what is there after a while is balanced over the arms. Finished runs under `reuse` are
     taken where they are."""
     elsewhere = RunCache(reuse)
@@ -102,53 +102,55 @@ def plan_jobs(arms: Sequence[Arm], seeds: int, folder: Path, reuse: Path | None 
     ]
 
 
-def _there(arm: Arm) -> list[Job]:
+def _there(arm: Arm) -> list[TrainingJob]:
     """Runs that were named as finished ones, or files of somebody else's."""
     if arm.seeds:
         files = zip(arm.seeds, arm.runs, strict=True)
-        return [Job(arm, seed, path, (), status="finished", reused=True) for seed, path in files]
+        return [TrainingJob(arm, seed, path, (), status="finished", reused=True) for seed, path in files]
     return [_given(arm, path) for path in arm.runs]
 
 
-def _given(arm: Arm, path: Path) -> Job:
+def _given(arm: Arm, path: Path) -> TrainingJob:
     if is_script_run(path):
         seed, ended_well = script_run_of(path)["seed"], script_run_ended_well(path)
         error = "" if ended_well else f"{path} is not finished; the command that made it makes it anew"
-        return Job(arm, seed, path, (), "finished" if ended_well else "failed", ended_well, error)
+        return TrainingJob(arm, seed, path, (), "finished" if ended_well else "failed", ended_well, error)
     run, seed = Run.open(path), tree_of(path)["seed"]
     if run.finished:
-        return Job(arm, seed, path, (), status="finished", reused=True)
-    return Job(
+        return TrainingJob(arm, seed, path, (), status="finished", reused=True)
+    return TrainingJob(
         arm, seed, path, (), status="failed", error=f"{path} is not finished; `hotloop resume {path}` continues it"
     )
 
 
-def _plan(arm: Arm, seed: int, path: Path, elsewhere: RunCache) -> Job:
+def _plan(arm: Arm, seed: int, path: Path, elsewhere: RunCache) -> TrainingJob:
     if arm.script is not None:
         if script_finished(arm.script, seed, path):
-            return Job(arm, seed, path, (), status="finished", reused=True)
-        return Job(arm, seed, path, script_command(arm.script, seed, path))
+            return TrainingJob(arm, seed, path, (), status="finished", reused=True)
+        return TrainingJob(arm, seed, path, script_command(arm.script, seed, path))
     found = None if is_run(path) else elsewhere.find(arm.settings, seed)
-    return job_at(path, arm, seed) if found is None else Job(arm, seed, found, (), status="finished", reused=True)
+    return (
+        job_at(path, arm, seed) if found is None else TrainingJob(arm, seed, found, (), status="finished", reused=True)
+    )
 
 
-def job_at(path: Path, arm: Arm, seed: int) -> Job:
+def job_at(path: Path, arm: Arm, seed: int) -> TrainingJob:
     """Train at `path`, or continue or take the run that is there: RunError where it is not one of this arm and seed."""
     if not is_run(path):
         words = (arm.source, *arm.words, "--seed", str(seed), "--run-dir", str(path))
-        return Job(arm, seed, path, own_child(HOTLOOP, "train", *words, "--json", "--quiet"))
+        return TrainingJob(arm, seed, path, own_child(HOTLOOP, "train", *words, "--json", "--quiet"))
     run = Run.open(path)
     require_same(run, arm.settings, seed)
     if run.finished:
-        return Job(arm, seed, path, (), status="finished", reused=True)
+        return TrainingJob(arm, seed, path, (), status="finished", reused=True)
     # its env is the arm's, which was named or trusted in this very command, else the arm would not have been resolved
-    return Job(arm, seed, path, own_child(HOTLOOP, "resume", str(path), "--trust", "--json", "--quiet"))
+    return TrainingJob(arm, seed, path, own_child(HOTLOOP, "resume", str(path), "--trust", "--json", "--quiet"))
 
 
 Watch = Callable[[], None]
 
 
-def run_jobs(jobs: Sequence[Job], place: Place, watch: Watch) -> None:
+def run_jobs(jobs: Sequence[TrainingJob], place: Place, watch: Watch) -> None:
     """Run all that wait; `watch` is called ten times a second. Jobs carry their status, error and machine afterwards.
 
     Ctrl-C or SIGTERM ends those that run, which save a checkpoint first, and comes out as KeyboardInterrupt.

@@ -17,7 +17,7 @@ BUSY = 0.25
 MOST_NAMED = 4
 
 
-class Look(NamedTuple):
+class LoadSample(NamedTuple):
     load: float  # mean over the last minute of threads that run or want to
     others: dict[str, float]  # busy processes that are not ours, by name: cores that they took
 
@@ -43,15 +43,15 @@ class Load:
         runs = "the one run of this command" if reused and trained == 1 else runs
         verb = "was" if reused and trained == 1 else "were"
         before = "; the load beside those that were there before is not known" if reused else ""
-        said = f"Load average while {runs} {verb} trained: {self.low:.1f} to {self.high:.1f} on {cores_in_words(cores)}"
+        said = f"Load average while {runs} {verb} trained: {self.low:.1f} to {self.high:.1f} on {cores_in_text(cores)}"
         return f"{said}; {besides}{before}."
 
 
-def cores_in_words(cores: int) -> str:
+def cores_in_text(cores: int) -> str:
     return f"{cores} core{'' if cores == 1 else 's'}"
 
 
-def load_of(looks: list[Look]) -> Load | None:
+def load_of(looks: list[LoadSample]) -> Load | None:
     """None where nothing was trained."""
     if not looks:
         return None
@@ -67,7 +67,7 @@ class LoadMeter:
     """`watch` may be called as often as one likes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, every: float = EVERY) -> None:
-        self.looks: list[Look] = []
+        self.looks: list[LoadSample] = []
         self._clock, self._every = clock, every
         self._due = self._last = clock()
         self._spent: dict[tuple[int, float], float] = {}
@@ -79,7 +79,7 @@ class LoadMeter:
         others = self._others(now)
         self._due, self._last = now + self._every, now
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-        self.looks.append(Look(load, others))
+        self.looks.append(LoadSample(load, others))
 
     def _others(self, now: float) -> dict[str, float]:
         """Cores that processes which do not descend from this one took since the last look."""

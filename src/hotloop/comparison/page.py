@@ -24,7 +24,7 @@ def as_html(comparison: Comparison) -> str:
         section(
             "Learning curves", element("div", *[_figure(comparison, against) for against in CURVES], class_="pair")
         ),
-        section("Each arm", _table(arm_rows(comparison.summaries, question.measure, threshold), coloured=True)),
+        section("Each arm", _table(arm_rows(comparison.summaries, question.measure, threshold), colored=True)),
         section("Between arms", _table(pair_rows(comparison.contrasts, threshold))),
         section("Settings that differ", _settings(comparison)),
         section("How to read it", element("ul", *[element("li", note) for note in notes(comparison)])),
@@ -75,14 +75,14 @@ def _figure(comparison: Comparison, against: Against) -> Html:
     return element("figure", element("img", src=data_uri("image/svg+xml", as_svg(chart).encode()), alt=chart.spoken))
 
 
-def _table(rows: Rows, coloured: bool = False) -> Html:
+def _table(rows: Rows, colored: bool = False) -> Html:
     """In rows of its own on a phone: each cell knows its heading."""
     if not rows:
         return Html("")
     heading, *body = rows
     lines = []
     for number, row in enumerate(body):
-        mark = element("i", style=f"background:{ON_LIGHT[number % len(ON_LIGHT)]}") if coloured else None
+        mark = element("i", style=f"background:{ON_LIGHT[number % len(ON_LIGHT)]}") if colored else None
         cells = [element("th", mark, row[0], scope="row")]
         cells += [element("td", cell, data_label=name) for name, cell in zip(heading[1:], row[1:], strict=True)]
         lines.append(element("tr", *cells))

@@ -11,7 +11,7 @@ from hotloop.comparison.arms import parse_arms
 from hotloop.comparison.jobs import plan_jobs
 from hotloop.core.arithmetic import arithmetic
 from hotloop.core.errors import SettingsError
-from hotloop.core.overrides import Overrides, as_words
+from hotloop.core.overrides import Overrides, as_argv
 from hotloop.runs.files import make_folder
 from hotloop.scale.joblist import ListedJob, default_out, make_list, write_list
 
@@ -56,7 +56,7 @@ def plan_compare(
     file = Path(file)
     if until_sure:
         raise SettingsError("`--until-sure` looks at runs before it plans others, which a list cannot", "leave it out")
-    parsed = parse_arms(arms, as_words(overrides), scores, trust)
+    parsed = parse_arms(arms, as_argv(overrides), scores, trust)
     if seeds is None or any(arm.runs for arm in parsed):
         raise SettingsError(
             "`--plan` lists runs to train, which needs `--seeds N` and arms that are not finished runs",

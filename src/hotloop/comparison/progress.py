@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from hotloop.comparison.jobs import Job
+from hotloop.comparison.jobs import TrainingJob
 from hotloop.core.errors import HotloopError
 from hotloop.core.terminal import printable
 from hotloop.runs.directory import EVENTS
@@ -28,7 +28,7 @@ class CompareProgress:
     """`watch` may be called as often as one likes."""
 
     def __init__(
-        self, jobs: Sequence[Job], measure: str, console: Console, clock: Callable[[], float] = time.monotonic
+        self, jobs: Sequence[TrainingJob], measure: str, console: Console, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._jobs, self._measure, self._console, self._clock = jobs, measure, console, clock
         self._every = _TERMINAL_SECONDS if console.is_terminal else _PLAIN_SECONDS
@@ -80,7 +80,7 @@ class CompareProgress:
         """Labels and errors are text, whatever brackets are in them."""
         self._console.print(Text.assemble(*before, printable(text)), highlight=False, soft_wrap=True)
 
-    def _look(self, job: Job) -> None:
+    def _look(self, job: TrainingJob) -> None:
         """Env steps so far and the best evaluation; what cannot be read stays as it was."""
         with suppress(HotloopError):
             rows = last_events(job.path / EVENTS)
@@ -93,18 +93,18 @@ class CompareProgress:
     def _labels(self) -> list[str]:
         return list(dict.fromkeys(job.arm.label for job in self._jobs))
 
-    def _of(self, label: str) -> tuple[list[Job], float, str]:
+    def _of(self, label: str) -> tuple[list[TrainingJob], float, str]:
         """An arm's jobs, the share of their env steps that is done, and the best score so far."""
         jobs = [job for job in self._jobs if job.arm.label == label]
         best = [score for job in jobs if (score := self._seen.get(job.path, (0, None))[1]) is not None]
         return jobs, sum(map(self._share, jobs)) / len(jobs), f"{max(best):.4g}" if best else "-"
 
-    def _share(self, job: Job) -> float:
+    def _share(self, job: TrainingJob) -> float:
         if job.status in ("finished", "failed"):
             return 1.0
         return min(1.0, self._seen.get(job.path, (0, None))[0] / self._planned(job))
 
-    def _planned(self, job: Job) -> float:
+    def _planned(self, job: TrainingJob) -> float:
         """How long a script trains is known once one run of it has ended."""
         if job.arm.script is None:
             return float(job.arm.settings["total_env_steps"])

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.comparison.arms import Arm
-from hotloop.comparison.jobs import Job
-from hotloop.comparison.load import Load, cores_in_words
+from hotloop.comparison.jobs import TrainingJob
+from hotloop.comparison.load import Load, cores_in_text
 from hotloop.comparison.measures import Against, RunMeasures, learning_curve, read_measures
 from hotloop.comparison.scores import read_scores, read_scores_of_command
 from hotloop.comparison.statistics import LEVEL
@@ -62,7 +62,7 @@ class Question:
 @dataclass(frozen=True)
 class Comparison:
     question: Question
-    jobs: Sequence[Job]
+    jobs: Sequence[TrainingJob]
     summaries: Sequence[ArmSummary]
     margin: float | None = None
     folder: Path = Path()
@@ -72,7 +72,7 @@ class Comparison:
     """Of the machine while runs were trained; None where all were there before."""
 
     @property
-    def failed(self) -> list[Job]:
+    def failed(self) -> list[TrainingJob]:
         return [job for job in self.jobs if job.status == "failed"]
 
     @property
@@ -153,7 +153,9 @@ class Comparison:
         }
 
 
-def collect(question: Question, jobs: Sequence[Job], folder: Path = Path(), load: Load | None = None) -> Comparison:
+def collect(
+    question: Question, jobs: Sequence[TrainingJob], folder: Path = Path(), load: Load | None = None
+) -> Comparison:
     """Read what the jobs left. A run that cannot be read is a failed one."""
     arms = list({job.arm.label: job.arm for job in jobs}.values())
     runs: dict[str, list[RunMeasures]] = {arm.label: [] for arm in arms}
@@ -178,7 +180,7 @@ def is_foreign(arm: Arm) -> bool:
     return arm.script is not None or arm.scores is not None or any(map(is_script_run, arm.runs))
 
 
-def _measured(job: Job, measure: str, by_training: bool) -> RunMeasures:
+def _measured(job: TrainingJob, measure: str, by_training: bool) -> RunMeasures:
     """Where one arm is a script, all are judged by what they have in common: the episodes of their training."""
     if job.arm.scores is not None:
         by_command = job.arm.script is not None
@@ -239,7 +241,7 @@ def notes(comparison: Comparison) -> list[str]:
         f"{judged}, and over the run (area under the curve against env steps, divided by its width): "
         "interquartile means with bootstrap intervals.",
         f"Rates and seconds as measured with {at_once} on "
-        + (cores_in_words(question.cores) if question.on == "local" else f"a cluster ({question.on})")
+        + (cores_in_text(question.cores) if question.on == "local" else f"a cluster ({question.on})")
         + (f" ({reused} of {len(comparison.jobs)} runs were there before)." if reused else "."),
         f"Training s: {clock}.",
     ]
@@ -284,7 +286,7 @@ def notes(comparison: Comparison) -> list[str]:
         rule = (
             "as given" if question.margin is not None else "a twentieth of what the first arm learned, or of its score"
         )
-        sentences.append(f"As good: within ±{comparison.margin:g} ({rule}). Ratios above 1 are in the arm's favour.")
+        sentences.append(f"As good: within ±{comparison.margin:g} ({rule}). Ratios above 1 are in the arm's favor.")
     if question.looks > 1:
         sentences.append(
             f"Seeds were added until the verdict was decided, with {question.looks} looks at most: each has "

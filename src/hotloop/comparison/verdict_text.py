@@ -216,7 +216,7 @@ def _arm_cells(summary: ArmSummary) -> Cells:
 
 
 def pair_rows(contrasts: Sequence[Contrast], threshold: float | None) -> Rows:
-    """Every arm against the first; ratios above 1 are in the arm's favour."""
+    """Every arm against the first; ratios above 1 are in the arm's favor."""
     if not contrasts:
         return []
     area = any(measure.name == "area" for contrast in contrasts for measure in contrast.measures)

@@ -51,7 +51,7 @@ def _copy(values, start, end, out, at):
 
 @kernel
 def count_not_finite(values: Array) -> int:
-    """How many of `values` [n] are NaN or infinite (counted to the end: an early exit would not vectorise)."""
+    """How many of `values` [n] are NaN or infinite (counted to the end: an early exit would not vectorize)."""
     count = 0
     for index in range(values.shape[0]):
         if not math.isfinite(values[index]):

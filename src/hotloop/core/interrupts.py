@@ -86,7 +86,7 @@ def stop_code() -> int:
 
 
 def raise_if_asked() -> None:
-    """For loops that wait: an Interrupt that was raised in a finaliser or a callback of C code went no further."""
+    """For loops that wait: an Interrupt that was raised in a finalizer or a callback of C code went no further."""
     if _pending and threading.current_thread() is threading.main_thread():
         raise Interrupt
 

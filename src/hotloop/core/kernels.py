@@ -2,7 +2,7 @@
 
 Kernels live in files named `*_kernels.py` beside the part they serve and are decorated with `@kernel`; where their
 machine code is kept, `kernel_cache.py` says. Division under numba's default error model checks for zero and does not
-vectorise: `error_model="numpy"` cut an Adam step from 13.1 to 2.8 microseconds.
+vectorize: `error_model="numpy"` cut an Adam step from 13.1 to 2.8 microseconds.
 
 Machine code without reference counts.
 

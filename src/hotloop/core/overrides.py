@@ -29,7 +29,7 @@ def parse_overrides(words: Sequence[str], cls: Any) -> dict[str, Any]:
     return tree
 
 
-def as_words(overrides: Overrides) -> list[str]:
+def as_argv(overrides: Overrides) -> list[str]:
     """The words that `parse_overrides` reads as this tree; words are left as they are."""
     if not isinstance(overrides, Mapping):
         return list(overrides)

@@ -54,7 +54,7 @@ def take_options(json: bool, debug: bool) -> None:
 def _keep_stdout_for_the_answer() -> None:
     """From here on, what is printed goes to stderr: by Python, by C code, by processes that are started.
 
-    Until the program ends, since envs print in `close`, in finalisers and at exit too.
+    Until the program ends, since envs print in `close`, in finalizers and at exit too.
     """
     global _answers
     _answers = sys.stdout

@@ -14,7 +14,7 @@ Unit = Literal["env_steps", "updates", "episodes"]
 
 @dataclass(slots=True)
 class Counters:
-    """How far a run has come. `env_steps` counts transitions over all envs, `updates` optimiser steps."""
+    """How far a run has come. `env_steps` counts transitions over all envs, `updates` optimizer steps."""
 
     env_steps: int = 0
     updates: int = 0
@@ -76,7 +76,7 @@ class Schedule:
                 "give `over` in that unit, or count `env_steps`",
             )
 
-    def settled(self, planned_env_steps: int) -> Schedule:
+    def resolve(self, planned_env_steps: int) -> Schedule:
         """The same with `over` as a number, in a run that was begun for so many env steps."""
         share = share_of_run(self.over)
         return self if share is None else replace(self, over=max(1, int(share * planned_env_steps)))

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.values import convert, nearest, shortened
-from hotloop.core.vocabulary import misspelt, name_here
+from hotloop.core.vocabulary import misspelt, name_here, todays_name
 
 Settings = TypeVar("Settings")
 _LONGEST_PATH = 120
@@ -123,6 +123,10 @@ def _table_names(cls: Any, prefix: str = "") -> list[str]:
 def unknown_key(root: Any, path: str, source: str) -> SettingsError:
     path = path if len(path) <= _LONGEST_PATH else path[:_LONGEST_PATH] + "..."
     known = [*leaf_types(root), *_table_names(root)]
+    if (now := todays_name(path)) in known:
+        return SettingsError(
+            f"unknown setting `{path}` in {source}", f"it is called `{now}` now", kind="unknown", key=path
+        )
     near = nearest(path, known)
     hint = name_here(path, known) if "." not in path or not near else ""
     if not hint:

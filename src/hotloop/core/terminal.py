@@ -22,7 +22,7 @@ _CONTROLS = re.compile(
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # what changes the reading order, and other ends of line
     "\ud800-\udfff]"  # bytes of a file name that are no text, which no stream takes
 )
-_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+_COLORS = re.compile("\x1b\\[[0-9;]*m")
 
 
 def printable(text: str) -> str:
@@ -118,6 +118,6 @@ def _show_traceback(kind: type[BaseException], error: BaseException, trace: Trac
 def _format_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """On one line. Gymnasium colours its warnings: colours alone are left out."""
-    text = _COLOURS.sub("", f"{filename}:{lineno}: {category.__name__}: {message}")
+    """On one line. Gymnasium colors its warnings: colors alone are left out."""
+    text = _COLORS.sub("", f"{filename}:{lineno}: {category.__name__}: {message}")
     return printable(text) + "\n"

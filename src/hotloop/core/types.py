@@ -192,7 +192,7 @@ class Batch:
     """Transitions: arrays that start [k, B], k batches of B rows; or [B], what `Replay.sample(batch_size)` hands out.
 
     `discount` is gamma^n * (1 - terminated), so that the target `reward + discount * value(next_obs)` needs no cases;
-    a transition that was truncated has its discount. `weight` is the importance weight (ones unless prioritised),
+    a transition that was truncated has its discount. `weight` is the importance weight (ones unless prioritized),
     `index` the row in the replay, for `update_priorities`. The arrays of a `Replay` are the batch's own: safe to keep
     or change.
 

@@ -70,7 +70,7 @@ def run_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     _digests_as_run[path] = hashlib.sha256(path.read_bytes()).hexdigest()
     sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))  # as when the file is run: it may import its neighbours
+    sys.path.insert(0, str(path.parent))  # as when the file is run: it may import its neighbors
     try:
         spec.loader.exec_module(module)
     except BaseException:

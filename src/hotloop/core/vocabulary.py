@@ -61,6 +61,14 @@ def upgraded(tree: Mapping[str, Any], source: str = "settings") -> dict[str, Any
     return tree
 
 
+def todays_name(path: str) -> str:
+    """How a setting that had the name `path` is called now; empty where it never had that name."""
+    table, dot, last = path.partition(".")
+    now = f"{RENAMED.get(table, table)}{dot}{last}"
+    now = RENAMED.get(now, now)
+    return now if now != path else ""
+
+
 def name_here(foreign: str, known: Iterable[str]) -> str:
     """How a setting that other libraries call `foreign` is called here, with what differs; empty where unknown."""
     known = set(known)
@@ -96,21 +104,21 @@ def _joined(*tables: dict[str, tuple[str, str]]) -> dict[str, list[tuple[str, st
 
 ELSEWHERE = _joined(
     _same("total_env_steps", "total_timesteps", "total_steps", "num_timesteps", "max_timesteps", "timesteps"),
-    _same("warmup_env_steps", "learning_starts", "start_steps", "warmup_steps", "warmup"),
+    _same("learning_starts", "warmup_env_steps", "start_steps", "warmup_steps", "warmup"),
     _same("train_every", "train_freq", "train_frequency", "update_every", "update_freq"),
     _same("updates_per_env_step", "gradient_steps", "utd_ratio", "utd", note="updates for each env step, like 1/4"),
     _same("n_step", "n_steps", "num_steps", "multi_step", "nstep"),
     _same("rollout_steps", "n_steps", "num_steps", "horizon", "steps_per_epoch", "unroll_length", note="of each env"),
-    _same("epochs", "n_epochs", "update_epochs", "num_epochs", "ppo_epochs"),
+    _same("n_epochs", "epochs", "update_epochs", "num_epochs", "ppo_epochs"),
     _same("batch_size", "minibatch_size", "mini_batch_size", "num_minibatches", "nminibatches", note="transitions"),
     _same("gamma", "discount", "discount_factor"),
     _same("gae_lambda", "lam", "lambda", "lambda_"),
-    _same("clip", "clip_range", "clip_coef", "clip_eps", "clip_epsilon", "clip_ratio"),
+    _same("clip_range", "clip", "clip_coef", "clip_eps", "clip_epsilon", "clip_ratio"),
     _same("value_clip", "clip_range_vf", "clip_vloss"),
-    _same("value_weight", "vf_coef", "value_coef", "value_loss_coef", "critic_coef"),
-    _same("entropy_weight", "ent_coef", "entropy_coef", "entropy_cost", "ent_weight"),
+    _same("vf_coef", "value_weight", "value_coef", "value_loss_coef", "critic_coef"),
+    _same("ent_coef", "entropy_weight", "entropy_coef", "entropy_cost", "ent_weight"),
     _same("kl_stop", "target_kl"),
-    _same("normalise_advantage", "normalize_advantage", "norm_adv"),
+    _same("normalize_advantage", "normalise_advantage", "norm_adv"),
     _same("double", "double_q", "double_dqn", "use_double"),
     _same("env.id", "env", "env_id", "env_name", "environment", "gym_id"),
     _same("env.num_envs", "num_envs", "n_envs", "nenvs", "num_env"),
@@ -133,18 +141,19 @@ ELSEWHERE = _joined(
     _same("network.noisy", "noisy", "noisy_nets", "noisy_net"),
     _same("network.atoms", "n_atoms", "num_atoms", "atoms", "atom_size"),
     _same("network.log_std", "log_std_init"),
-    _same("normalise.obs", "norm_obs", "normalize_obs", "normalise_obs"),
-    _same("normalise.reward", "norm_reward", "normalize_reward", "normalise_reward"),
+    _same("normalize.obs", "norm_obs", "normalize_obs", "normalise_obs"),
+    _same("normalize.reward", "norm_reward", "normalize_reward", "normalise_reward"),
     _same(
-        "replay.capacity",
+        "replay.buffer_size",
         "buffer_size",
         "memory_size",
         "replay_size",
         "buffer_capacity",
         "replay_capacity",
+        "capacity",
         "replay_buffer_size",
     ),
-    _same("replay.prioritised", "prioritized_replay", "prioritized", "prioritised", "per"),
+    _same("replay.prioritized", "prioritized_replay", "prioritized", "prioritised", "per"),
     _same("replay.alpha", "prioritized_replay_alpha", "per_alpha"),
     _same("replay.beta_start", "prioritized_replay_beta0", "prioritized_replay_beta", "per_beta"),
     _same(
@@ -153,10 +162,12 @@ ELSEWHERE = _joined(
     _same("exploration.start", "exploration_initial_eps", "start_e", "eps_start", "epsilon_start", "epsilon"),
     _same("exploration.end", "exploration_final_eps", "end_e", "eps_end", "epsilon_end", "epsilon_min"),
     _same("exploration.factor", "epsilon_decay"),
-    _same("optimiser.lr", "lr", "learning_rate", "adam_lr", "step_size"),
-    _same("optimiser.lr_schedule.kind", "anneal_lr", "lr_schedule", "lr_decay"),
-    _same("optimiser.epsilon", "adam_eps", "adam_epsilon", "eps"),
-    _same("optimiser.max_gradient_norm", "max_grad_norm", "grad_clip", "gradient_clip", "clip_grad_norm"),
+    _same("optimizer.learning_rate", "lr", "learning_rate", "adam_lr", "step_size"),
+    _same("optimizer.lr_schedule.kind", "anneal_lr", "lr_schedule", "lr_decay"),
+    _same("optimizer.eps", "adam_eps", "adam_epsilon", "eps"),
+    _same(
+        "optimizer.max_grad_norm", "max_grad_norm", "max_gradient_norm", "grad_clip", "gradient_clip", "clip_grad_norm"
+    ),
     _same(
         "target.every",
         "target_update_interval",
@@ -172,6 +183,7 @@ ELSEWHERE = _joined(
     _same("evaluation.episodes", "n_eval_episodes", "eval_episodes", "num_eval_episodes"),
     _same("checkpoint.every", "save_freq", "checkpoint_freq", "checkpoint_interval", "save_interval"),
     _same("log_every", "log_interval", "log_freq"),
+    _same("torch_threads", "threads", "num_threads", "n_threads"),
     _same("device", "cuda", "gpu"),
     _same("run_dir", "tensorboard_log", "log_dir", "logdir", "output_dir", "save_path"),
 )

@@ -157,9 +157,9 @@ def arm_score(index: Index, arm: Arm) -> dict[str, Any]:
         return {"value": None, "interval": None}
     interval = None
     if len(scores) > 1:
-        settled = all(word == "fresh" for _, word in judged)
+        resolve = all(word == "fresh" for _, word in judged)
         make = functools.partial(_interval, scores)
-        interval = index.kept(f"iqm:{fingerprint(list(scores))}", make) if settled else make()
+        interval = index.kept(f"iqm:{fingerprint(list(scores))}", make) if resolve else make()
     return {"value": float(interquartile_mean(np.array(scores))), "interval": interval}
 
 

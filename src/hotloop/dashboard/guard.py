@@ -52,7 +52,7 @@ class Keys:
     session: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
 
-class Guard:
+class RequestGuard:
     """Wraps the whole app, pages that do not exist included."""
 
     def __init__(self, app: App, keys: Keys, hosts: Iterable[str] = LOOPBACK) -> None:

@@ -18,12 +18,12 @@ from hotloop.core.errors import HotloopError
 from hotloop.core.types import Array
 from hotloop.dashboard.index import Entry, Index, open_index
 from hotloop.dashboard.logs import look_at_log, look_at_report
-from hotloop.dashboard.reading import Look, look_at_run
+from hotloop.dashboard.reading import RunLook, look_at_run
 from hotloop.dashboard.sources import Found, Source, find_sources
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK
 
-Looker = Callable[[Path, Entry | None], Look | None]
+Looker = Callable[[Path, Entry | None], RunLook | None]
 LOOKERS: dict[str, Looker] = {
     "run": look_at_run,
     "tensorboard": look_at_log,
@@ -111,7 +111,7 @@ class Library:
         entry = self._entries.get(source.id)
         return entry is not None and self._show(source.id, entry)
 
-    def _take(self, source: Source, looker: Looker, seen: Look | None) -> None:
+    def _take(self, source: Source, looker: Looker, seen: RunLook | None) -> None:
         with self.index.writing():
             now = self.index.entry(source.id)
             if now != self._entries.get(source.id):  # a second dashboard was faster: look from where it came to
@@ -121,7 +121,7 @@ class Library:
         assert now is not None
         self._entries[source.id] = now
 
-    def _write(self, source: Source, seen: Look) -> Entry:
+    def _write(self, source: Source, seen: RunLook) -> Entry:
         if seen.anew:
             self.index.forget(source.id)
         for event, columns in seen.columns.items():

@@ -10,7 +10,7 @@ from typing import Any
 from hotloop.core.errors import RunError
 from hotloop.dashboard.columns import Columns
 from hotloop.dashboard.index import Entry
-from hotloop.dashboard.reading import Look, note_latest, stat_of
+from hotloop.dashboard.reading import RunLook, note_latest, stat_of
 from hotloop.render.numbers import number_of
 from hotloop.runs.files import read_json_table
 from hotloop.runs.logs import read_log
@@ -19,7 +19,7 @@ from hotloop.runs.tensorboard import event_files
 MOST_FINDINGS = 30
 
 
-def look_at_log(path: Path, entry: Entry | None) -> Look | None:
+def look_at_log(path: Path, entry: Entry | None) -> RunLook | None:
     """A file, or a folder of TensorBoard's event files."""
     files = event_files(path) if path.is_dir() else [path]
     stats = {file.name: stat_of(file) for file in files}
@@ -34,10 +34,10 @@ def look_at_log(path: Path, entry: Entry | None) -> Look | None:
     if log.began is None and last_change is not None:
         about["time"] = last_change[2] / 1e9
     note_latest(about, columns)
-    return Look({"stats": stats}, about, True, columns)
+    return RunLook({"stats": stats}, about, True, columns)
 
 
-def look_at_report(path: Path, entry: Entry | None) -> Look | None:
+def look_at_report(path: Path, entry: Entry | None) -> RunLook | None:
     """A saved report of the doctor: its verdict and its findings. RunError where the file is something else."""
     stats = {path.name: stat_of(path)}
     if entry is not None and entry.stamp.get("stats") == stats:
@@ -51,7 +51,7 @@ def look_at_report(path: Path, entry: Entry | None) -> Look | None:
         "verdict": _text(data.get("verdict")),
         "findings": [_finding(one) for one in found[:MOST_FINDINGS] if isinstance(one, dict)],
     }
-    return Look({"stats": stats}, about, True)
+    return RunLook({"stats": stats}, about, True)
 
 
 def _finding(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ RETURN = "mean_return"
 
 
 @dataclass
-class Look:
+class RunLook:
     """What changed since an entry was made: its new stamp and summary, and rows to add (all of them where `anew`)."""
 
     stamp: dict[str, Any]
@@ -40,7 +40,7 @@ class Look:
     columns: dict[str, Columns] = field(default_factory=dict)
 
 
-def look_at_run(path: Path, entry: Entry | None) -> Look | None:
+def look_at_run(path: Path, entry: Entry | None) -> RunLook | None:
     """None where nothing changed."""
     stats = {name: stat_of(path / name) for name in (*SMALL, EVENTS)}
     if entry is not None and entry.stamp.get("stats") == stats:
@@ -54,7 +54,7 @@ def look_at_run(path: Path, entry: Entry | None) -> Look | None:
     note_latest(about, read.columns)
     about["machine"], about["time"] = read.bookmark.start.get("machine"), number_of(read.bookmark.start.get("time"))
     about["damaged"], about["notes"] = read.bookmark.damaged, list(read.bookmark.notes)
-    return Look({"stats": stats, "events": read.bookmark.as_data()}, about, read.anew, read.columns)
+    return RunLook({"stats": stats, "events": read.bookmark.as_data()}, about, read.anew, read.columns)
 
 
 def stat_of(path: Path) -> list[int] | None:

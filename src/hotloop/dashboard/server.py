@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hotloop.core.errors import HotloopError, SettingsError
-from hotloop.dashboard.guard import LOOPBACK, Guard, Keys
+from hotloop.dashboard.guard import LOOPBACK, Keys, RequestGuard
 from hotloop.dashboard.jobs import Jobs
 from hotloop.dashboard.library import Library, Watcher
 from hotloop.dashboard.routes import CHANGING, READING, Missing, as_json
@@ -45,7 +45,7 @@ class Dashboard:
         ]
         self._answers: dict[tuple[str, str], tuple[int, bytes]] = {}
         inner = Starlette(routes=self.routes, lifespan=self._lifespan, exception_handlers=_handlers())
-        self.app = Guard(inner, self.keys, hosts)
+        self.app = RequestGuard(inner, self.keys, hosts)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

@@ -42,7 +42,7 @@ def _finished(arm: Arm) -> list[Item]:
 
 def _compare(library: Library, arms: Sequence[Arm], finished: Sequence[Sequence[Item]], measure: str) -> Comparison:
     from hotloop.comparison.arms import Arm as ComparedArm  # here, since most pages are opened without a verdict
-    from hotloop.comparison.jobs import Job
+    from hotloop.comparison.jobs import TrainingJob
     from hotloop.comparison.report import Question, collect
 
     jobs = []
@@ -50,7 +50,7 @@ def _compare(library: Library, arms: Sequence[Arm], finished: Sequence[Sequence[
         paths = tuple(library.path_of(item) for item in items)
         compared = ComparedArm(arm.label, arm.label, (), items[0].about.get("settings", {}), paths)
         jobs += [
-            Job(compared, int(item.about.get("seed") or 0), path, (), status="finished")
+            TrainingJob(compared, int(item.about.get("seed") or 0), path, (), status="finished")
             for item, path in zip(items, paths, strict=True)
         ]
     seeds = max(map(len, finished))

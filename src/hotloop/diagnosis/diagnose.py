@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hotloop.doctor.finding import Finding
     from hotloop.doctor.trace import Trace
-    from hotloop.doctor.views.against import Comparison
+    from hotloop.doctor.views.against import TraceComparison
     from hotloop.presets.registry import RunSettings
 
 Say = Callable[[str], None]
@@ -32,7 +32,7 @@ class Diagnosis:
 
     trace: Trace
     findings: list[Finding]
-    against: Comparison | None = None
+    against: TraceComparison | None = None
     """What became slower or faster since an older report, where one was given."""
 
     @property
@@ -134,7 +134,7 @@ def diagnose(
     For scripts: skip the first env steps `after` which it is told (by default the first few updates); stop after
     `env_steps`; go on for `watch_seconds` at low cost, for what comes late; `env_classes` step
     the env where it is not found by itself; `ops` adds PyTorch's operators; `experiments` tries changes on the running
-    program, `arms` (`"envs=--num-envs 32"`) further arguments in processes by turns; `python` is the interpreter or
+    program, `arms` (`"envs=--num-envs 32"`) further arguments in processes interleaved; `python` is the interpreter or
     environment that runs it (by default the active virtual or Conda environment's, else our own). It is run up to four
     times, and more often for experiments: first in its own folder, then in a copy of it, unless `in_place`. With
     `module` the target is the dotted name of one below the current folder (`"pkg.train"`), run as `python -m` does.

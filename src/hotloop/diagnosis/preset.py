@@ -16,7 +16,7 @@ from hotloop.diagnosis.training_loop import TrainingLoop
 from hotloop.diagnosis.variations import Variation, training_alone, variations
 from hotloop.doctor.facts import machine_facts, usable_cores
 from hotloop.doctor.growth import with_growth
-from hotloop.doctor.loops import Loop, Ratio, compare_loops, record
+from hotloop.doctor.loops import Loop, LoopRatio, compare_loops, record
 from hotloop.doctor.roofline import matrix_speed
 from hotloop.doctor.trace import Counts, Experiment, Slice, Subject, Trace
 from hotloop.lanes.spec import LANES
@@ -55,7 +55,7 @@ def record_preset(settings: RunSettings, name: str, plan: PresetPlan, say: Say) 
             found = trials.of_settings(training_alone(settings, lane), lane)
             made = tuple(_experiment(variation, ratio) for variation, ratio in found)
             trace = replace(trace, experiments=made, notes=(*trace.notes, *trials.notes))
-    capacity = as_run.replay.capacity if learns_from_replay(as_run) else 0
+    capacity = as_run.replay.buffer_size if learns_from_replay(as_run) else 0
     return with_growth(trace, capacity, _costs_by_envs(settings, found))
 
 
@@ -66,7 +66,7 @@ def _trace(settings: RunSettings, name: str, loop: TrainingLoop, timeline: list[
             phases[phase] = phases.get(phase, 0.0) + seconds
     return Trace(
         subject=Subject(kind="preset", name=name, ending="finished" if loop.session.finished else "limit"),
-        machine=machine_facts() | {"torch_threads": settings.threads, "denormals_flushed": True},
+        machine=machine_facts() | {"torch_threads": settings.torch_threads, "denormals_flushed": True},
         seconds=sum(phases.values()),
         phases=phases,
         counts=loop.counts(),
@@ -88,12 +88,12 @@ def _matrix_work(settings: RunSettings, folder: Path) -> Counts:
 
 Make = Callable[[Path], Loop]
 Arms = Iterator[tuple[Variation, Make]]
-Found = list[tuple[Variation, Ratio]]
+Found = list[tuple[Variation, LoopRatio]]
 
 
 @dataclass
 class _Trials:
-    """Runs each variation by turns with the loop that it is compared with, in run directories under `folder`."""
+    """Runs each variation interleaved with the loop that it is compared with, in run directories under `folder`."""
 
     seconds: float
     folder: Path
@@ -112,7 +112,7 @@ class _Trials:
         return found
 
     def of(self, arms: Arms, base: Loop) -> Found:
-        """Each arm by turns with `base`; what cannot be tried is noted."""
+        """Each arm interleaved with `base`; what cannot be tried is noted."""
         found: Found = []
         for variation, make in arms:
             self.count += 1
@@ -139,7 +139,7 @@ def _push_arms(settings: DQNSettings) -> Arms:
     yield ours, partial(TrainingLoop, settings)
 
 
-def _experiment(variation: Variation, found: Ratio) -> Experiment:
+def _experiment(variation: Variation, found: LoopRatio) -> Experiment:
     return Experiment(
         name=variation.name,
         what=variation.what,

@@ -15,11 +15,11 @@ from hotloop.core.settings import as_tree
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, EnvStep
 from hotloop.diagnosis.plain_replay import PlainReplay
-from hotloop.doctor.loops import Interval
+from hotloop.doctor.loops import LoopInterval
 from hotloop.doctor.roofline import count_products
 from hotloop.doctor.trace import Counts
 from hotloop.loop import off_policy, on_policy
-from hotloop.loop.contract import NullProgress, Row
+from hotloop.loop.contract import NullProgress, ProgressRow
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopAfter, compile_phase, spared_collector
 from hotloop.loop.session import build_session
@@ -43,12 +43,14 @@ class TrainingLoop:
     def __init__(self, settings: RunSettings, folder: Path, push: Push | None = None) -> None:
         self._settings, self._progress = settings, NullProgress()
         on_rollouts = isinstance(settings, PPOSettings)
-        self._run_loop: Callable[..., Iterator[Row]] = on_policy.run_loop if on_rollouts else off_policy.run_loop
+        self._run_loop: Callable[..., Iterator[ProgressRow]] = (
+            on_policy.run_loop if on_rollouts else off_policy.run_loop
+        )
         self._timer = PhaseTimer()
         self._cleanup = ExitStack()
         self._cleanup.enter_context(spared_collector())  # once: an interval is short
         silent = self._progress.say
-        with arithmetic_on(settings.threads), compile_phase(self._timer, silent), self._timer.phase("start-up"):
+        with arithmetic_on(settings.torch_threads), compile_phase(self._timer, silent), self._timer.phase("start-up"):
             self.session: Any = build_session(settings, self._timer)
             self._cleanup.callback(self.session.close)
             if push is not None:
@@ -60,18 +62,18 @@ class TrainingLoop:
             self._journal.begin()
         self.start_up_seconds = sum(self._timer.totals_ns().values()) / 1e9
 
-    def advance(self, env_steps: int) -> Interval:
+    def advance(self, env_steps: int) -> LoopInterval:
         """Train for at least so many env steps, fewer only at the run's end; what that took, by phase."""
         counters = self.session.counters
         before, totals = counters.copy(), self._timer.totals_ns()
         stop = StopAfter(counters, counters.env_steps + env_steps)
-        with arithmetic_on(self._settings.threads), compile_phase(self._timer, self._progress.say):
+        with arithmetic_on(self._settings.torch_threads), compile_phase(self._timer, self._progress.say):
             for _ in self._run_loop(self.session, self._journal, self._timer, stop, self._progress):
                 pass
         phases = {name: (ns - totals.get(name, 0)) / 1e9 for name, ns in self._timer.totals_ns().items()}
         phases.pop(NOT_TIMED, None)
         self.start_up_seconds += phases.pop("compile", 0.0)  # what compiles on its first call is no part of the loop
-        return Interval(
+        return LoopInterval(
             seconds=sum(phases.values()),
             env_steps=counters.env_steps - before.env_steps,
             episodes=counters.episodes - before.episodes,
@@ -125,7 +127,7 @@ class PlainPushReplay:
     """
 
     def __init__(self, replay: Replay, push: Push, not_timed: AbstractContextManager[None]) -> None:
-        self.pushed = PlainReplay(replay.capacity)
+        self.pushed = PlainReplay(replay.buffer_size)
         self._replay, self._push, self._not_timed = replay, push, not_timed
         self.sample, self.update_priorities = replay.sample, replay.update_priorities
         self.drop_pending, self.reseed = replay.drop_pending, replay.reseed

@@ -44,8 +44,8 @@ def training_alone(settings: RunSettings, lane: str) -> Any:
         checkpoint=replace(settings.checkpoint, every=NEVER),
     )
     if learns_from_replay(alone):
-        soon = min(alone.warmup_env_steps, MOST_WARM_UP)
-        return replace(alone, warmup_env_steps=max(soon, _least_warm_up(alone, alone.env.num_envs)))
+        soon = min(alone.learning_starts, MOST_WARM_UP)
+        return replace(alone, learning_starts=max(soon, _least_warm_up(alone, alone.env.num_envs)))
     return alone
 
 
@@ -69,14 +69,14 @@ def variations(settings: Any, lane: str, lanes: list[str], cores: int) -> Iterat
         if name != lane:
             learner = replace(settings.learner, lane=name)
             yield Variation(f"lane {name}", f"instead of {lane}", TO_ROUNDING, replace(settings, learner=learner))
-    for threads in sorted({1, 2, cores} - {settings.threads}):
+    for threads in sorted({1, 2, cores} - {settings.torch_threads}):
         if threads <= cores:
-            changed = replace(settings, threads=threads)
-            yield Variation(f"threads {threads}", f"instead of {settings.threads}", TO_ROUNDING, changed)
+            changed = replace(settings, torch_threads=threads)
+            yield Variation(f"threads {threads}", f"instead of {settings.torch_threads}", TO_ROUNDING, changed)
 
 
 def _less_learning(settings: Any) -> Iterator[Variation]:
-    yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, warmup_env_steps=NEVER))
+    yield Variation("no updates", "learn nothing", CHANGES_LEARNING, replace(settings, learning_starts=NEVER))
     if settings.env.id == "snake":
         yield from _updates_of_the_plan(settings)
         return
@@ -99,9 +99,9 @@ def _updates_of_the_plan(settings: Any) -> Iterator[Variation]:
 
 
 def _fewer_epochs(settings: PPOSettings) -> Iterator[Variation]:
-    if settings.epochs > 1:
-        once = replace(settings, epochs=1)
-        yield Variation("one epoch", f"instead of {settings.epochs}", CHANGES_LEARNING, once)
+    if settings.n_epochs > 1:
+        once = replace(settings, n_epochs=1)
+        yield Variation("one epoch", f"instead of {settings.n_epochs}", CHANGES_LEARNING, once)
 
 
 def _with_envs(settings: Any, num_envs: int) -> Any:
@@ -110,7 +110,7 @@ def _with_envs(settings: Any, num_envs: int) -> Any:
     if isinstance(settings, PPOSettings):
         changed["rollout_steps"] = max(1, settings.rollout_steps * settings.env.num_envs // num_envs)
     else:
-        changed["warmup_env_steps"] = max(settings.warmup_env_steps, _least_warm_up(settings, num_envs))
+        changed["learning_starts"] = max(settings.learning_starts, _least_warm_up(settings, num_envs))
     return replace(settings, **changed)
 
 

@@ -9,9 +9,9 @@ Files:
     finding.py  A finding: one diagnosed cost, with evidence and remedy; and the registry of the rules that make
                 them
     growth.py   Does it get slower? Costs over the run, over the fill of the replay and over numbers of envs
-    hottest.py  The dearest lines and functions of the user's own code, and those that no finding explains
+    hottest.py  The most expensive lines and functions of the user's own code, and those that no finding explains
     loops.py    The doctor's interface to a training loop, run an interval at a time; recording one, and comparing
-                two by turns
+                two interleaved
     port.py     The same training as a command of ours, with the sizes and settings that were recorded
     recorder/   The recorder for foreign scripts: what runs inside the user's interpreter, with the standard library
                 only

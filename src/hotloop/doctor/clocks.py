@@ -78,7 +78,7 @@ def crowding(trace: Trace) -> float:
     return 1.0 + counts.queued_seconds / computed
 
 
-def crowding_words(trace: Trace) -> str:
+def crowding_text(trace: Trace) -> str:
     """By which clock a gain is told."""
     return f" By the wall clock of this busy machine, where a second of computing takes {crowding(trace):.1f}."
 

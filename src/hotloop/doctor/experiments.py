@@ -28,18 +28,18 @@ CONFIRMS = {
     "evaluation off": ("LOG003",),
     "rendering off": ("ENV007",),
     "no_grad while acting": ("ACT001",),
-    "fused optimiser": ("UPDATE007",),
+    "fused optimizer": ("UPDATE007",),
     "rows stored in one call": ("STORE001",),
     "threads": ("MACHINE001",),
     "every 4th update": ("UPDATE005",),
 }
 """The rules whose promise an experiment measures; thread counts go by the beginning of their name."""
-IS_THE_REMEDY = ("rendering off", "no_grad while acting", "fused optimiser", "threads", "every 4th update")
+IS_THE_REMEDY = ("rendering off", "no_grad while acting", "fused optimizer", "threads", "every 4th update")
 """Experiments that make the very change. Others show what is in it at most: nothing is printed, where the remedy
 prints less."""
 
 
-class Stretch(NamedTuple):
+class TrialInterval(NamedTuple):
     env_steps: int
     seconds: float
     processor: float
@@ -47,7 +47,7 @@ class Stretch(NamedTuple):
     """How often what the experiment changes came in it."""
 
 
-Pair = tuple[Stretch, Stretch]
+Pair = tuple[TrialInterval, TrialInterval]
 """As it is, and changed."""
 
 
@@ -67,7 +67,7 @@ def paired_ratio(costs: Sequence[tuple[float, float]]) -> Ratio:
 
 def summed_ratio(costs: Sequence[tuple[float, float]], seed: int = 0) -> Ratio:
     """The ratio of sums, with a bootstrap interval over pairs: for what comes now and then, so that a stretch may have
-    more or less of it than its neighbour, or none."""
+    more or less of it than its neighbor, or none."""
     generator = random.Random(seed)
     drawn = sorted(_of_sums(generator.choices(costs, k=len(costs))) for _ in range(DRAWS))
     return Ratio(_of_sums(costs), drawn[round(0.025 * DRAWS)], drawn[round(0.975 * DRAWS) - 1])
@@ -111,7 +111,7 @@ def judge_trials(trials: Sequence[Mapping[str, Any]]) -> Iterator[Experiment | U
         if trial["reason"]:
             yield Untried(**told, reason=str(trial["reason"]))
         else:
-            pairs = [(Stretch(*one), Stretch(*other)) for one, other in trial["stretches"]]
+            pairs = [(TrialInterval(*one), TrialInterval(*other)) for one, other in trial["stretches"]]
             yield judge(told["name"], told["what"], told["kind"], pairs)
 
 

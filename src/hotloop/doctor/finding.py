@@ -224,7 +224,7 @@ HALF = 0.5
 
 def findings(trace: Trace, rules: Iterable[Rule] | None = None) -> list[Finding]:
     """What every rule has to say: first what keeps the computation, then what changes learning, each with the greatest
-    expected gain first; but a port to hotloop stands below what can be mended in place for at least half of its gain.
+    expected gain first; but a port to hotloop stands below what can be fixed in place for at least half of its gain.
     """
     found = [rule.find(trace) for rule in (RULES.values() if rules is None else rules)]
     possible = [_within_arithmetic(one, trace) for one in found if one is not None]
@@ -266,15 +266,15 @@ def together(found: Iterable[Finding], trace: Trace) -> float:
     multiplied; never more than leaves what none of them touches.
 
     Where their times lie apart it becomes faster still; where they overlap, they are counted as if they did by chance.
-    What takes over a part of the loop (a port) does so instead of what could be mended inside it: whichever gains more
+    What takes over a part of the loop (a port) does so instead of what could be fixed inside it: whichever gains more
     counts.
     """
     keeping = [one for one in found if one.keeps]
     whole = [one for one in keeping if one.takes_over or one.port]
-    mended = [one for one in keeping if one not in whole]
+    fixed = [one for one in keeping if one not in whole]
     replaced = {_group(one) for one in whole}
-    with_whole = whole + [one for one in mended if _group(one) not in replaced]
-    return max(_product(chosen, trace) for chosen in (mended, with_whole))
+    with_whole = whole + [one for one in fixed if _group(one) not in replaced]
+    return max(_product(chosen, trace) for chosen in (fixed, with_whole))
 
 
 def _product(found: Sequence[Finding], trace: Trace) -> float:

@@ -1,4 +1,4 @@
-"""The dearest lines and functions of the user's own code, and those that no finding explains.
+"""The most expensive lines and functions of the user's own code, and those that no finding explains.
 
 A line's cost is its own and that of all it called outside the user's code, so the costs of all lines sum to the loop.
 Where a line of the user's only calls a library's loop (`model.learn(...)`), the library's lines stand in its place,
@@ -21,8 +21,8 @@ LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True)
-class Place:
-    """A line, or a function: `where` is the dearest of its lines then."""
+class CodeLocation:
+    """A line, or a function: `where` is the most expensive of its lines then."""
 
     where: str
     function: str
@@ -40,7 +40,7 @@ def shown_lines(trace: Trace) -> tuple[LineCost, ...]:
 
 
 def own_lines(trace: Trace) -> tuple[LineCost, ...]:
-    """Without the line that only calls a library's loop, which is the dearest."""
+    """Without the line that only calls a library's loop, which is the most expensive."""
     if not trace.beneath:
         return trace.lines
     places = _grouped(_in_loop(trace.lines), lambda line: line.where)
@@ -56,19 +56,19 @@ def whose_lines(trace: Trace) -> str:
     return f"{library}, and of your code" if _in_loop(own_lines(trace)) else library
 
 
-def hottest_lines(trace: Trace, at_most: int = 10) -> list[Place]:
+def hottest_lines(trace: Trace, at_most: int = 10) -> list[CodeLocation]:
     """One place for each line, whichever phases it ran in."""
     return _dearest(trace, _grouped(_in_loop(shown_lines(trace)), lambda line: line.where), at_most)
 
 
-def hottest_functions(trace: Trace, at_most: int = 10) -> list[Place]:
+def hottest_functions(trace: Trace, at_most: int = 10) -> list[CodeLocation]:
     """The lines of each function together; what it calls of the user's own counts there."""
     groups = _grouped(_in_loop(shown_lines(trace)), lambda line: " ".join(_function(line)))
     return [_without_source(place) for place in _dearest(trace, groups, at_most)]
 
 
-def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[Place]:
-    """Own places above 15 % of the loop, outside forward, backward and optimiser, that no finding names: lines, and
+def unexplained(trace: Trace, findings: Sequence[Finding]) -> list[CodeLocation]:
+    """Own places above 15 % of the loop, outside forward, backward and optimizer, that no finding names: lines, and
     functions none of whose lines is so dear by itself."""
     explained = {where for finding in findings for where in (finding.where, *finding.lines) if where}
     functions = {(file, _plain(name)) for file, name in (function_at(trace, where) for where in explained)}
@@ -98,30 +98,30 @@ def _grouped(lines: Iterable[LineCost], key: Callable[[LineCost], str]) -> dict[
     return groups
 
 
-def _dearest(trace: Trace, groups: dict[str, list[LineCost]], at_most: int) -> list[Place]:
+def _dearest(trace: Trace, groups: dict[str, list[LineCost]], at_most: int) -> list[CodeLocation]:
     places = [_place(trace, lines) for lines in groups.values()]
     places = [place for place in places if place.share >= LEAST_SHARE]
     return sorted(places, key=lambda place: -place.seconds)[:at_most]
 
 
-def _place(trace: Trace, lines: list[LineCost]) -> Place:
+def _place(trace: Trace, lines: list[LineCost]) -> CodeLocation:
     first = max(lines, key=lambda line: line.seconds)
     phases: dict[str, float] = {}
     for line in lines:
         phases[line.phase] = phases.get(line.phase, 0.0) + line.seconds
     seconds = sum(phases.values())
     share = seconds / trace.loop_seconds if trace.loop_seconds > 0 else 0.0
-    return Place(
+    return CodeLocation(
         first.where, _function(first)[1], first.source.strip(), seconds, share, max(phases, key=phases.__getitem__)
     )
 
 
-def _without_source(place: Place) -> Place:
-    return Place(place.where, place.function, "", place.seconds, place.share, place.phase)
+def _without_source(place: CodeLocation) -> CodeLocation:
+    return CodeLocation(place.where, place.function, "", place.seconds, place.share, place.phase)
 
 
 def _is_network(line: LineCost) -> bool:
-    """In a forward, a backward or an optimiser; also where a network's `forward` was called directly."""
+    """In a forward, a backward or an optimizer; also where a network's `forward` was called directly."""
     return line.part in LEARNING_PARTS or (line.phase in (ACT, UPDATE) and line.function.endswith("forward"))
 
 

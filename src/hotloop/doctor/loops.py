@@ -1,4 +1,4 @@
-"""The doctor's interface to a training loop, run an interval at a time; recording one, and comparing two by turns."""
+"""The doctor's interface to a training loop, an interval at a time; recording one, and comparing two interleaved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIN_PAIRS = 7
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interval:
+class LoopInterval:
     """Time and counts of one interval of a loop."""
 
     seconds: float
@@ -29,7 +29,7 @@ class Interval:
 
 
 class Loop(Protocol):
-    def advance(self, env_steps: int) -> Interval:
+    def advance(self, env_steps: int) -> LoopInterval:
         """Go on for at least so many env steps; fewer only where the loop has come to its end."""
         ...
 
@@ -37,7 +37,7 @@ class Loop(Protocol):
 
 
 @dataclass(frozen=True)
-class Ratio:
+class LoopRatio:
     """Cost per env step of the first loop over that of the second, with a 95 % interval; and both costs."""
 
     ratio: float
@@ -47,8 +47,8 @@ class Ratio:
     second_cost: float
 
 
-def compare_loops(first: Loop, second: Loop, seconds: float) -> Ratio:
-    """Both by turns in this process for about `seconds`: the machine's drift meets them alike."""
+def compare_loops(first: Loop, second: Loop, seconds: float) -> LoopRatio:
+    """Both interleaved in this process for about `seconds`: the machine's drift meets them alike."""
     lengths = (stretch_length(first), stretch_length(second))
     costs: list[tuple[float, float]] = []
     spent = 0.0
@@ -61,7 +61,7 @@ def compare_loops(first: Loop, second: Loop, seconds: float) -> Ratio:
     ratios = [one / other for one, other in costs]
     low, high = median_interval(ratios)
     middle = len(ratios) // 2
-    return Ratio(sorted(ratios)[middle], low, high, *(sorted(side)[middle] for side in zip(*costs, strict=True)))
+    return LoopRatio(sorted(ratios)[middle], low, high, *(sorted(side)[middle] for side in zip(*costs, strict=True)))
 
 
 def stretch_length(loop: Loop) -> int:
@@ -89,7 +89,7 @@ def record(loop: Loop, seconds: float, slices: int = 100) -> list[Slice]:
     return recorded
 
 
-def as_slice(start: float, stretch: Interval) -> Slice:
+def as_slice(start: float, stretch: LoopInterval) -> Slice:
     return Slice(
         start_seconds=start,
         seconds=stretch.seconds,

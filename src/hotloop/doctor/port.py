@@ -24,13 +24,13 @@ def port_command(trace: Trace) -> str:
     if setup.activation in ACTIVATIONS and setup.activation != "relu":
         words.append(f"--network.activation {setup.activation}")
     words += _dqn(trace) if family == DQN else []
-    words += [f"--optimiser.lr {setup.lr:g}"] if setup.lr else []
+    words += [f"--optimizer.learning-rate {setup.lr:g}"] if setup.lr else []
     words += [f"--gamma {setup.gamma:g}"] if setup.gamma else []
     return " ".join(words)
 
 
 def family_of(trace: Trace) -> str:
-    """By the library's name for it, or by what a DQN does: one optimiser, an update every few env calls, one value for
+    """By the library's name for it, or by what a DQN does: one optimizer, an update every few env calls, one value for
     each of the actions."""
     setup, counts = trace.setup, trace.counts
     if setup.algorithm:
@@ -65,7 +65,7 @@ def _dqn(trace: Trace) -> list[str]:
     ratio = counts.updates / max(1, stepped or counts.env_steps)
     words = [f"--updates-per-env-step {_fraction(ratio)}"]
     words += [f"--batch-size {counts.batch_size}"] if counts.batch_size else []
-    words += [f"--replay.capacity {setup.replay_capacity}"] if setup.replay_capacity else []
+    words += [f"--replay.buffer-size {setup.replay_capacity}"] if setup.replay_capacity else []
     return words + ([f"--target.every {setup.target_every}"] if setup.target_every else [])
 
 

@@ -36,10 +36,10 @@ class Counts:
     """Of the object that was called most: the envs of training, where others evaluate. 0 where it was not told."""
     episodes: int = 0
     updates: int = 0
-    """Rounds of optimiser steps in which no optimiser steps twice: those of a critic, an actor and a temperature are
-    one update; with one optimiser, its steps."""
+    """Rounds of optimizer steps in which no optimizer steps twice: those of a critic, an actor and a temperature are
+    one update; with one optimizer, its steps."""
     unseen_updates: int = 0
-    """Optimiser steps in a program whose envs are stepped by another thread, or by other processes alone."""
+    """Optimizer steps in a program whose envs are stepped by another thread, or by other processes alone."""
     optimiser_steps: int = 0
     optimisers: int = 0
     """Distinct ones that stepped in the loop."""
@@ -51,7 +51,7 @@ class Counts:
     act_forwards_with_grad: int = 0
     update_forwards: int = 0
     unneeded_grad_forwards: int = 0
-    """Forwards in the update that recorded gradients for a module no optimiser ever changes (a target network)."""
+    """Forwards in the update that recorded gradients for a module no optimizer ever changes (a target network)."""
     backwards: int = 0
     parameter_tensors: int = 0
     parameters: int = 0
@@ -60,7 +60,7 @@ class Counts:
     mode_layers: int = 0
     """Layers of the networks that behave differently in training (dropout, batch norm)."""
     denormal_values: int = 0
-    """Optimiser state too small for ordinary floats, counted when the loop ended."""
+    """Optimizer state too small for ordinary floats, counted when the loop ended."""
     optimiser: str = ""
     """Class name, with `fused` or `foreach` where it says so."""
     batch_size: int = 0
@@ -138,7 +138,7 @@ class Setup:
     """Updates between two copies into a target network."""
     replay_capacity: int = 0
     library: str = ""
-    """Whose loop runs, where the user's own code only calls it: `stable_baselines3`; or what made the optimiser."""
+    """Whose loop runs, where the user's own code only calls it: `stable_baselines3`; or what made the optimizer."""
     algorithm: str = ""
     """The class that it calls: `SAC`."""
     accelerates: bool = False

@@ -34,7 +34,7 @@ def makes_names(text: str) -> bool:
     return any(True for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom) for _ in _made_by(node))
 
 
-def shape_words(shape: Sequence[int]) -> str:
+def shape_text(shape: Sequence[int]) -> str:
     """`(4,)`; open where no shape was recorded."""
     return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})" if shape else LEFT_OPEN
 

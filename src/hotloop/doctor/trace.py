@@ -62,7 +62,7 @@ class Trace:
     """Wall-clock, from the subject's first line to its end; the phases sum to it."""
     phases: dict[str, float]
     update_parts: dict[str, float] = field(default_factory=dict)
-    """How the phase `update` splits into forward, backward, optimiser and the rest."""
+    """How the phase `update` splits into forward, backward, optimizer and the rest."""
     processor: dict[str, float] = field(default_factory=dict)
     """Processor seconds of the loop's thread by phase, and by part of the update, where they were measured."""
     clock: str = WALL
@@ -79,7 +79,7 @@ class Trace:
     """Of the user's own lines that were seen in stacks, by `file.py:line`: each `for` and `while` around it in its
     function, the outermost first, and the line itself where it holds a comprehension."""
     made: dict[str, str] = field(default_factory=dict)
-    """The user's own line where an `optimiser`, an `algorithm`, a `vector env`, an `evaluation` or a `checkpoint` (what
+    """The user's own line where an `optimizer`, an `algorithm`, a `vector env`, an `evaluation` or a `checkpoint` (what
     saves them) was made."""
     makers: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Of what a library made on behalf of that line: the library, and its own `file.py:line`."""
@@ -96,7 +96,7 @@ class Trace:
     untried: tuple[Untried, ...] = ()
     """Experiments that were asked for and do not apply, each with its reason."""
     operators: tuple[OperatorCost, ...] = ()
-    """The dearest first, where they were asked for."""
+    """The most expensive first, where they were asked for."""
     mentions: tuple[Mention, ...] = ()
     stored: tuple[StoredArray, ...] = ()
     notes: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class Trace:
     @property
     def too_little(self) -> bool:
         """Whether too little of a script was seen for an all-clear: fewer than 200 env steps, or 50 updates where it
-        has an optimiser."""
+        has an optimizer."""
         counts = self.counts
         learns = bool(counts.updates or counts.optimiser)
         alone = counts.updates > 0 and not counts.env_steps  # rounds of optimizers, without an env

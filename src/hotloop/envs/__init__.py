@@ -13,7 +13,7 @@ Files:
     foreign.py           Blaming the right env: every mistake of an env we did not write becomes one error that
                          names env, index and field
     gymnasium_envs.py    Single Gymnasium envs stepped side by side, each answer checked as it is copied
-    gymnasium_make.py    Making Gymnasium envs, single or vectorised, with errors that say what to install or change
+    gymnasium_make.py    Making Gymnasium envs, single or vectorized, with errors that say what to install or change
     gymnasium_vector.py  A Gymnasium VectorEnv as ours, whichever of the three ways it resets
     observations.py      Observations of any shape as arrays we own: the parts of a space in a flat list, and
                          encoders that write them

@@ -39,10 +39,10 @@ def frame(state: Mapping[str, Array], index: int) -> Array:
     return _picture(state["body"][index], *PICTURE_SIZE)
 
 
-def text(state: Mapping[str, Array], index: int, colour: bool = True) -> str:
-    """Env `index` for a terminal, in 24-bit colour or as plain characters."""
+def text(state: Mapping[str, Array], index: int, color: bool = True) -> str:
+    """Env `index` for a terminal, in 24-bit color or as plain characters."""
     body = state["body"][index]
-    return _half_blocks(_picture(body, *TEXT_SIZE)) if colour else _plain_text(body)
+    return _half_blocks(_picture(body, *TEXT_SIZE)) if color else _plain_text(body)
 
 
 def _picture(body: Array, width: int, height: int) -> Array:

@@ -13,7 +13,17 @@ from hotloop.core.errors import HotloopError
 from hotloop.core.graphs import Graphs, GraphSpec
 from hotloop.core.types import Array, ArraySpec, Obs, VecEnv
 from hotloop.envs import contract_play
-from hotloop.envs.contract_play import Chooser, Factory, Recording, copy_of, difference, play, play_on, same, seeds_for
+from hotloop.envs.contract_play import (
+    Chooser,
+    Factory,
+    PlayRecording,
+    copy_of,
+    difference,
+    play,
+    play_on,
+    same,
+    seeds_for,
+)
 from hotloop.envs.registry import make_envs
 from hotloop.presets.env_settings import EnvSettings
 
@@ -251,7 +261,7 @@ CHECKS: dict[str, Callable[[Factory, int], str]] = {
 }
 
 
-def _observations(recording: Recording) -> Iterator[tuple[str, Obs]]:
+def _observations(recording: PlayRecording) -> Iterator[tuple[str, Obs]]:
     yield "obs", recording.first_obs
     for step in recording.steps:
         yield "obs", step.obs
@@ -280,7 +290,7 @@ def _require_spec(name: str, array: Any, spec: ArraySpec | GraphSpec) -> None:
     _require(fits, f"`{name}` is {given} where {spec.dtype}{expected} was expected")
 
 
-def _require_same(one: Recording, other: Recording, envs: slice) -> None:
+def _require_same(one: PlayRecording, other: PlayRecording, envs: slice) -> None:
     for name, left, right in _pairs(one.first_obs, other.first_obs):
         _require(same(left[envs], right[envs]), f"the first `obs` {name} differs")
     for number, steps in enumerate(zip(one.steps, other.steps, strict=True)):

@@ -68,7 +68,7 @@ def _pick(draw: np.random.Generator, choices: Array) -> int:
 
 
 @dataclass
-class Recording:
+class PlayRecording:
     first_obs: Obs
     first_mask: Array | None
     steps: list[EnvStep]
@@ -78,12 +78,12 @@ def seeds_for(num_envs: int, name: str = "contract") -> Array:
     return derive_seeds(0, num_envs, name)
 
 
-def play(factory: Factory, num_envs: int, env_steps: int) -> Recording:
+def play(factory: Factory, num_envs: int, env_steps: int) -> PlayRecording:
     """Play about `env_steps` in fresh envs, which are closed afterwards."""
     envs = factory(num_envs, seeds_for(num_envs))
     try:
         obs, mask = envs.reset()
-        return Recording(obs, mask, play_on(envs, Chooser(num_envs), obs, mask, max(1, env_steps // num_envs)))
+        return PlayRecording(obs, mask, play_on(envs, Chooser(num_envs), obs, mask, max(1, env_steps // num_envs)))
     finally:
         envs.close()
 

@@ -1,4 +1,4 @@
-"""Making Gymnasium envs, single or vectorised, with errors that say what to install or change."""
+"""Making Gymnasium envs, single or vectorized, with errors that say what to install or change."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def import_module(env_id: str, name: str) -> None:
 
 def _make_vector(gymnasium_id: str, num_envs: int, options: dict[str, Any]) -> VectorEnv:
     if gymnasium.spec(gymnasium_id).vector_entry_point is None:
-        raise EnvError(f"`{gymnasium_id}` has no vectorised implementation", "leave `batched` out")
+        raise EnvError(f"`{gymnasium_id}` has no vectorized implementation", "leave `batched` out")
     return gymnasium.make_vec(gymnasium_id, num_envs, vectorization_mode="vector_entry_point", **options)
 
 

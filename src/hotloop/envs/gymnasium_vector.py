@@ -47,7 +47,7 @@ class GymnasiumVector:
         self.action_spec, self._first_action = actions_for(env_id, envs.single_action_space)
         if isinstance(self.action_spec, HybridActions):
             raise EnvError(
-                f"`{env_id}` is vectorised and has action space {envs.single_action_space}",
+                f"`{env_id}` is vectorized and has action space {envs.single_action_space}",
                 "choices and numbers at once are taken by single envs only: leave `batched` out",
             )
         self.seeds_each_env = isinstance(envs.unwrapped, SyncVectorEnv | AsyncVectorEnv)

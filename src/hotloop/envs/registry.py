@@ -50,6 +50,8 @@ def is_ours(env_id: str) -> bool:
 
 def _loaded(env_id: str) -> Any:
     place = env_places()[env_id]
+    if is_ours(env_id):
+        return import_place(place)
     with env_code(env_id, "cannot be loaded", f"its workload names `{place}`"):
         return import_place(place)
 

@@ -1,6 +1,6 @@
 """Out of hotloop: a trained network as ONNX or safetensors, event rows to TensorBoard or Weights & Biases.
 
-agent_files: wrapped (a network with its normaliser and its choice of action; a graph of nodes in few operations)
+agent_files: wrapped (a network with its normalizer and its choice of action; a graph of nodes in few operations)
   -> onnx_file -> parity (against the agent itself) ; about (what goes with it, and safetensors)
 loggers: follow (rows of events.jsonl, each once) -> TensorBoard, Weights & Biases
 

@@ -17,7 +17,7 @@ from hotloop.core.program import hotloop_version
 from hotloop.core.settings import as_tree
 from hotloop.core.types import Array, BoxActions, DiscreteActions, HybridActions, MultiDiscreteActions
 from hotloop.envs.registry import is_file
-from hotloop.export.wrapped import normaliser_vectors
+from hotloop.export.wrapped import normalizer_vectors
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.loop.spec_data import actions_as_data, spec_as_data
 from hotloop.runs.files import make_folder, write_file
@@ -33,7 +33,7 @@ def describe(agent: AnyAgent) -> dict[str, Any]:
         "observation": spec_as_data(agent.obs_spec),
         "actions": _actions(agent),
         "action_meaning": action_meaning(agent),
-        "normaliser": agent.normaliser is not None,
+        "normaliser": agent.normalizer is not None,
     }
 
 
@@ -80,7 +80,7 @@ def _actions(agent: AnyAgent) -> dict[str, Any]:
 
 
 def export_torch(agent: AnyAgent, file: Path) -> dict[str, Any]:
-    """One file: `network.NAME` as `network.state_dict()` calls them, `normaliser.PART.shift` and `.scale`; the JSON is
+    """One file: `network.NAME` as `network.state_dict()` calls them, `normalizer.PART.shift` and `.scale`; the JSON is
     in its header, under `hotloop`."""
     arrays = parameters(agent)
     about = describe(agent) | {"settings": _settings(agent)}
@@ -96,7 +96,7 @@ def export_torch(agent: AnyAgent, file: Path) -> dict[str, Any]:
 
 def parameters(agent: AnyAgent) -> dict[str, Array]:
     arrays = {f"network.{name}": value.detach().numpy() for name, value in agent.network.state_dict().items()}
-    if agent.normaliser is not None:
-        for name, (shift, scale) in normaliser_vectors(agent.normaliser, agent.obs_spec).items():
-            arrays |= {f"normaliser.{name}.shift": shift, f"normaliser.{name}.scale": scale}
+    if agent.normalizer is not None:
+        for name, (shift, scale) in normalizer_vectors(agent.normalizer, agent.obs_spec).items():
+            arrays |= {f"normalizer.{name}.shift": shift, f"normalizer.{name}.scale": scale}
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}

@@ -20,7 +20,7 @@ from hotloop.core.errors import NonFiniteError, SettingsError
 from hotloop.core.extras import need
 from hotloop.core.types import Array, ArraySpec, VecEnv
 from hotloop.export.about import AnyAgent, describe
-from hotloop.export.parity import TOLERANCE, Parity, Seen, check, played_batches, random_batches
+from hotloop.export.parity import TOLERANCE, Parity, ParityInputs, check, played_batches, random_batches
 from hotloop.export.wrapped import MASK, WrappedActor, WrappedQ, WrappedSAC, input_specs, wrap
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
 from hotloop.runs.files import explained, fsync_folder, make_folder, temporary_beside, write_chunks
@@ -87,7 +87,7 @@ def export_onnx(agent: AnyAgent, file: Path, envs: VecEnv | None) -> Exported:
     return Exported(file, size, opset, shapes, list(wrapped.outputs), about, parity, envs is not None)
 
 
-def _played(agent: Agent | ActorAgent, envs: VecEnv | None) -> Iterator[Seen]:
+def _played(agent: Agent | ActorAgent, envs: VecEnv | None) -> Iterator[ParityInputs]:
     return iter(()) if envs is None else played_batches(agent, envs)
 
 
@@ -145,13 +145,13 @@ def _put_metadata(onnx: Any, model: Any, about: dict[str, Any]) -> None:
     onnx.helper.set_model_props(model, texts)
 
 
-def _runner(runtime: Any, path: Path, names: list[str]) -> Callable[[Seen], dict[str, Array]]:
+def _runner(runtime: Any, path: Path, names: list[str]) -> Callable[[ParityInputs], dict[str, Array]]:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     outputs = [output.name for output in session.get_outputs()]
 
-    def compute(seen: Seen) -> dict[str, Array]:
+    def compute(seen: ParityInputs) -> dict[str, Array]:
         parts = seen.obs if isinstance(seen.obs, dict) else {"": seen.obs}
         given = {f"obs.{name}" if name else "obs": np.ascontiguousarray(part) for name, part in parts.items()}
         if MASK in names:

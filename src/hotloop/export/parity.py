@@ -19,14 +19,14 @@ SIZES = (1, 7, 64)
 PLAYED_STEPS = 64
 
 
-class Seen(NamedTuple):
+class ParityInputs(NamedTuple):
     """A batch of observations, and which actions are allowed there (None: all)."""
 
     obs: Any
     action_mask: Array | None
 
 
-def random_batches(obs_spec: ObsSpec, mask_width: int, seed: int = 0) -> Iterator[Seen]:
+def random_batches(obs_spec: ObsSpec, mask_width: int, seed: int = 0) -> Iterator[ParityInputs]:
     """Batches of several sizes; with a mask where `mask_width` is above 0, at least one action of each allowed."""
     generator = np.random.default_rng(seed)
     for size in SIZES:
@@ -39,7 +39,7 @@ def random_batches(obs_spec: ObsSpec, mask_width: int, seed: int = 0) -> Iterato
         if mask_width:
             mask = generator.random((size, mask_width)) < 0.7
             mask[:, 0] |= ~mask.any(axis=1)
-        yield Seen(obs, mask)
+        yield ParityInputs(obs, mask)
 
 
 def _draw(generator: np.random.Generator, spec: ArraySpec, size: int) -> Array:
@@ -52,18 +52,18 @@ def _draw(generator: np.random.Generator, spec: ArraySpec, size: int) -> Array:
     return generator.integers(0, largest, shape).astype(spec.dtype)
 
 
-def played_batches(agent: Agent | ActorAgent, envs: VecEnv, steps: int = PLAYED_STEPS) -> Iterator[Seen]:
+def played_batches(agent: Agent | ActorAgent, envs: VecEnv, steps: int = PLAYED_STEPS) -> Iterator[ParityInputs]:
     """What the agent meets while it plays."""
     policy = agent.as_policy()
     obs, action_mask = envs.reset()
     for _ in range(steps):
-        yield Seen(map_obs(np.array, obs), None if action_mask is None else action_mask.copy())
+        yield ParityInputs(map_obs(np.array, obs), None if action_mask is None else action_mask.copy())
         step = envs.step(policy.act(obs, action_mask))
         obs, action_mask = step.obs, step.action_mask
 
 
 TOLERANCE = 1e-4
-Compute = Callable[[Seen], dict[str, Array]]
+Compute = Callable[[ParityInputs], dict[str, Array]]
 """The exported network: its outputs by name."""
 
 
@@ -87,7 +87,7 @@ class Parity:
         return self.largest <= TOLERANCE  # a NaN fails, too
 
 
-def check(agent: Agent | ActorAgent, compute: Compute, batches: Iterable[Seen]) -> Parity:
+def check(agent: Agent | ActorAgent, compute: Compute, batches: Iterable[ParityInputs]) -> Parity:
     parity = Parity(0, {})
     for seen in batches:
         expected, found = _expected(agent, seen), compute(seen)
@@ -102,7 +102,7 @@ def check(agent: Agent | ActorAgent, compute: Compute, batches: Iterable[Seen]) 
     return parity
 
 
-def _expected(agent: Agent | ActorAgent, seen: Seen) -> dict[str, Array]:
+def _expected(agent: Agent | ActorAgent, seen: ParityInputs) -> dict[str, Array]:
     action = agent.act(seen.obs, seen.action_mask)
     if isinstance(agent, Agent):
         return {"q_values": agent.q_values(seen.obs), "action": action}

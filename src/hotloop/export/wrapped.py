@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from hotloop.core.types import ActionSpec, Array, ArraySpec, BoxActions, DiscreteActions, HybridActions, ObsSpec
 from hotloop.learners.action_map import ranges
-from hotloop.learners.normaliser import ObsNormaliser, is_float
+from hotloop.learners.normalizer import ObsNormalizer, is_float
 from hotloop.loop.agents import ActorAgent, Agent
 from hotloop.loop.sac_agent import SACAgent
 from hotloop.maths import td
@@ -86,7 +86,7 @@ class WrappedQ(nn.Module):
     def __init__(self, agent: Agent, masked: bool) -> None:
         super().__init__()
         self._names = _part_names(agent.obs_spec)
-        self.sight = _Sight(agent)
+        self.normalization = _ObsNormalization(agent)
         self._masked, self._first = masked, agent.first_action
         self.network: Any = agent.network
         self.is_levelled = agent.settings.network.torso == "topology"
@@ -100,7 +100,7 @@ class WrappedQ(nn.Module):
     support: Tensor | None
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        q = self.network(self.sight(*inputs))
+        q = self.network(self.normalization(*inputs))
         if self.support is not None:
             q = td.expected_q(q, self.support)
         return q, td.mask_actions(q, inputs[-1] if self._masked else None).argmax(-1) + self._first
@@ -125,7 +125,7 @@ class WrappedActor(nn.Module):
         self._names = _part_names(agent.obs_spec)
         self._masked, self._spec = masked, agent.action_spec
         self.network = agent.network
-        self.sight = _Sight(agent)
+        self.normalization = _ObsNormalization(agent)
         self._counts, self._squashed = agent.actions.layout.counts, agent.actions.layout.squashed
         numbers = self._spec.numbers if isinstance(self._spec, HybridActions) else self._spec
         if isinstance(numbers, BoxActions):
@@ -137,7 +137,7 @@ class WrappedActor(nn.Module):
     range_half: Tensor
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        outputs, value = self.network(self.sight(*inputs))
+        outputs, value = self.network(self.normalization(*inputs))
         return outputs, value, self._action(outputs, inputs[-1] if self._masked else None)
 
     def _action(self, outputs: Tensor, mask: Tensor | None) -> Tensor:
@@ -168,7 +168,7 @@ class WrappedSAC(nn.Module):
 
     def __init__(self, agent: SACAgent) -> None:
         super().__init__()
-        self.sight, self.actor = _Sight(agent), agent.network.actor
+        self.normalization, self.actor = _ObsNormalization(agent), agent.network.actor
         self._spec = agent.action_spec
         middle, half = ranges(agent.action_spec, True)
         self.register_buffer("range_middle", torch.tensor(middle, dtype=torch.float32), persistent=False)
@@ -178,30 +178,30 @@ class WrappedSAC(nn.Module):
     range_half: Tensor
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
-        outputs = self.actor(self.sight(*inputs))
+        outputs = self.actor(self.normalization(*inputs))
         unit = outputs[:, : len(self._spec.low)].tanh()
         action = self.range_middle + self.range_half * unit
         return outputs, action.reshape(outputs.shape[0], *self._spec.shape)
 
 
-class _Sight(nn.Module):
-    """The inputs as the network gets them: an array or a dict, normalised where the run did so."""
+class _ObsNormalization(nn.Module):
+    """The inputs as the network gets them: an array or a dict, normalized where the run did so."""
 
     def __init__(self, agent: Any) -> None:
         super().__init__()
         self._names = _part_names(agent.obs_spec)
-        found = _normalisers(agent) if agent.normaliser is not None else {}
-        self._normalised = list(found)
-        self.normalisers = nn.ModuleList(found.values())
+        found = _normalizers(agent) if agent.normalizer is not None else {}
+        self._normalized = list(found)
+        self.normalizers = nn.ModuleList(found.values())
 
     def forward(self, *inputs: Tensor) -> Any:
         parts = dict(zip(self._names or ["obs"], inputs, strict=False))
-        for name, normaliser in zip(self._normalised, self.normalisers, strict=True):
-            parts[name] = normaliser(parts[name])
+        for name, normalizer in zip(self._normalized, self.normalizers, strict=True):
+            parts[name] = normalizer(parts[name])
         return parts["obs"] if self._names is None else parts
 
 
-class _Normalise(nn.Module):
+class _Normalize(nn.Module):
     """(x - shift) * scale, held between -limit and limit."""
 
     def __init__(self, shift: np.ndarray, scale: np.ndarray, shape: tuple[int, ...], limit: float) -> None:
@@ -226,10 +226,10 @@ def wrap(agent: Agent | ActorAgent, masked: bool) -> WrappedQ | WrappedActor | W
     return wrapped.eval()
 
 
-def normaliser_vectors(normaliser: ObsNormaliser, obs_spec: ObsSpec) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def normalizer_vectors(normalizer: ObsNormalizer, obs_spec: ObsSpec) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Shift and scale of each part that has them, from the vector in which an agent keeps them."""
     parts = obs_spec if isinstance(obs_spec, dict) else {"obs": obs_spec}
-    values, vectors = normaliser.weights(), {}
+    values, vectors = normalizer.weights(), {}
     for name in sorted(name for name, spec in parts.items() if is_float(spec)):
         size = parts[name].size
         vectors[name] = values[:size], values[size : 2 * size]
@@ -237,11 +237,11 @@ def normaliser_vectors(normaliser: ObsNormaliser, obs_spec: ObsSpec) -> dict[str
     return vectors
 
 
-def _normalisers(agent: Agent | ActorAgent) -> dict[str, nn.Module]:
-    assert agent.normaliser is not None
+def _normalizers(agent: Agent | ActorAgent) -> dict[str, nn.Module]:
+    assert agent.normalizer is not None
     parts = agent.obs_spec if isinstance(agent.obs_spec, dict) else {"obs": agent.obs_spec}
-    vectors, limit = normaliser_vectors(agent.normaliser, agent.obs_spec), agent.settings.normalise.limit
-    return {name: _Normalise(*both, parts[name].shape, limit) for name, both in vectors.items()}
+    vectors, limit = normalizer_vectors(agent.normalizer, agent.obs_spec), agent.settings.normalize.limit
+    return {name: _Normalize(*both, parts[name].shape, limit) for name, both in vectors.items()}
 
 
 def _part_names(obs_spec: ObsSpec) -> list[str] | None:

@@ -105,7 +105,7 @@ def require_one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
         raise ArgumentError(f"`{name}` is {shown(value)}; expected one of {', '.join(allowed)}", hint)
 
 
-def adam_constants(betas: Any, eps: Any, max_gradient_norm: Any) -> dict[str, Any]:
+def adam_constants(betas: Any, eps: Any, max_grad_norm: Any) -> dict[str, Any]:
     """As settings have them."""
     if not isinstance(betas, tuple | list) or len(betas) != 2:
         raise ArgumentError(f"`betas` is {betas!r}; expected two numbers", "e.g. `betas=(0.9, 0.999)`")
@@ -113,8 +113,6 @@ def adam_constants(betas: Any, eps: Any, max_gradient_norm: Any) -> dict[str, An
     return {
         "beta1": require_between("betas[0]", betas[0], 0.0, below_one, "0.9"),
         "beta2": require_between("betas[1]", betas[1], 0.0, below_one, "0.999"),
-        "epsilon": require_above_zero("eps", eps, "1e-8"),
-        "max_gradient_norm": 0.0
-        if max_gradient_norm is None
-        else require_above_zero("max_gradient_norm", max_gradient_norm, "10.0"),
+        "eps": require_above_zero("eps", eps, "1e-8"),
+        "max_grad_norm": 0.0 if max_grad_norm is None else require_above_zero("max_grad_norm", max_grad_norm, "10.0"),
     }

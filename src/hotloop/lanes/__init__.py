@@ -1,4 +1,4 @@
-"""How an update executes: objectives, optimiser, and the eager, compiled and native lanes.
+"""How an update executes: objectives, optimizer, and the eager, compiled and native lanes.
 
 Files:
     choice.py            Which lane executes the updates
@@ -14,7 +14,7 @@ Files:
                          from, and what came first
     objective.py         What one update computes, said once for all lanes; `q_objective`, `policy_objective`,
                          `graph_objective` and `sac_objective` say it
-    optimiser.py         A module's parameters in one flat vector, with the moments that Adam keeps of their gradient
+    optimizer.py         A module's parameters in one flat vector, with the moments that Adam keeps of their gradient
     policy_objective.py  The loss of PPO and A2C: clipped or plain policy gradient, value error and entropy, over
                          minibatches of a rollout
     q_objective.py       The loss of every DQN variant: r + discount * Q_target(s', argmax Q), scalar or

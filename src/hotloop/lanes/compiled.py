@@ -78,7 +78,7 @@ class CompiledLane:
         Without it the first call of each kind compiles: what is computed never depends on who compiled it when.
         """
         like = self.objective.on_device(example, self._device).several(0, 1)
-        shared = self._held(self.objective.shared(example, self.eager.networks))
+        shared = self._held(self.objective.call_constants(example, self.eager.networks))
         room = self.objective.target_every or most_updates  # the target moves between calls only
         for count in (1, UNROLLED) if min(most_updates, room) >= UNROLLED else (1,):
             fields = [field.expand(count, *field.shape[1:]).contiguous() for field in flatten_tensors(like)]
@@ -91,7 +91,7 @@ class CompiledLane:
 
     def update(self, data: Any, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
         batches = self.objective.on_device(data, self._device)
-        shared = self.objective.shared(data, self.eager.networks)
+        shared = self.objective.call_constants(data, self.eager.networks)
         held = self._held(shared)
         (factors,) = self._tensors([adam_factors(self.objective, lr, first_update)])
         row_errors: list[Tensor] = []
@@ -104,14 +104,14 @@ class CompiledLane:
             step = self._step(first_update + start, fields, (batch, held))
             *errors, scalars = self._run(step, noise, factors[start:end], *flatten_tensors(held), *fields)
             if self.on_host and (j := first_nonfinite_update(scalars)) >= 0:
-                kept = self.objective.kept(data, start + j, shared)
+                kept = self.objective.failure_batch(data, start + j, shared)
                 raise self._failure(kept, noise[j], float(lr[start + j]), first_update + start + j + 1)
             row_errors += errors
             measured.append(scalars)
             if self.objective.target_every and (first_update + end) % self.objective.target_every == 0:
                 self.move_target(self.objective.target_tau)
             if end % batches.per_epoch == 0:
-                if self.objective.enough(measured[epoch:]):
+                if self.objective.stop_early(measured[epoch:]):
                     break
                 epoch = len(measured)
         return UpdateStats(_joined(measured, 1), _joined(row_errors, 0) if row_errors else None)
@@ -128,7 +128,7 @@ class CompiledLane:
             named = zip(self._traced.items(), noise, strict=True)
             batch[NOISE] = as_arrays({name: traced.buffers(part) for (name, traced), part in named})
         failed = FailedUpdate(number, lr, self.state(), batch)
-        return explained(failed, self.objective.in_order(self.network, self.eager.precision, failed))
+        return explained(failed, self.objective.nan_search_order(self.network, self.eager.precision, failed))
 
     def _run(self, step: Compiled, *inputs: Tensor) -> Sequence[Tensor]:
         """One call: row errors [n, B], if the objective has any, and what was measured [M, n]."""

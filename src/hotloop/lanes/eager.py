@@ -29,7 +29,7 @@ from hotloop.lanes.objective import (
     moment_of,
     target_of,
 )
-from hotloop.lanes.optimiser import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
+from hotloop.lanes.optimizer import AdamStep, FlatAdam, FlatParameters, as_array, as_float, load_vector
 from hotloop.lanes.spec import AdamSpec, go_on
 from hotloop.maths.adam import adam_step, clip_scale
 from hotloop.nets.modules import resample_noise, silence_noise
@@ -39,7 +39,7 @@ LARGEST = torch.finfo(torch.float32).max
 
 
 class EagerLane:
-    """Owns the parameters as flat vectors, the optimiser's moments, target copies and the noise generator."""
+    """Owns the parameters as flat vectors, the optimizer's moments, target copies and the noise generator."""
 
     name = "eager"
 
@@ -84,7 +84,10 @@ class EagerLane:
         pass
 
     def update(self, data: Any, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
-        batches, shared = self.objective.on_device(data, self.device), self.objective.shared(data, self.networks)
+        batches, shared = (
+            self.objective.on_device(data, self.device),
+            self.objective.call_constants(data, self.networks),
+        )
         measured: list[Tensor] = []
         row_errors: list[Tensor] = []
         for j in range(len(lr)):
@@ -92,11 +95,11 @@ class EagerLane:
             step = AdamStep(float(lr[j]), first_update + j + 1)
             outcome = self._one_update(batches.one(j), shared, step)
             if outcome is None:
-                raise self._failure(self.objective.kept(data, j, shared), step)
+                raise self._failure(self.objective.failure_batch(data, j, shared), step)
             measured.append(outcome.measures)
             if outcome.row_error is not None:
                 row_errors.append(outcome.row_error)
-            if (j + 1) % batches.per_epoch == 0 and self.objective.enough(measured[-batches.per_epoch :]):
+            if (j + 1) % batches.per_epoch == 0 and self.objective.stop_early(measured[-batches.per_epoch :]):
                 break
         return UpdateStats(torch.stack(measured, 1), torch.stack(row_errors) if row_errors else None)
 
@@ -116,7 +119,7 @@ class EagerLane:
             if norm is None:
                 return None
             norms.append(norm)
-            batch = batch._replace(**outcome.passed) if outcome.passed else batch
+            batch = batch._replace(**outcome.next_stage_inputs) if outcome.next_stage_inputs else batch
         if objective.target_every and step.t % objective.target_every == 0:
             self.move_target(objective.target_tau)
         measured = {name: outcome.measures for name, outcome in outcomes.items()}
@@ -137,7 +140,7 @@ class EagerLane:
             self._backward(stage, outcome.loss / parts)
             measures = measures + outcome.measures / parts
             row_errors += [] if outcome.row_error is None else [outcome.row_error]
-            passed.append(outcome.passed or {})
+            passed.append(outcome.next_stage_inputs or {})
         joined = {name: torch.cat([part[name] for part in passed]) for name in passed[0]}
         return Outcome(measures[0], measures, torch.cat(row_errors) if row_errors else None, joined)
 
@@ -151,7 +154,7 @@ class EagerLane:
         if self.objective.noisy:
             batch[NOISE] = as_arrays({name: dict(module.named_buffers()) for name, module in self.modules.items()})
         failed = FailedUpdate(step.t, step.lr, self.state(), batch)
-        return explained(failed, self.objective.in_order(self.network, self.precision, failed))
+        return explained(failed, self.objective.nan_search_order(self.network, self.precision, failed))
 
     @torch.no_grad()
     def infer(self, obs: Any, action_mask: Array | None = None, noisy: bool = False) -> tuple[Any, ...]:
@@ -164,7 +167,7 @@ class EagerLane:
         return tuple(None if answer is None else answer.cpu().numpy() for answer in answers)
 
     def move_target(self, tau: float) -> None:
-        """Buffers (a batch normalisation's statistics) are no parameters: they are taken over whole."""
+        """Buffers (a batch normalization's statistics) are no parameters: they are taken over whole."""
         for name, target in self.targets.items():
             target.values.lerp_(self.groups[name].flat.values, tau)
             for new, old in self._buffers:
@@ -210,8 +213,8 @@ def clip_and_step(spec: AdamSpec, group: FlatAdam, loss: Tensor, step: AdamStep)
         return None
     if not step.length(spec) <= LARGEST:  # nor is one by a learning rate that is NaN
         return None
-    if spec.max_gradient_norm > 0:
-        gradient.mul_(clip_scale(norm, spec.max_gradient_norm))
+    if spec.max_grad_norm > 0:
+        gradient.mul_(clip_scale(norm, spec.max_grad_norm))
     before = () if group.on_host else [vector.clone() for vector in group.vectors()]
     constants = (spec.beta1, spec.beta2, spec.epsilon)
     adam_step(group.flat.values, gradient, (group.mean, group.square), constants, step.lr, step.t)

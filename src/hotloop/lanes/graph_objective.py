@@ -35,7 +35,7 @@ from hotloop.lanes.policy_objective import (
 from hotloop.lanes.spec import Lane
 from hotloop.maths import distributions, ppo
 from hotloop.maths.distributions import graph_distribution
-from hotloop.maths.gae import normalise
+from hotloop.maths.gae import normalize
 from hotloop.nets.graphs.attention import GraphTensors, to_tensors
 
 
@@ -139,7 +139,7 @@ class GraphObjective:
         new = graph_distribution(outcome.mean, outcome.log_std, outcome.node_logits, *of_nodes)
         old = graph_distribution(batch.mean, batch.log_std, batch.node_logits, *of_nodes)
         weight = torch.ones_like(batch.advantage)
-        advantage = normalise(batch.advantage, weight) if spec.normalise_advantage else batch.advantage
+        advantage = normalize(batch.advantage, weight) if spec.normalize_advantage else batch.advantage
         log_prob = distributions.graph_action_log_prob(new, batch.numbers, batch.choices, batch.counts)
         ratio = ppo.ratio(
             log_prob, distributions.graph_action_log_prob(old, batch.numbers, batch.choices, batch.counts)
@@ -151,7 +151,7 @@ class GraphObjective:
         errors = ppo.value_error(outcome.value, batch.value, batch.returns, spec.value_clip)  # [B, P]
         value_loss = (errors @ shared.part_weights).mean()
         entropy = distributions.graph_action_entropy(new, batch.counts).mean()
-        loss = policy_loss + spec.value_weight * value_loss - spec.entropy_weight * entropy
+        loss = policy_loss + spec.vf_coef * value_loss - spec.ent_coef * entropy
         with torch.no_grad():
             kl = distributions.graph_action_kl(old, new, batch.counts).mean()
             clipped = ppo.clip_fraction(ratio, shared.clip).mean()
@@ -163,14 +163,14 @@ class GraphObjective:
     def on_device(self, data: Minibatches, device: torch.device) -> GraphBatches:
         return GraphBatches(data, self.spec.rows, device)
 
-    def shared(self, data: Minibatches, networks: Networks) -> GraphShared:
+    def call_constants(self, data: Minibatches, networks: Networks) -> GraphShared:
         device = next(iter(networks[ONLINE].parameters.values())).device
         return GraphShared(data.clip, self.part_weights.to(device, non_blocking=True))
 
     def known_targets(self, target: Network, batches: Any) -> None:
         return None
 
-    def enough(self, epoch: Sequence[Tensor]) -> bool:
+    def stop_early(self, epoch: Sequence[Tensor]) -> bool:
         return kl_above_limit(self.spec, epoch)
 
     def obs_tensors(self, obs: Graphs, device: torch.device) -> GraphTensors:
@@ -181,7 +181,7 @@ class GraphObjective:
         outcome = network.forward(obs)
         return outcome.mean, outcome.log_std, outcome.value, outcome.node_logits
 
-    def kept(self, data: Minibatches, j: int, shared: Any = None) -> dict[str, Any]:
+    def failure_batch(self, data: Minibatches, j: int, shared: Any = None) -> dict[str, Any]:
         """With its graphs, and the rewards and values of the whole rollout."""
         rollout: Any = data.rollout
         chosen = np.ascontiguousarray(data.chosen(j, self.spec.rows))
@@ -189,7 +189,7 @@ class GraphObjective:
         obs = rollout.obs.take(chosen).arrays()
         return as_arrays({"obs": obs, "rollout": whole, **graph_fields(rollout, chosen), "clip": data.clip})
 
-    def in_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
+    def nan_search_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
         yield from tensors_of_state(network, failed)
         yield from tensors_of_rollout(failed)
         graphs = to_tensors(Graphs(**failed.batch["obs"]))

@@ -18,11 +18,11 @@ from torch.func import functional_call
 from hotloop.core.errors import NonFiniteError
 from hotloop.core.types import Array
 from hotloop.lanes.objective import ONLINE, Network, Stage, moment_of, target_of
-from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
+from hotloop.lanes.optimizer import as_float, shapes_of, split_vector
 from hotloop.lanes.spec import AdamSpec
 from hotloop.maths.adam import adam_step, clip_scale
 
-HINT = "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; no step was made on it"
+HINT = "a smaller `optimizer.learning_rate` or `optimizer.max_grad_norm` helps; no step was made on it"
 NOISE = "noise"
 """The name under which a failed update keeps the buffers of noisy layers, network by network."""
 Named = Iterator[tuple[str, Tensor]]
@@ -97,8 +97,8 @@ def tensors_of_step(
     yield from ((f"gradient of {name}", part) for name, part in split_vector(gradient, shapes).items())
     norm = gradient.norm()
     yield "gradient norm", norm
-    if spec.max_gradient_norm > 0:
-        gradient = gradient * clip_scale(norm, spec.max_gradient_norm)
+    if spec.max_grad_norm > 0:
+        gradient = gradient * clip_scale(norm, spec.max_grad_norm)
     number = max(failed.update if stage is None else stage.count(failed.update), 1)
     yield "step length", torch.tensor(failed.lr / (1.0 - spec.beta1**number), dtype=torch.float32)
     names = (group, moment_of(group, "mean"), moment_of(group, "square"))

@@ -3,7 +3,7 @@
 
 An objective is a batch type, one or more stages (each a loss, and the parameters that the loss moves), what it
 measures, what acting needs of the network, and the order in which a number that is not finite is looked for. It makes
-no optimiser step; of lanes it knows only whether a native one exists for it. A further objective is a further file; no
+no optimizer step; of lanes it knows only whether a native one exists for it. A further objective is a further file; no
 lane has to know it by name.
 """
 
@@ -50,11 +50,13 @@ class Outcome(NamedTuple):
     loss: Tensor  # scalar
     measures: Tensor  # [M - 1], as `Objective.measures` names them, the loss first
     row_error: Tensor | None = None  # [B], the rows' new priorities
-    passed: dict[str, Tensor] | None = None  # [B, ...], fields of the batch that later stages of the update get
+    next_stage_inputs: dict[str, Tensor] | None = (
+        None  # [B, ...], fields of the batch that later stages of the update get
+    )
 
 
 class Stage(NamedTuple):
-    """One optimiser step within an update, or within every so many of them."""
+    """One optimizer step within an update, or within every so many of them."""
 
     parameters: str  # the group that it moves
     loss: Callable[[Networks, Any, Any], Outcome]  # of networks, one batch, and what all batches of a call share
@@ -121,12 +123,12 @@ class Objective(Protocol):
     def target_tau(self) -> float: ...
 
     def groups(self, network: nn.Module) -> dict[str, nn.Module]:
-        """The parts of the network that are optimised each by itself, by name."""
+        """The parts of the network that are optimized each by itself, by name."""
         ...
 
     def on_device(self, data: Any, device: torch.device) -> TensorBatches: ...
 
-    def shared(self, data: Any, networks: Networks) -> Any:
+    def call_constants(self, data: Any, networks: Networks) -> Any:
         """What all batches of a call have in common, as it is before the first update; a NamedTuple, or None."""
         ...
 
@@ -135,7 +137,7 @@ class Objective(Protocol):
         of them tells it; traced code asks."""
         ...
 
-    def enough(self, epoch: Sequence[Tensor]) -> bool:
+    def stop_early(self, epoch: Sequence[Tensor]) -> bool:
         """Whether to stop after an epoch that measured this: [M] of an update, or [M, n] of n in one call."""
         ...
 
@@ -145,11 +147,11 @@ class Objective(Protocol):
         """What acting needs, of observations [N, ...]."""
         ...
 
-    def kept(self, data: Any, j: int, shared: Any) -> dict[str, Any]:
+    def failure_batch(self, data: Any, j: int, shared: Any) -> dict[str, Any]:
         """Batch j as a failed update keeps it: arrays by name, on the host."""
         ...
 
-    def in_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
+    def nan_search_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
         """The tensors of an update in the order in which they are computed: where a NaN is looked for."""
         ...
 

@@ -26,7 +26,7 @@ from hotloop.lanes.spec import Lane
 from hotloop.maths import distributions, ppo
 from hotloop.maths.action_kernels import draw_actions
 from hotloop.maths.distributions import NO_MASK, ActionLayout, distribution
-from hotloop.maths.gae import normalise
+from hotloop.maths.gae import normalize
 from hotloop.nets.actor_critic import LOG_STD, ActorCriticLayout
 
 MEASURES = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "gradient_norm")
@@ -37,17 +37,17 @@ WHOLE = ("reward", "value", "final_value")
 
 @dataclass(frozen=True, kw_only=True)
 class PolicySpec:
-    """Loss terms and optimiser constants of one PPO or A2C update."""
+    """Loss terms and optimizer constants of one PPO or A2C update."""
 
     actions: ActionLayout
     rows: int  # of a minibatch
     policy_loss: Literal["clipped", "plain"]
-    normalise_advantage: bool  # within each minibatch
+    normalize_advantage: bool  # within each minibatch
     value_clip: float  # 0: none
-    value_weight: float
-    entropy_weight: float
+    vf_coef: float
+    ent_coef: float
     kl_stop: float  # no further epoch once an epoch's mean KL is above; 0: never
-    max_gradient_norm: float  # 0: no clipping
+    max_grad_norm: float  # 0: no clipping
     beta1: float
     beta2: float
     epsilon: float
@@ -143,7 +143,7 @@ class PolicyObjective:
         log_std = networks[ONLINE].parameters.get(LOG_STD, shared.old_log_std)
         new = distribution(spec.actions, outputs, log_std, batch.action_mask)
         old = distribution(spec.actions, batch.outputs, shared.old_log_std, batch.action_mask)
-        advantage = normalise(batch.advantage, batch.weight) if spec.normalise_advantage else batch.advantage
+        advantage = normalize(batch.advantage, batch.weight) if spec.normalize_advantage else batch.advantage
         log_prob = distributions.action_log_prob(new, batch.action)
         ratio = ppo.ratio(log_prob, distributions.action_log_prob(old, batch.action))
         if spec.policy_loss == "plain":
@@ -154,7 +154,7 @@ class PolicyObjective:
         policy_loss = share @ policy_rows
         value_loss = share @ ppo.value_error(value, batch.value, batch.returns, spec.value_clip)
         entropy = share @ distributions.action_entropy(new)
-        loss = policy_loss + spec.value_weight * value_loss - spec.entropy_weight * entropy
+        loss = policy_loss + spec.vf_coef * value_loss - spec.ent_coef * entropy
         with torch.no_grad():
             kl = share @ distributions.action_kl(old, new)
             clipped = share @ ppo.clip_fraction(ratio, clip)
@@ -166,7 +166,7 @@ class PolicyObjective:
     def on_device(self, data: Minibatches, device: torch.device) -> RolloutBatches:
         return RolloutBatches(data, self.spec.rows, device)
 
-    def shared(self, data: Minibatches, networks: Networks) -> PolicyShared:
+    def call_constants(self, data: Minibatches, networks: Networks) -> PolicyShared:
         acted = networks[ONLINE].parameters
         none = next(iter(acted.values())).new_zeros(0)
         return PolicyShared(data.clip, acted.get(LOG_STD, none).detach().clone())
@@ -174,7 +174,7 @@ class PolicyObjective:
     def known_targets(self, target: Network, batches: Any) -> None:
         return None
 
-    def enough(self, epoch: Sequence[Tensor]) -> bool:
+    def stop_early(self, epoch: Sequence[Tensor]) -> bool:
         return kl_above_limit(self.spec, epoch)
 
     def obs_tensors(self, obs: Any, device: torch.device) -> Any:
@@ -184,7 +184,7 @@ class PolicyObjective:
         """The policy's outputs [N, O] and the values [N]."""
         return network.forward(obs)
 
-    def kept(self, data: Minibatches, j: int, shared: Any) -> dict[str, Any]:
+    def failure_batch(self, data: Minibatches, j: int, shared: Any) -> dict[str, Any]:
         """With rewards and values of the whole rollout."""
         rollout, chosen = data.rollout, data.chosen(j, self.spec.rows)
         fields = {name: getattr(rollout, name) for name in RolloutBatch._fields} | {"value": rollout.value[:-1]}
@@ -196,7 +196,7 @@ class PolicyObjective:
         whole = {name: getattr(rollout, name) for name in WHOLE}
         return as_arrays({"rollout": whole, **rows, "acted_log_std": shared.old_log_std, "clip": data.clip})
 
-    def in_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
+    def nan_search_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
         yield from tensors_of_state(network, failed)
         yield from tensors_of_rollout(failed)
         arrays = as_tensors(failed.batch)

@@ -31,7 +31,7 @@ from hotloop.presets.network_settings import MLPLayout
 
 @dataclass(frozen=True, kw_only=True)
 class QSpec:
-    """Loss, optimiser constants and target rule of one DQN update."""
+    """Loss, optimizer constants and target rule of one DQN update."""
 
     loss: Literal["huber", "mse"]
     double: bool
@@ -39,7 +39,7 @@ class QSpec:
     v_min: float
     v_max: float
     noisy: bool
-    max_gradient_norm: float  # 0: no clipping
+    max_grad_norm: float  # 0: no clipping
     accumulate: int  # a batch is split into so many parts whose gradients are averaged
     beta1: float
     beta2: float
@@ -130,7 +130,7 @@ class QObjective:
     def on_device(self, data: Batch, device: torch.device) -> TransitionBatches:
         return TransitionBatches(data, device)
 
-    def shared(self, data: Batch, networks: Networks) -> None:
+    def call_constants(self, data: Batch, networks: Networks) -> None:
         return None
 
     def known_targets(self, target: Network, batches: TransitionBatch) -> list[Network]:
@@ -139,7 +139,7 @@ class QObjective:
         everything = target.forward(flat).unflatten(0, (len(batches.reward), -1))
         return [Network(partial(_already_known, q), target.parameters) for q in everything]
 
-    def enough(self, epoch: Sequence[Tensor]) -> bool:
+    def stop_early(self, epoch: Sequence[Tensor]) -> bool:
         return False
 
     def obs_tensors(self, obs: Any, device: torch.device) -> Any:
@@ -152,13 +152,13 @@ class QObjective:
             q = td.expected_q(q, self._support(q.device))
         return (td.mask_actions(q, action_mask).argmax(-1),)
 
-    def kept(self, data: Batch, j: int, shared: None = None) -> dict[str, Any]:
+    def failure_batch(self, data: Batch, j: int, shared: None = None) -> dict[str, Any]:
         fields = {name: getattr(data, name) for name in TransitionBatch._fields}
         return as_arrays(
             {name: map_obs(lambda part: part[j], field) for name, field in fields.items() if field is not None}
         )
 
-    def in_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
+    def nan_search_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
         yield from tensors_of_state(network, failed)
         yield from tensors_of_batch(failed.batch, ("obs", "reward", "discount", "next_obs", "weight"))
         arrays = as_tensors(failed.batch)

@@ -46,7 +46,7 @@ LOG_ALPHA = "log_alpha"
 
 @dataclass(frozen=True, kw_only=True)
 class SACSpec:
-    """Losses, optimiser constants and target rule of one update."""
+    """Losses, optimizer constants and target rule of one update."""
 
     actions: int
     critics: int
@@ -59,7 +59,7 @@ class SACSpec:
     smoothing_clip: float
     policy_delay: int  # actor and temperature move in every so many updates
     critic_weight: float  # of the critics' squared errors
-    max_gradient_norm: float  # of each stage's parameters; 0: no clipping
+    max_grad_norm: float  # of each stage's parameters; 0: no clipping
     accumulate: int
     beta1: float
     beta2: float
@@ -178,13 +178,13 @@ class SACObjective:
     def on_device(self, data: SACBatch, device: torch.device) -> SACBatches:
         return SACBatches(data, device)
 
-    def shared(self, data: SACBatch, networks: Networks) -> None:
+    def call_constants(self, data: SACBatch, networks: Networks) -> None:
         return None
 
     def known_targets(self, target: Network, batches: SACBatch) -> None:
         return None  # what the critics' copy says depends on actions that the moving actor draws
 
-    def enough(self, epoch: Sequence[Tensor]) -> bool:
+    def stop_early(self, epoch: Sequence[Tensor]) -> bool:
         return False
 
     def obs_tensors(self, obs: Any, device: torch.device) -> Any:
@@ -194,11 +194,11 @@ class SACObjective:
         """What the actor says [N, O]: means, and log standard deviations behind them, before bounds and tanh."""
         return (network.forward(obs),)
 
-    def kept(self, data: SACBatch, j: int, shared: None = None) -> dict[str, Any]:
+    def failure_batch(self, data: SACBatch, j: int, shared: None = None) -> dict[str, Any]:
         fields = data._asdict().items()
         return as_arrays({name: map_obs(lambda part: part[j], field) for name, field in fields if field is not None})
 
-    def in_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
+    def nan_search_order(self, network: nn.Module, precision: str, failed: FailedUpdate) -> Named:
         """Stages that were made before the failed one stay made: the critics may have moved since their loss."""
         groups = self.groups(network)
         for name, module in groups.items():
@@ -213,7 +213,7 @@ class SACObjective:
         yield from self._answers(networks, batch)
         for stage in self.stages:
             outcome = stage.loss(networks, batch, None)
-            batch = batch._replace(**outcome.passed or {})
+            batch = batch._replace(**outcome.next_stage_inputs or {})
             values, module = bound[stage.parameters][0], groups[stage.parameters]
             yield from tensors_of_step(self.spec, module, failed, values, outcome.loss, stage)
 

@@ -16,10 +16,10 @@ def go_on() -> None:
 
 
 class AdamSpec(Protocol):
-    """What an objective's spec says of the optimiser."""
+    """What an objective's spec says of the optimizer."""
 
     @property
-    def max_gradient_norm(self) -> float:
+    def max_grad_norm(self) -> float:
         """0: no clipping."""
         ...
 

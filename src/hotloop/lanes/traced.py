@@ -23,7 +23,7 @@ from hotloop.lanes.objective import (
     restore_tensors,
     target_of,
 )
-from hotloop.lanes.optimiser import as_float, shapes_of, split_vector
+from hotloop.lanes.optimizer import as_float, shapes_of, split_vector
 from hotloop.lanes.spec import AdamSpec
 from hotloop.maths.adam import clip_scale
 from hotloop.nets.modules import NoisyLinear
@@ -110,14 +110,14 @@ class TracedUpdates:
                 if not stage.is_made(self._first_update + j + 1):
                     continue
                 data = (batch, shared)
-                gradient, found, errors, passed = self._gradient(stage, vectors, targets[j], noise[j], data)
+                gradient, found, errors, next_stage_inputs = self._gradient(stage, vectors, targets[j], noise[j], data)
                 vectors[stage.parameters], norm, good = clip_and_step(
                     self._objective.spec, vectors[stage.parameters], gradient, factors[j, place], found[0], good
                 )
                 measures[stage.parameters] = found
                 norms.append(norm)
                 row_errors += errors
-                batch = batch._replace(**passed) if passed else batch
+                batch = batch._replace(**next_stage_inputs) if next_stage_inputs else batch
             measured.append(joined_measures(stages, measures, norms))
         stats = *([torch.stack(row_errors)] if row_errors else []), torch.stack(measured, 1)
         new = [vector for name in self._groups for vector in vectors[name]]
@@ -161,7 +161,7 @@ class TracedUpdates:
         def loss(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, list[Tensor], dict[str, Tensor]]]:
             outcome = stage.loss(networks | {stage.parameters: bind(stage.parameters, parameters)}, *data)
             errors = [] if outcome.row_error is None else [outcome.row_error]  # torch takes no None there
-            return outcome.loss, (outcome.measures, errors, outcome.passed or {})
+            return outcome.loss, (outcome.measures, errors, outcome.next_stage_inputs or {})
 
         gradients, (_, measured) = grad_and_value(loss, has_aux=True)(split[stage.parameters])
         return torch.cat([part.reshape(-1) for part in gradients.values()]), *measured
@@ -189,8 +189,8 @@ def clip_and_step(
     values, mean, square = vectors
     norm = gradient.norm()
     good = good & norm.isfinite() & loss.isfinite()
-    if spec.max_gradient_norm > 0:
-        gradient = gradient * clip_scale(norm, spec.max_gradient_norm)
+    if spec.max_grad_norm > 0:
+        gradient = gradient * clip_scale(norm, spec.max_grad_norm)
     mean = mean.lerp(gradient, 1.0 - spec.beta1)
     square = square * spec.beta2 + gradient * gradient * (1.0 - spec.beta2)
     denominator = square.sqrt() / factors[1] + spec.epsilon

@@ -2,7 +2,7 @@
 
 Files:
     action_map.py     From what a policy draws to what an env takes
-    advantage.py      Generalised advantage estimation for anybody's loop
+    advantage.py      Generalized advantage estimation for anybody's loop
     batch_input.py    What `update` is handed: a batch of anybody's, read field by field
     derived.py        What follows from a run's length and from what its env shows: shares, widths and capacities as
                       numbers
@@ -12,7 +12,7 @@ Files:
     learning.py       What the learners of runs have in common, and which of them belongs to which settings
     measured.py       What an update of a learner measured, as the doors of learners return it
     networks.py       From a run's settings to its network, whatever its family
-    normaliser.py     Running statistics of observations and rewards, frozen while a rollout is collected and learned
+    normalizer.py     Running statistics of observations and rewards, frozen while a rollout is collected and learned
                       from
     own_network.py    A user's module as lanes take it: checked, its parameters in order, its memory shared and watched
     policy_inputs.py  What a policy learner is handed: an action space, standard deviations, a full rollout

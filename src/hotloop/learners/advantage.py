@@ -1,4 +1,4 @@
-"""Generalised advantage estimation for anybody's loop."""
+"""Generalized advantage estimation for anybody's loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def gae(
     terminated: Any,
     truncated: Any,
     gamma: float = 0.99,
-    lam: float = 0.95,
+    gae_lambda: float = 0.95,
 ) -> tuple[Any, Any]:
     """Advantages and returns (advantage + value) of T steps of one env [T], or of N [T, N] (Schulman et al. 2016).
 
@@ -32,7 +32,7 @@ def gae(
     >>> import hotloop
     >>> advantage, returns = hotloop.gae(
     ...     reward=[1.0, 1.0], value=[0.0, 2.0], next_value=[2.0, 4.0], terminated=[False, True],
-    ...     truncated=[False, False], gamma=0.5, lam=0.5)
+    ...     truncated=[False, False], gamma=0.5, gae_lambda=0.5)
     >>> advantage                               # the last: 1 - 2; the first: 1 + 0.5 * 2 - 0 + 0.25 * -1
     array([ 1.75, -1.  ])
     >>> returns
@@ -48,7 +48,7 @@ def gae(
     flags = (_read("terminated", terminated, values, FLAG), _read("truncated", truncated, values, FLAG))
     own = _read("value", values, values, dtype)
     advantage, returns = np.empty_like(own), np.empty_like(own)
-    rates = (require_share("gamma", gamma), require_share("lam", lam))
+    rates = (require_share("gamma", gamma), require_share("gae_lambda", gae_lambda))
     gae_from_next(numbers[0], *flags, own, numbers[1], *rates, advantage, returns)
     return _like(value, advantage.reshape(values.shape)), _like(value, returns.reshape(values.shape))
 

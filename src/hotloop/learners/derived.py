@@ -9,7 +9,7 @@ from hotloop.core.graphs import GraphSpec
 from hotloop.core.schedules import Schedule
 from hotloop.core.settings import as_tree, flatten
 from hotloop.core.types import ObsSpec
-from hotloop.learners.normaliser import is_float
+from hotloop.learners.normalizer import is_float
 from hotloop.nets.build import num_features
 from hotloop.presets.registry import RunSettings
 from hotloop.presets.run_settings import learns_from_replay
@@ -22,33 +22,33 @@ MOST_TRANSITIONS, MOST_BYTES = 1_000_000, 2 * 2**30
 every machine, or are refused."""
 
 
-def settled(settings: Any, obs_spec: ObsSpec | GraphSpec) -> Any:
+def resolve(settings: Any, obs_spec: ObsSpec | GraphSpec) -> Any:
     """The settings with nothing left to derive; those that had nothing are equal afterwards. What a run writes down
     stays as it was given, so that a longer one or another env derives anew."""
-    planned, optimiser = settings.planned_env_steps, settings.optimiser
-    optimiser = replace(optimiser, lr_schedule=optimiser.lr_schedule.settled(planned))
+    planned, optimizer = settings.planned_env_steps, settings.optimizer
+    optimizer = replace(optimizer, lr_schedule=optimizer.lr_schedule.resolve(planned))
     network = replace(settings.network, hidden=_hidden(settings.network.hidden, obs_spec))
-    obs = _has_floats(obs_spec) if settings.normalise.obs == "auto" else settings.normalise.obs
-    normalise = replace(settings.normalise, obs=obs)
-    settings = replace(settings, optimiser=optimiser, network=network, normalise=normalise)
+    obs = _has_floats(obs_spec) if settings.normalize.obs == "auto" else settings.normalize.obs
+    normalize = replace(settings.normalize, obs=obs)
+    settings = replace(settings, optimizer=optimizer, network=network, normalize=normalize)
     if learns_from_replay(settings):
-        capacity = settings.replay.capacity or _capacity(planned, obs_spec)
+        capacity = settings.replay.buffer_size or _capacity(planned, obs_spec)
         return replace(
             settings,
-            replay=replace(settings.replay, capacity=capacity),
+            replay=replace(settings.replay, buffer_size=capacity),
             exploration=_exploration(settings),
         )
-    return replace(settings, clip_schedule=settings.clip_schedule.settled(planned))
+    return replace(settings, clip_schedule=settings.clip_schedule.resolve(planned))
 
 
 def _exploration(settings: Any) -> Schedule:
     """A share of the run, but so long that what is learned in the first updates is explored with too: at least as many
     env steps after the warm-up as in it. A run of 5,000 would else be greedy before its first update."""
     given, planned = settings.exploration, settings.planned_env_steps
-    found = given.settled(planned)
+    found = given.resolve(planned)
     if found == given:
         return found
-    least = min(2 * settings.warmup_env_steps, planned)
+    least = min(2 * settings.learning_starts, planned)
     return replace(found, over=max(found.over, least))
 
 
@@ -70,7 +70,7 @@ def _has_floats(obs_spec: ObsSpec | GraphSpec) -> bool:
     return any(map(is_float, obs_spec.values() if isinstance(obs_spec, dict) else [obs_spec]))
 
 
-def derived_words(given: RunSettings, now: RunSettings) -> str:
+def derived_text(given: RunSettings, now: RunSettings) -> str:
     """What was derived, as a line for whoever watches; empty where nothing was."""
     before, after = flatten(as_tree(given)), flatten(as_tree(now))
     changed = [name for name, value in after.items() if value != before[name]]

@@ -17,8 +17,8 @@ from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane, untraceable_torso
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.lanes.spec import Lane
-from hotloop.learners.derived import settled
-from hotloop.learners.learning import Drawing, LearningRates, Sight, moves_due
+from hotloop.learners.derived import resolve
+from hotloop.learners.learning import Drawing, LearningRates, ObsNormalization, moves_due
 from hotloop.learners.own_network import GivenModule
 from hotloop.learners.policy_kernels import draw_exploration, draw_masked_exploration
 from hotloop.nets.branches import branch_layout
@@ -31,7 +31,7 @@ TOPOLOGY_UNTRACEABLE = "the network is a graph of nodes, one compiled operation 
 
 def q_spec(settings: DQNSettings) -> QSpec:
     """The settings that decide what one update computes."""
-    network, optimiser, target = settings.network, settings.optimiser, settings.target
+    network, optimizer, target = settings.network, settings.optimizer, settings.target
     return QSpec(
         loss=settings.loss,
         double=settings.double,
@@ -39,11 +39,11 @@ def q_spec(settings: DQNSettings) -> QSpec:
         v_min=network.v_min,
         v_max=network.v_max,
         noisy=network.noisy,
-        max_gradient_norm=optimiser.max_gradient_norm,
-        accumulate=optimiser.accumulate,
-        beta1=optimiser.beta1,
-        beta2=optimiser.beta2,
-        epsilon=optimiser.epsilon,
+        max_grad_norm=optimizer.max_grad_norm,
+        accumulate=optimizer.accumulate,
+        beta1=optimizer.beta1,
+        beta2=optimizer.beta2,
+        epsilon=optimizer.eps,
         target_tau=target.tau,
         target_every=target.every if target.unit == "updates" else 0,
     )
@@ -54,7 +54,7 @@ See = Callable[[Obs], Obs]
 
 
 class DQNLearner:
-    """Learns: `update` makes k sequential optimiser steps, `update_target_if_due` moves a target that counts env
+    """Learns: `update` makes k sequential optimizer steps, `update_target_if_due` moves a target that counts env
     steps or episodes.
 
     It counts its updates itself, in `counters`. A run gives it the counters that it shares and saves; by itself the
@@ -71,11 +71,11 @@ class DQNLearner:
         counters: Counters | None = None,
         given: GivenModule | None = None,
     ) -> None:
-        self.settings = settings = settings if given else settled(settings, obs_spec)
+        self.settings = settings = settings if given else resolve(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
         self.actions, self.num_choices = None, num_actions
-        self.rates, self.sight = LearningRates(settings.optimiser), Sight(settings, obs_spec)
-        self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
+        self.rates, self.normalization = LearningRates(settings.optimizer), ObsNormalization(settings, obs_spec)
+        self.rows_per_update = settings.batch_size * settings.optimizer.accumulate
         job = self._lane_job()
         if given is None:
             self.network, job = self._built(obs_spec, job)
@@ -121,9 +121,9 @@ class DQNLearner:
         self.lane.prepare(example, most_updates)
 
     def update(self, batches: Batch) -> UpdateStats:
-        """One optimiser step on each of the k batches [k, B, ...], in order."""
+        """One optimizer step on each of the k batches [k, B, ...], in order."""
         k = len(batches.reward)
-        seen = self.sight.of_batches(batches)
+        seen = self.normalization.of_batches(batches)
         stats = self.lane.update(seen, self.learning_rates(k), self.counters.updates)
         self.counters.updates += k
         return stats
@@ -138,18 +138,18 @@ class DQNLearner:
             self.lane.move_target(self.settings.target.tau)
 
     def exploring(self, seed: int) -> EpsilonGreedy:
-        schedule, note = self.settings.exploration, self.sight.note
+        schedule, note = self.settings.exploration, self.normalization.note
         return EpsilonGreedy(self.lane, schedule, self.counters, self.num_choices, seed, note)
 
-    def judged(self) -> Greedy:
-        return Greedy(self.lane, self.sight.see)
+    def evaluation_policy(self) -> GreedyQPolicy:
+        return GreedyQPolicy(self.lane, self.normalization.see)
 
     def weights(self) -> Array:
-        """The online parameters, then what observations are normalised by."""
-        return self.sight.joined(self.lane.parameters())
+        """The online parameters, then what observations are normalized by."""
+        return self.normalization.joined(self.lane.parameters())
 
     def load_weights(self, values: Array) -> None:
-        self.lane.load_parameters(self.sight.split(values))
+        self.lane.load_parameters(self.normalization.split(values))
 
     def forget_episodes(self) -> None:
         """Nothing is remembered of them."""
@@ -158,17 +158,17 @@ class DQNLearner:
         """An update draws nothing but the noise of noisy layers, which goes on."""
 
     def state(self) -> dict[str, Any]:
-        seen = self.sight.state(self.lane.parameters()) if self.sight.normaliser else {}
+        seen = self.normalization.state(self.lane.parameters()) if self.normalization.normalizer else {}
         return self.lane.state() | seen | (self.counters.state() if self._counts_alone else {})
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
-        self.sight.load_state(state)
+        self.normalization.load_state(state)
         if self._counts_alone:
             self.counters.load_state(state)
 
 
-class Greedy:
+class GreedyQPolicy:
     """Always the best action, without noise: for evaluation."""
 
     def __init__(self, lane: Lane, see: See = lambda obs: obs) -> None:

@@ -48,9 +48,9 @@ class ModuleLearner:
     _learner: Any
     """Once the observations are known."""
 
-    def __init__(self, network: nn.Module, lr: float, lane: str, obs: Any, planned_updates: int) -> None:
+    def __init__(self, network: nn.Module, learning_rate: float, lane: str, obs: Any, planned_updates: int) -> None:
         self._device = require_trainable(self._title, network)
-        self.network, self.lr = network, lr
+        self.network, self.learning_rate = network, learning_rate
         self._asked, self._planned = lane, require_count("planned_updates", planned_updates, 0)
         self._counters, self._choice = Counters(), UNDECIDED
         self._as_floats = self._compiles = False
@@ -127,8 +127,8 @@ class ModuleLearner:
     def _learn(self, data: Any) -> UpdateStats:
         """Up to k updates, counted."""
         learner = self._learner
-        if self.lr != learner.rates.lr:
-            learner.rates.lr = require_above_zero("lr", self.lr, "1e-3")
+        if self.learning_rate != learner.rates.lr:
+            learner.rates.lr = require_above_zero("learning_rate", self.learning_rate, "1e-3")
         if self._as_floats:
             return learner.update(data)
         with torch.enable_grad():  # who acts under `no_grad` may forget to leave it
@@ -219,7 +219,7 @@ class ModuleLearner:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A learner of its own, with a copy of the network."""
         other = type(self)(copy.deepcopy(self.network, memo), **self._arguments)
-        other.lr = self.lr
+        other.learning_rate = self.learning_rate
         if self._spec is not None:
             other._start(self._spec)
         other.load_state_dict(self.state_dict())

@@ -11,7 +11,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.graphs import GraphSpec
 from hotloop.core.schedules import Counters
 from hotloop.core.types import Array, Batch, Obs, Policy
-from hotloop.learners.normaliser import ObsNormaliser
+from hotloop.learners.normalizer import ObsNormalizer
 
 
 class ExploringPolicy(Protocol):
@@ -71,7 +71,7 @@ class Learner(Protocol):
 
     def exploring(self, seed: int) -> ExploringPolicy: ...
 
-    def judged(self) -> Policy:
+    def evaluation_policy(self) -> Policy:
         """The policy that is evaluated."""
         ...
 
@@ -95,8 +95,8 @@ class Learner(Protocol):
 class LearningRates:
     """The learning rate of each of the next k updates: `lr` by its schedule, times `scale`."""
 
-    def __init__(self, optimiser: Any) -> None:
-        self._lr, self._scale, self._schedule = optimiser.lr, 1.0, optimiser.lr_schedule
+    def __init__(self, optimizer: Any) -> None:
+        self._lr, self._scale, self._schedule = optimizer.learning_rate, 1.0, optimizer.lr_schedule
         self._constant: dict[int, Array] = {}
 
     @property
@@ -135,34 +135,34 @@ def moves_due(target: Any, before: Counters, now: Counters) -> int:
     return getattr(now, target.unit) // target.every - getattr(before, target.unit) // target.every
 
 
-class Sight:
-    """Observations as the network gets them: as they are, or normalised by running statistics.
+class ObsNormalization:
+    """Observations as the network gets them: as they are, or normalized by running statistics.
 
     The statistics run along while the policy acts, and are taken over before an update: until the next one, acting and
     learning see the same.
     """
 
     def __init__(self, settings: Any, obs_spec: Any) -> None:
-        if settings.normalise.obs and isinstance(obs_spec, GraphSpec):
-            raise SettingsError("`normalise.obs` is set, but the observation is a graph", "`--normalise.obs false`")
-        limit = settings.normalise.limit
-        self.normaliser = ObsNormaliser(obs_spec, limit) if settings.normalise.obs else None
+        if settings.normalize.obs and isinstance(obs_spec, GraphSpec):
+            raise SettingsError("`normalize.obs` is set, but the observation is a graph", "`--normalize.obs false`")
+        limit = settings.normalize.limit
+        self.normalizer = ObsNormalizer(obs_spec, limit) if settings.normalize.obs else None
 
     def see(self, obs: Obs) -> Obs:
-        return obs if self.normaliser is None else self.normaliser.apply(obs)
+        return obs if self.normalizer is None else self.normalizer.apply(obs)
 
     def note(self, obs: Obs) -> Obs:
         """The same, of an observation that counts in the statistics."""
-        if self.normaliser is None:
+        if self.normalizer is None:
             return obs
-        self.normaliser.absorb(obs)
-        return self.normaliser.apply(obs)
+        self.normalizer.absorb(obs)
+        return self.normalizer.apply(obs)
 
     def of_batches(self, batches: Batch) -> Batch:
         """Batches [k, B, ...] by the newest statistics."""
-        if self.normaliser is None:
+        if self.normalizer is None:
             return batches
-        self.normaliser.refresh()
+        self.normalizer.refresh()
         return replace(batches, obs=self._flat(batches.obs), next_obs=self._flat(batches.next_obs))
 
     def _flat(self, obs: Any) -> Any:
@@ -173,25 +173,25 @@ class Sight:
         return seen.reshape(obs.shape)
 
     def joined(self, parameters: Array) -> Array:
-        """All that acting needs, as one vector: the parameters, then what observations are normalised by."""
-        return parameters if self.normaliser is None else np.concatenate([parameters, self.normaliser.weights()])
+        """All that acting needs, as one vector: the parameters, then what observations are normalized by."""
+        return parameters if self.normalizer is None else np.concatenate([parameters, self.normalizer.weights()])
 
     def split(self, values: Array) -> Array:
         """The parameters of `joined`; the rest is taken over."""
-        if self.normaliser is None:
+        if self.normalizer is None:
             return values
-        self.normaliser.load_weights(values[-self.normaliser.num_weights :])
-        return values[: -self.normaliser.num_weights]
+        self.normalizer.load_weights(values[-self.normalizer.num_weights :])
+        return values[: -self.normalizer.num_weights]
 
     def state(self, parameters: Array) -> dict[str, Any]:
         """Nothing where observations are left as they are."""
-        if self.normaliser is None:
+        if self.normalizer is None:
             return {}
-        return {"weights": self.joined(parameters), "obs_normaliser": self.normaliser.state()}
+        return {"weights": self.joined(parameters), "obs_normaliser": self.normalizer.state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        if self.normaliser is not None:
-            self.normaliser.load_state(state["obs_normaliser"])
+        if self.normalizer is not None:
+            self.normalizer.load_state(state["obs_normaliser"])
             self.split(state["weights"])  # what was taken over last, older than the newest
 
 

@@ -15,7 +15,7 @@ class Measured:
 
     @property
     def updates(self) -> int:
-        """Optimiser steps made in the call; fewer than planned where `kl_stop` ended a rollout's epochs."""
+        """Optimizer steps made in the call; fewer than planned where `kl_stop` ended a rollout's epochs."""
         return self._stats.num_updates
 
     def __getattr__(self, name: str) -> float:

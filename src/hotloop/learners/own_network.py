@@ -19,7 +19,7 @@ from hotloop.core.types import Array, ArraySpec, ObsSpec, map_obs
 from hotloop.lanes.choice import LaneJob
 from hotloop.lanes.compiled import untraceable
 from hotloop.lanes.eager import EagerLane
-from hotloop.lanes.optimiser import shapes_of, split_vector
+from hotloop.lanes.optimizer import shapes_of, split_vector
 from hotloop.lanes.spec import Lane
 from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading

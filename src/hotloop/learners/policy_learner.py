@@ -45,7 +45,7 @@ from hotloop.nets.given_network import SEVERAL_PARTS, SharedActorCritic
 from hotloop.nets.reading import read_actor_critic
 from hotloop.nets.tracing import in_mode
 from hotloop.presets.env_settings import EnvSettings
-from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimiserSettings, PPOSettings
+from hotloop.presets.ppo_settings import PolicyLearnerSettings, PolicyOptimizerSettings, PPOSettings
 from hotloop.replay.rollout import Note
 
 VECTORS = ("mean", "square")
@@ -66,7 +66,7 @@ class PolicyLearner(ModuleLearner):
     ...         self.critic = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 1))
     ...     def forward(self, obs):
     ...         return self.actor(obs), self.critic(obs)
-    >>> policy = hotloop.PolicyLearner(ActorCritic(), lr=3e-4, batch_size=8)
+    >>> policy = hotloop.PolicyLearner(ActorCritic(), learning_rate=3e-4, batch_size=8)
     >>> rollout = hotloop.Rollout(num_steps=16, num_envs=2, obs=(4,), num_actions=2)
     >>> obs, never = np.zeros((2, 4), np.float32), [False, False]
     >>> while not rollout.full:
@@ -83,11 +83,11 @@ class PolicyLearner(ModuleLearner):
     env. Its standard deviations are a parameter: the module's own (one whose name ends in `log_std` or `logstd`), or,
     with `log_std=0.0`, one of the learner that starts there.
 
-    `update` computes advantages (`gamma`, `lam`), then goes `epochs` times through the rollout in shuffled minibatches
-    of `batch_size`. Advantages are normalised within each minibatch (with the population's deviation). The loss is
-    policy + `value_coef` x squared error of the value - `entropy_coef` x entropy; `kl_stop` ends the epochs after one
-    whose mean KL divergence is above it. The optimiser is Adam after clipping to `max_gradient_norm`; `lr` and `clip`
-    may be set anew at any time. Network, lanes and `obs` are as of `QLearner`.
+    `update` computes advantages (`gamma`, `gae_lambda`), then goes `n_epochs` times through the rollout in shuffled
+    minibatches of `batch_size`. Advantages are normalized within each minibatch (with the population's deviation). The
+    loss is policy + `vf_coef` x squared error of the value - `ent_coef` x entropy; `kl_stop` ends the epochs after one
+    whose mean KL divergence is above it. The optimizer is Adam after clipping to `max_grad_norm`; `learning_rate` and
+    `clip_range` may be set anew at any time. Network, lanes and `obs` are as of `QLearner`.
     """
 
     _title = "actor_critic"
@@ -95,20 +95,20 @@ class PolicyLearner(ModuleLearner):
     def __init__(
         self,
         actor_critic: nn.Module,
-        lr: float = 3e-4,
+        learning_rate: float = 3e-4,
         *,
         action: Any = None,
         log_std: float | None = None,
-        clip: float = 0.2,
-        epochs: int = 4,
+        clip_range: float = 0.2,
+        n_epochs: int = 4,
         batch_size: int = 64,
         gamma: float = 0.99,
-        lam: float = 0.95,
-        value_coef: float = 0.5,
-        entropy_coef: float = 0.0,
-        max_gradient_norm: float | None = 0.5,
+        gae_lambda: float = 0.95,
+        vf_coef: float = 0.5,
+        ent_coef: float = 0.0,
+        max_grad_norm: float | None = 0.5,
         kl_stop: float | None = None,
-        normalise_advantages: bool = True,
+        normalize_advantage: bool = True,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-5,
         lane: Literal["auto", "eager", "compiled", "native"] = "auto",
@@ -118,22 +118,23 @@ class PolicyLearner(ModuleLearner):
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name not in NOT_ARGUMENTS}
         require_one_of("lane", lane, ("auto", *LANES))
-        self.clip = require_above_zero("clip", clip, "0.2")
+        self.clip_range = require_above_zero("clip_range", clip_range, "0.2")
         self._batch_size = require_count("batch_size", batch_size)
         self._settings = PPOSettings(
-            epochs=require_count("epochs", epochs),
+            n_epochs=require_count("n_epochs", n_epochs),
             batch_size=self._batch_size,
             rollout_steps=self._batch_size,
             gamma=require_share("gamma", gamma),
-            gae_lambda=require_share("lam", lam),
-            clip=self.clip,
-            value_weight=require_between("value_coef", value_coef, 0.0, np.inf, "0.5"),
-            entropy_weight=require_between("entropy_coef", entropy_coef, 0.0, np.inf, "0.01"),
-            normalise_advantage="minibatch" if normalise_advantages else "none",
+            gae_lambda=require_share("gae_lambda", gae_lambda),
+            clip_range=self.clip_range,
+            vf_coef=require_between("vf_coef", vf_coef, 0.0, np.inf, "0.5"),
+            ent_coef=require_between("ent_coef", ent_coef, 0.0, np.inf, "0.01"),
+            normalize_advantage="minibatch" if normalize_advantage else "none",
             kl_stop=0.0 if kl_stop is None else require_above_zero("kl_stop", kl_stop, "0.02"),
             env=EnvSettings(num_envs=1),
-            optimiser=PolicyOptimiserSettings(
-                lr=require_above_zero("lr", lr, "3e-4"), **adam_constants(betas, eps, max_gradient_norm)
+            optimizer=PolicyOptimizerSettings(
+                learning_rate=require_above_zero("learning_rate", learning_rate, "3e-4"),
+                **adam_constants(betas, eps, max_grad_norm),
             ),
             learner=PolicyLearnerSettings(lane=lane),
         )
@@ -147,7 +148,7 @@ class PolicyLearner(ModuleLearner):
             self._log_std_name, self.log_std = find_log_std(actor_critic, log_std, self._actions.layout.continuous)
         elif log_std is not None:
             raise ArgumentError("`log_std` is given, but no action is a number", "leave it out, or say `action=`")
-        super().__init__(actor_critic, self._settings.optimiser.lr, lane, obs, planned_updates)
+        super().__init__(actor_critic, self._settings.optimizer.learning_rate, lane, obs, planned_updates)
 
     def _check_answer(self, spec: ObsSpec) -> int:
         return num_outputs_of(answer_to("actor_critic", self.network, spec, self._device), self._actions.layout)
@@ -235,11 +236,11 @@ class PolicyLearner(ModuleLearner):
                 f"the rollout has {rows} rows, which is no multiple of `batch_size` ({self._batch_size})",
                 "choose num_steps x num_envs as a multiple of it",
             )
-        self._learner.clip = require_above_zero("clip", self.clip, "0.2")
+        self._learner.clip = require_above_zero("clip_range", self.clip_range, "0.2")
         data = self._prepare(taken, last)
         if self._compiles:
-            order = np.arange(rows)[None].repeat(self._settings.epochs, axis=0)
-            self._compile(Minibatches(data, order, self.clip), UPDATES_COMPILED)
+            order = np.arange(rows)[None].repeat(self._settings.n_epochs, axis=0)
+            self._compile(Minibatches(data, order, self.clip_range), UPDATES_COMPILED)
         stats = self._learn(data)
         rollout.clear()
         return PolicyStats(stats, self._learner.measures)
@@ -305,5 +306,5 @@ class PolicyLearner(ModuleLearner):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PolicyLearner:
         other = super().__deepcopy__(memo)
-        other.clip = self.clip
+        other.clip_range = self.clip_range
         return other

@@ -26,10 +26,10 @@ from hotloop.lanes.objective import ONLINE, Network
 from hotloop.lanes.policy_objective import KL, Minibatches, PolicyObjective, PolicySpec, forward_and_draw
 from hotloop.lanes.spec import go_on
 from hotloop.learners.action_map import ActionMap
-from hotloop.learners.derived import settled
+from hotloop.learners.derived import resolve
 from hotloop.learners.graph_policies import GraphActionMap, GraphGreedyPolicy, GraphStochasticPolicy
 from hotloop.learners.learning import Drawing, LearningRates
-from hotloop.learners.normaliser import ObsNormaliser, RewardScaler
+from hotloop.learners.normalizer import ObsNormalizer, RewardScaler
 from hotloop.learners.own_network import GivenModule
 from hotloop.maths.action_kernels import shuffle
 from hotloop.maths.distributions import ActionLayout
@@ -44,20 +44,20 @@ LR_FACTOR, LOWEST_LR_SCALE, HIGHEST_LR_SCALE = 1.5, 0.01, 10.0
 
 def policy_spec(settings: PPOSettings, actions: ActionLayout) -> PolicySpec:
     """The settings that decide what one update computes."""
-    optimiser = settings.optimiser
+    optimizer = settings.optimizer
     return PolicySpec(
         actions=actions,
         rows=settings.batch_size,
         policy_loss=settings.policy_loss,
-        normalise_advantage=settings.normalise_advantage == "minibatch",
+        normalize_advantage=settings.normalize_advantage == "minibatch",
         value_clip=settings.value_clip,
-        value_weight=settings.value_weight,
-        entropy_weight=settings.entropy_weight,
+        vf_coef=settings.vf_coef,
+        ent_coef=settings.ent_coef,
         kl_stop=settings.kl_stop,
-        max_gradient_norm=optimiser.max_gradient_norm,
-        beta1=optimiser.beta1,
-        beta2=optimiser.beta2,
-        epsilon=optimiser.epsilon,
+        max_grad_norm=optimizer.max_grad_norm,
+        beta1=optimizer.beta1,
+        beta2=optimizer.beta2,
+        epsilon=optimizer.eps,
     )
 
 
@@ -96,10 +96,13 @@ class PPOLearner:
         counters: Counters | None = None,
         given: GivenModule | None = None,
     ) -> None:
-        self.settings = settings = settings if given else settled(settings, obs_spec)
+        self.settings = settings = settings if given else resolve(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
         self.rows_per_update, self._of_graphs = settings.batch_size, isinstance(obs_spec, GraphSpec)
-        self.actions, self.network, changes = self._built(obs_spec, action_spec, given)
+        if given is None:
+            self.actions, self.network, known = self._built(obs_spec, action_spec)
+        else:
+            self.actions, self.network = action_spec, given.shared
         self.objective = policy_objective(settings, self.actions)
         self.measures = self.objective.measures
         job = LaneJob(
@@ -111,26 +114,26 @@ class PPOLearner:
             num_envs=settings.env.num_envs,
             planned_updates=settings.total_env_steps // settings.rollout_rows * settings.updates_per_rollout,
         )
-        job = given.job(job) if given else replace(job, **changes)
-        if not job.untraceable and not given:
-            job = replace(job, untraceable=untraceable_torso(self.network, job.planned_updates))
+        if given is None:
+            untraceable = untraceable_torso(self.network, job.planned_updates)
+            job = replace(job, **({"untraceable": untraceable} | known))
+        else:
+            job = given.job(job)
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane: Any = build_lane(self.choice, job, self.network)
         self._is_on_cpu = job.device == "cpu"
-        normalise, num_envs = settings.normalise, settings.env.num_envs
-        self.obs_normaliser = ObsNormaliser(obs_spec, normalise.limit) if normalise.obs else None
+        normalize, num_envs = settings.normalize, settings.env.num_envs
+        self.obs_normalizer = ObsNormalizer(obs_spec, normalize.limit) if normalize.obs else None
         parts = len(settings.reward_parts.value_weights) if self._of_graphs else 1
-        scaled = range(parts) if normalise.reward else ()
-        self._scalers = [RewardScaler(num_envs, settings.gamma, normalise.limit) for _ in scaled]
+        scaled = range(parts) if normalize.reward else ()
+        self._scalers = [RewardScaler(num_envs, settings.gamma, normalize.limit) for _ in scaled]
         self.shuffler = np.array([derive_seed(settings.seed, "shuffle")], np.uint64)
-        self._order = np.empty((settings.epochs, settings.rollout_rows), np.int64)
-        self.rates, self.clip = LearningRates(settings.optimiser), settings.clip
+        self._order = np.empty((settings.n_epochs, settings.rollout_rows), np.int64)
+        self.rates, self.clip = LearningRates(settings.optimizer), settings.clip_range
 
-    def _built(self, obs_spec: Any, action_spec: Any, given: GivenModule | None) -> tuple[Any, Any, dict[str, Any]]:
-        """How actions are to be read, the network, and what a lane may know of it."""
+    def _built(self, obs_spec: Any, action_spec: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """How actions are to be read, the network that the settings say, and what a lane may know of it."""
         settings, init = self.settings, derive_seed(self.settings.seed, "init")
-        if given is not None:
-            return action_spec, given.shared, {}
         actions: Any
         if isinstance(obs_spec, GraphSpec):
             _refuse_for_graphs(settings)
@@ -144,15 +147,15 @@ class PPOLearner:
             return actions, torso, {"layout": reading.layout, "unreadable": reading.reason}
         return actions, torso, {"layout": actor_critic_layout(settings.network, obs_spec)}
 
-    def normalise(self, obs: EnvObs) -> EnvObs:
+    def normalize(self, obs: EnvObs) -> EnvObs:
         """The observation as the network gets it."""
-        return obs if self.obs_normaliser is None or isinstance(obs, Graphs) else self.obs_normaliser.apply(obs)
+        return obs if self.obs_normalizer is None or isinstance(obs, Graphs) else self.obs_normalizer.apply(obs)
 
     def observe(self, obs: Obs, out: Obs) -> None:
         """The same into `out`, and for the statistics of the next rollout."""
-        if self.obs_normaliser is not None:
-            self.obs_normaliser.absorb(obs)
-            obs = self.obs_normaliser.apply(obs)
+        if self.obs_normalizer is not None:
+            self.obs_normalizer.absorb(obs)
+            obs = self.obs_normalizer.apply(obs)
         if isinstance(out, dict):
             for name, part in out.items():
                 part[:] = obs[name]
@@ -168,7 +171,7 @@ class PPOLearner:
 
     def values(self, obs: EnvObs) -> Array:
         """Of observations [N, ...], by part of the reward [P, N]."""
-        answers = self.lane.infer(self.normalise(obs))
+        answers = self.lane.infer(self.normalize(obs))
         return answers[2].T if self._of_graphs else answers[1][None]
 
     def compute_advantages(
@@ -194,8 +197,8 @@ class PPOLearner:
             )  # fmt: skip
         if self._of_graphs:
             self._join_parts(by_part, rollout.advantage)
-        if self.settings.normalise_advantage == "rollout":
-            normalise_advantages(rollout.advantage, weight)
+        if self.settings.normalize_advantage == "rollout":
+            normalize_advantage(rollout.advantage, weight)
 
     def _join_parts(self, by_part: Array, advantage: Array) -> None:
         """The advantages [P, T, N] of all parts as one [T, N]."""
@@ -209,7 +212,7 @@ class PPOLearner:
         """Epochs over minibatches. What `check` raises between two of them leaves the learner half-way."""
         settings, counters = self.settings, self.counters
         if self._order.shape[1] != rollout.terminated.size:
-            self._order = np.empty((settings.epochs, rollout.terminated.size), np.int64)
+            self._order = np.empty((settings.n_epochs, rollout.terminated.size), np.int64)
         shuffle(self.shuffler, self._order)
         data = Minibatches(rollout, self._order, self.clip * settings.clip_schedule.now(counters))
         rates = self.rates.of(self._order.size // settings.batch_size, counters)
@@ -219,17 +222,19 @@ class PPOLearner:
             kl = float(stats.scalars[KL, -(self._order.shape[1] // settings.batch_size) :].mean())
             self.rates.scale = adapted(self.rates.scale, kl, settings.kl_target)
         counters.updates += stats.num_updates
-        if self.obs_normaliser is not None:
-            self.obs_normaliser.refresh()
+        if self.obs_normalizer is not None:
+            self.obs_normalizer.refresh()
         return stats
 
     def _require_finite(self, data: Minibatches, rates: Array, made: int) -> None:
         """Parameters that the last step made too large must not act; its minibatch is the one that is kept."""
         if self._is_on_cpu and not np.isfinite(self.lane.parameters()).all():
-            acted = self.objective.shared(data, {ONLINE: Network(self.network, dict(self.network.named_parameters()))})
-            batch = self.objective.kept(data, made - 1, acted)
+            acted = self.objective.call_constants(
+                data, {ONLINE: Network(self.network, dict(self.network.named_parameters()))}
+            )
+            batch = self.objective.failure_batch(data, made - 1, acted)
             failed = FailedUpdate(self.counters.updates + made, float(rates[made - 1]), self.lane.state(), batch)
-            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
+            raise explained(failed, self.objective.nan_search_order(self.network, "float32", failed))
 
     def facts(self) -> dict[str, float]:
         """What a log row says beside the metrics."""
@@ -242,7 +247,7 @@ class PPOLearner:
     def exploring(self, seed: int) -> StochasticPolicy | GraphStochasticPolicy:
         return GraphStochasticPolicy(self, seed) if self._of_graphs else StochasticPolicy(self, seed)
 
-    def judged(self) -> GreedyPolicy | GraphGreedyPolicy:
+    def evaluation_policy(self) -> GreedyPolicy | GraphGreedyPolicy:
         return GraphGreedyPolicy(self) if self._of_graphs else GreedyPolicy(self)
 
     def forget_episodes(self) -> None:
@@ -250,14 +255,14 @@ class PPOLearner:
             scaler.forget_episodes()
 
     def weights(self) -> Array:
-        """All that acting needs, as one vector: the parameters, then what observations are normalised by."""
+        """All that acting needs, as one vector: the parameters, then what observations are normalized by."""
         own = self.lane.parameters()
-        return own if self.obs_normaliser is None else np.concatenate([own, self.obs_normaliser.weights()])
+        return own if self.obs_normalizer is None else np.concatenate([own, self.obs_normalizer.weights()])
 
     def load_weights(self, values: Array) -> None:
-        if self.obs_normaliser is not None:
-            self.obs_normaliser.load_weights(values[-self.obs_normaliser.num_weights :])
-            values = values[: -self.obs_normaliser.num_weights]
+        if self.obs_normalizer is not None:
+            self.obs_normalizer.load_weights(values[-self.obs_normalizer.num_weights :])
+            values = values[: -self.obs_normalizer.num_weights]
         self.lane.load_parameters(values)
 
     def reseed(self, *stream: str | int) -> None:
@@ -274,8 +279,8 @@ class PPOLearner:
         scalers = {str(part): scaler.state() for part, scaler in enumerate(self._scalers)}
         if self._of_graphs:
             return state | {"reward_scalers": scalers}
-        normaliser = {} if self.obs_normaliser is None else self.obs_normaliser.state()
-        return state | {"obs_normaliser": normaliser, "reward_scaler": scalers.get("0", {})}
+        normalizer = {} if self.obs_normalizer is None else self.obs_normalizer.state()
+        return state | {"obs_normaliser": normalizer, "reward_scaler": scalers.get("0", {})}
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
@@ -283,8 +288,8 @@ class PPOLearner:
         self.rates.scale = float(state["lr_scale"])
         if self._counts_alone:
             self.counters.load_state(state)
-        if self.obs_normaliser is not None:
-            self.obs_normaliser.load_state(state["obs_normaliser"])
+        if self.obs_normalizer is not None:
+            self.obs_normalizer.load_state(state["obs_normaliser"])
         scalers = state["reward_scalers"] if self._of_graphs else {"0": state["reward_scaler"]}
         for part, scaler in enumerate(self._scalers):
             scaler.load_state(scalers[str(part)])
@@ -304,13 +309,13 @@ def _refuse_for_graphs(settings: PPOSettings) -> None:
             f"`network.torso` is `{settings.network.torso}`, but the observation is a graph",
             "networks over graphs are set by `network.graph`",
         )
-    if settings.normalise.obs:
+    if settings.normalize.obs:
         raise SettingsError(
-            "`normalise.obs` is set, but the observation is a graph, which comes scaled", "`--normalise.obs false`"
+            "`normalize.obs` is set, but the observation is a graph, which comes scaled", "`--normalize.obs false`"
         )
 
 
-def normalise_advantages(advantage: Array, weight: Array) -> None:
+def normalize_advantage(advantage: Array, weight: Array) -> None:
     """In place, over the rows that count, with the population's deviation."""
     counted = advantage[weight > 0]
     advantage -= counted.mean()
@@ -345,6 +350,6 @@ class GreedyPolicy:
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
         learner = self._learner
-        outputs, _ = learner.lane.infer(learner.normalise(obs))
+        outputs, _ = learner.lane.infer(learner.normalize(obs))
         log_std = learner.network.log_std.detach().cpu().numpy()
         return learner.actions.to_env(learner.actions.best(outputs, log_std, action_mask))

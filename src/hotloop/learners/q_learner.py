@@ -36,7 +36,7 @@ from hotloop.learners.own_network import GivenModule, answer_to
 from hotloop.nets.given_network import SEVERAL_PARTS, SharedNetwork
 from hotloop.nets.reading import read_q_network
 from hotloop.nets.tracing import in_mode
-from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimizerSettings, TargetSettings
 from hotloop.replay.storage import BatchPlan
 
 VECTORS = ("target", "mean", "square")
@@ -48,7 +48,7 @@ class QLearner(ModuleLearner):
     >>> import hotloop
     >>> from torch import nn
     >>> network = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
-    >>> learner = hotloop.QLearner(network, lr=1e-3, double=True)
+    >>> learner = hotloop.QLearner(network, learning_rate=1e-3, double=True)
     >>> replay = hotloop.Replay(1_000, obs=(4,))
     >>> for step in range(100):
     ...     action = learner.act([0.1 * step, 0.0, 0.0, 0.0], epsilon=0.1)
@@ -63,21 +63,21 @@ class QLearner(ModuleLearner):
 
     The target of a row is `reward + discount * Q_target(next_obs, best action)`: gamma and the ends of episodes are in
     `batch.discount`. The best action is the target network's, or the online one's if `double`. Every `target_every`
-    updates the target network moves by `target_tau` towards the online one (1: a copy). The optimiser is Adam, after
-    clipping to `max_gradient_norm` if that is given; `lr` may be set anew at any time. `compiled` is chosen by `auto`
-    only where `planned_updates` repay compiling (50,000).
+    updates the target network moves by `target_tau` towards the online one (1: a copy). The optimizer is Adam, after
+    clipping to `max_grad_norm` if that is given; `learning_rate` may be set anew at any time. `compiled` is chosen by
+    `auto` only where `planned_updates` repay compiling (50,000).
     """
 
     def __init__(
         self,
         network: nn.Module,
-        lr: float = 1e-3,
+        learning_rate: float = 1e-3,
         *,
         double: bool = False,
         loss: Literal["huber", "mse"] = "huber",
         target_every: int = 500,
         target_tau: float = 1.0,
-        max_gradient_norm: float | None = None,
+        max_grad_norm: float | None = None,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         lane: Literal["auto", "eager", "compiled", "native"] = "auto",
@@ -91,8 +91,9 @@ class QLearner(ModuleLearner):
         self._settings = DQNSettings(
             double=bool(double),
             loss=loss,
-            optimiser=OptimiserSettings(
-                lr=require_above_zero("lr", lr, "1e-3"), **adam_constants(betas, eps, max_gradient_norm)
+            optimizer=OptimizerSettings(
+                learning_rate=require_above_zero("learning_rate", learning_rate, "1e-3"),
+                **adam_constants(betas, eps, max_grad_norm),
             ),
             target=TargetSettings(
                 tau=require_above_zero("target_tau", target_tau, "1.0", high=1.0),
@@ -102,7 +103,7 @@ class QLearner(ModuleLearner):
         )
         self._rng = np.array([derive_seed(seed, "policy")], np.uint64)
         self._plan_taken: BatchPlan | None = None
-        super().__init__(network, self._settings.optimiser.lr, lane, obs, planned_updates)
+        super().__init__(network, self._settings.optimizer.learning_rate, lane, obs, planned_updates)
 
     def _check_answer(self, spec: ObsSpec) -> int:
         q = answer_to("network", self.network, spec, self._device)
@@ -174,7 +175,7 @@ class QLearner(ModuleLearner):
     def act(self, obs: Any, epsilon: float = 0.0, action_mask: Any = None, *, mask: Any = None) -> Any:
         """The best action of one observation as an int, or of N observations [N, ...] as int64 [N]; with probability
         `epsilon` a random one. `action_mask` ([A] or [N, A]; `mask` is another name for it) says which actions are
-        allowed. A network with dropout or batch normalisation answers in evaluation mode."""
+        allowed. A network with dropout or batch normalization answers in evaluation mode."""
         rows, is_single = self._read_rows(obs)
         self._sharing.require()
         epsilon = require_between("epsilon", epsilon, 0.0, 1.0, "0.1")

@@ -14,8 +14,8 @@ from hotloop.core.types import Array, Batch, BoxActions, Obs, ObsSpec, UpdateSta
 from hotloop.core.values import exact_fraction
 from hotloop.lanes.choice import LaneJob, build_lane, choose_lane
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
-from hotloop.learners.derived import settled
-from hotloop.learners.learning import Drawing, LearningRates, Sight, moves_due
+from hotloop.learners.derived import resolve
+from hotloop.learners.learning import Drawing, LearningRates, ObsNormalization, moves_due
 from hotloop.learners.sac_kernels import best_squashed, draw_around, draw_evenly, draw_squashed
 from hotloop.maths.normal_kernels import fill_normals
 from hotloop.maths.sac import HIGHEST_LOG_STD, LOWEST_LOG_STD
@@ -28,7 +28,7 @@ SAC_CRITIC_WEIGHT, TD3_CRITIC_WEIGHT = 0.5, 1.0
 
 def sac_spec(settings: SACSettings, actions: int) -> SACSpec:
     """The settings that decide what one update computes."""
-    optimiser, target, temperature = settings.optimiser, settings.target, settings.temperature
+    optimizer, target, temperature = settings.optimizer, settings.target, settings.temperature
     stochastic = settings.policy == "stochastic"
     return SACSpec(
         actions=actions,
@@ -42,11 +42,11 @@ def sac_spec(settings: SACSettings, actions: int) -> SACSpec:
         smoothing_clip=settings.smoothing.clip,
         policy_delay=settings.policy_delay,
         critic_weight=SAC_CRITIC_WEIGHT if stochastic else TD3_CRITIC_WEIGHT,
-        max_gradient_norm=optimiser.max_gradient_norm,
-        accumulate=optimiser.accumulate,
-        beta1=optimiser.beta1,
-        beta2=optimiser.beta2,
-        epsilon=optimiser.epsilon,
+        max_grad_norm=optimizer.max_grad_norm,
+        accumulate=optimizer.accumulate,
+        beta1=optimizer.beta1,
+        beta2=optimizer.beta2,
+        epsilon=optimizer.eps,
         target_tau=target.tau,
         target_every=target.every if target.unit == "updates" else 0,
     )
@@ -102,9 +102,9 @@ class SoftActorCriticLearner:
     def __init__(
         self, settings: SACSettings, obs_spec: ObsSpec, action_spec: BoxActions, counters: Counters | None = None
     ) -> None:
-        self.settings = settings = settled(settings, obs_spec)
+        self.settings = settings = resolve(settings, obs_spec)
         self.counters, self._counts_alone = counters or Counters(), counters is None
-        self.rows_per_update = settings.batch_size * settings.optimiser.accumulate
+        self.rows_per_update = settings.batch_size * settings.optimizer.accumulate
         require_ranges(settings.env.id, action_spec)
         self.actions = UnitActions(action_spec)
         count = self.actions.count
@@ -114,8 +114,8 @@ class SoftActorCriticLearner:
         self.measures = self.objective.measures
         self.choice = choose_lane(settings.learner.lane, job)
         self.lane: Any = build_lane(self.choice, job, self.network)
-        self.sight = Sight(settings, obs_spec)
-        self._rates = LearningRates(settings.optimiser)
+        self.normalization = ObsNormalization(settings, obs_spec)
+        self._rates = LearningRates(settings.optimizer)
         self._noise = np.array([derive_seed(settings.seed, "noise")], np.uint64)
 
     def _lane_job(self, layout: Any) -> LaneJob:
@@ -152,7 +152,7 @@ class SoftActorCriticLearner:
     def update(self, batches: Batch) -> UpdateStats:
         """One update on each of the k batches [k, B, ...], in order."""
         k, counters = len(batches.reward), self.counters
-        data = self.with_noise(self.sight.of_batches(batches))
+        data = self.with_noise(self.normalization.of_batches(batches))
         stats = self.lane.update(data, self._rates.of(k, counters), counters.updates)
         counters.updates += k
         return stats
@@ -165,15 +165,15 @@ class SoftActorCriticLearner:
     def exploring(self, seed: int) -> Exploring:
         return Exploring(self, seed)
 
-    def judged(self) -> Judged:
-        return Judged(self)
+    def evaluation_policy(self) -> DeterministicPolicy:
+        return DeterministicPolicy(self)
 
     def weights(self) -> Array:
-        """The parameters of actor, critics and temperature, then what observations are normalised by."""
-        return self.sight.joined(self.lane.parameters())
+        """The parameters of actor, critics and temperature, then what observations are normalized by."""
+        return self.normalization.joined(self.lane.parameters())
 
     def load_weights(self, values: Array) -> None:
-        self.lane.load_parameters(self.sight.split(values))
+        self.lane.load_parameters(self.normalization.split(values))
 
     def forget_episodes(self) -> None:
         """Nothing is remembered of them."""
@@ -185,24 +185,24 @@ class SoftActorCriticLearner:
     def state(self) -> dict[str, Any]:
         parameters = self.lane.parameters()
         state = self.lane.state() | {"weights": parameters, "noise": self._noise.copy()}
-        return state | self.sight.state(parameters) | (self.counters.state() if self._counts_alone else {})
+        return state | self.normalization.state(parameters) | (self.counters.state() if self._counts_alone else {})
 
     def load_state(self, state: dict[str, Any]) -> None:
         self.lane.load_state(state)
         self._noise[:] = state["noise"]
-        self.sight.load_state(state)
+        self.normalization.load_state(state)
         if self._counts_alone:
             self.counters.load_state(state)
 
 
-class Judged:
+class DeterministicPolicy:
     """The mean of a stochastic policy, a deterministic one without noise: for evaluation."""
 
     def __init__(self, learner: SoftActorCriticLearner) -> None:
         self._learner = learner
 
     def act(self, obs: Obs, action_mask: Array | None) -> Array:
-        (outputs,) = self._learner.lane.infer(self._learner.sight.see(obs))
+        (outputs,) = self._learner.lane.infer(self._learner.normalization.see(obs))
         unit = np.empty((len(outputs), self._learner.actions.count), np.float32)
         best_squashed(outputs, unit)
         return self._learner.actions.to_env(unit)
@@ -217,10 +217,10 @@ class Exploring(Drawing):
 
     def act(self, obs: Obs, action_mask: Array | None, out: None = None) -> tuple[Array, None]:
         learner, settings = self._learner, self._learner.settings
-        seen = learner.sight.note(obs)
+        seen = learner.normalization.note(obs)
         num_envs = len(next(iter(seen.values())) if isinstance(seen, dict) else seen)
         unit = np.empty((num_envs, learner.actions.count), np.float32)
-        if learner.counters.env_steps < settings.warmup_env_steps:
+        if learner.counters.env_steps < settings.learning_starts:
             draw_evenly(self.rng, unit)
         else:
             draw_unit(self.rng, settings.policy, learner.lane.infer(seen)[0], self.deviation, unit)

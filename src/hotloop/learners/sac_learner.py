@@ -34,7 +34,7 @@ from hotloop.presets.dqn_settings import LearnerSettings
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.sac_network_settings import SACNetworkSettings
 from hotloop.presets.sac_settings import (
-    SACOptimiserSettings,
+    SACOptimizerSettings,
     SACSettings,
     SACTargetSettings,
     SmoothingSettings,
@@ -47,7 +47,7 @@ class SACLearner:
 
     >>> import hotloop, numpy as np
     >>> from gymnasium import spaces
-    >>> learner = hotloop.SACLearner(obs=(3,), action=spaces.Box(-2.0, 2.0, (1,)), hidden=(64, 64), lr=1e-3)
+    >>> learner = hotloop.SACLearner(obs=(3,), action=spaces.Box(-2.0, 2.0, (1,)), hidden=(64, 64), learning_rate=1e-3)
     >>> replay = hotloop.Replay(1_000, obs=(3,), action=(1,))
     >>> for step in range(100):
     ...     action = learner.act([0.01 * step, 0.0, 0.0])
@@ -64,7 +64,7 @@ class SACLearner:
     ends of episodes are in `batch.discount`. `temperature` is a number, or `"auto"`: learned, towards an entropy of
     `target_entropy` (minus the number of an action's numbers where it is None). A deterministic policy has targets
     smoothed by noise of deviation `smoothing`. TD3 is `policy="deterministic", policy_delay=2, target_every=2`; DDPG
-    `policy="deterministic", critics=1, smoothing=0.0`. `lr` is constant.
+    `policy="deterministic", critics=1, smoothing=0.0`. `learning_rate` is constant.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SACLearner:
         hidden: Sequence[int] = (256, 256),
         activation: Literal["relu", "tanh", "selu", "leaky_relu"] = "relu",
         policy: Literal["stochastic", "deterministic"] = "stochastic",
-        lr: float = 3e-4,
+        learning_rate: float = 3e-4,
         critics: int = 2,
         policy_delay: int = 1,
         temperature: float | Literal["auto"] = "auto",
@@ -84,7 +84,7 @@ class SACLearner:
         smoothing_clip: float = 0.5,
         target_every: int = 1,
         target_tau: float = 0.005,
-        max_gradient_norm: float | None = None,
+        max_grad_norm: float | None = None,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         lane: Literal["auto", "eager", "compiled", "native"] = "auto",
@@ -95,7 +95,7 @@ class SACLearner:
         require_one_of("policy", policy, ("stochastic", "deterministic"))
         self._spec, box = read_obs_spec(obs), _bounded(action)
         learned = temperature == "auto"
-        adam: dict[str, Any] = adam_constants(betas, eps, max_gradient_norm)
+        adam: dict[str, Any] = adam_constants(betas, eps, max_grad_norm)
         entropy = -1.0 if target_entropy is None else float(target_entropy) / len(box.low)
         start = 1.0 if learned else require_between("temperature", temperature, 0.0, np.inf, "0.2")
         settings = SACSettings(
@@ -107,7 +107,9 @@ class SACLearner:
             network=SACNetworkSettings(torso="mlp", hidden=tuple(hidden), activation=activation, critics=critics),
             temperature=TemperatureSettings(learned=learned, start=start, entropy_per_number=entropy),
             smoothing=SmoothingSettings(noise=smoothing, clip=smoothing_clip),
-            optimiser=SACOptimiserSettings(lr=require_above_zero("lr", lr, "3e-4"), **adam),
+            optimizer=SACOptimizerSettings(
+                learning_rate=require_above_zero("learning_rate", learning_rate, "3e-4"), **adam
+            ),
             target=SACTargetSettings(
                 tau=require_above_zero("target_tau", target_tau, "0.005", high=1.0),
                 every=require_count("target_every", target_every),

@@ -19,7 +19,7 @@ from hotloop.core.types import Array, BoxActions, DiscreteActions
 from hotloop.core.vocabulary import upgraded
 from hotloop.envs.observations import RawObs, raw_obs_from_data
 from hotloop.learners.action_map import layout_of
-from hotloop.learners.derived import settled
+from hotloop.learners.derived import resolve
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent, misfits_named
 from hotloop.loop.sac_agent import SACAgent
 from hotloop.loop.sizes import require_weights
@@ -142,7 +142,7 @@ def agent_with(
 ) -> Agent | ActorAgent | GraphAgent:
     """An agent with these weights, copied; `raw_obs` encodes what the env itself gives, where it sees that encoded."""
     load: Any = {"dqn": _load_q_agent, "ppo": _load_actor, "sac": _load_sac_agent}[settings.algorithm]
-    agent: Any = load(settled(settings, obs_spec), values, obs_spec, action_spec)
+    agent: Any = load(resolve(settings, obs_spec), values, obs_spec, action_spec)
     if raw_obs is not None:
         agent.raw_obs = raw_obs
     return agent

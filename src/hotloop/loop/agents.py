@@ -38,7 +38,7 @@ from hotloop.envs.observations import RawObs
 from hotloop.lanes.graph_objective import GraphOutputs
 from hotloop.learners.action_map import ActionMap
 from hotloop.learners.graph_policies import GraphActionMap
-from hotloop.learners.normaliser import ObsNormaliser
+from hotloop.learners.normalizer import ObsNormalizer
 from hotloop.learners.policy_kernels import draw_masked_exploration
 from hotloop.learners.ppo import build_graph_network
 from hotloop.maths import td
@@ -55,24 +55,24 @@ class TrainedAgent:
     settings: Any
     network: Any
     obs_spec: Any
-    normaliser: ObsNormaliser | None = None
+    normalizer: ObsNormalizer | None = None
     """What observations go through before the network, where the run had one."""
 
     @property
     def num_weights(self) -> int:
         own = sum(parameter.numel() for parameter in self.network.parameters())
-        return own + (self.normaliser.num_weights if self.normaliser else 0)
+        return own + (self.normalizer.num_weights if self.normalizer else 0)
 
     def weights(self) -> Array:
-        """The parameters, then what observations are normalised by."""
+        """The parameters, then what observations are normalized by."""
         own = nn.utils.parameters_to_vector(self.network.parameters()).detach().numpy()
-        return own if self.normaliser is None else np.concatenate([own, self.normaliser.weights()])
+        return own if self.normalizer is None else np.concatenate([own, self.normalizer.weights()])
 
     def load_weights(self, values: Array) -> None:
         """Of `weights`."""
-        if self.normaliser is not None:
-            self.normaliser.load_weights(values[-self.normaliser.num_weights :])
-            values = values[: -self.normaliser.num_weights]
+        if self.normalizer is not None:
+            self.normalizer.load_weights(values[-self.normalizer.num_weights :])
+            values = values[: -self.normalizer.num_weights]
         torch.nn.utils.vector_to_parameters(torch.from_numpy(values.copy()), self.network.parameters())
 
     def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True, *, mask: Any = None) -> Any:
@@ -169,7 +169,7 @@ def _checked(obs: Any, spec: ArraySpec) -> tuple[Array, bool]:
 class ActorAgent(TrainedAgent):
     """`act` on one observation or on a batch of them; `network` is an ordinary `nn.Module`.
 
-    The network takes observations as `normaliser` leaves them, where the run had one.
+    The network takes observations as `normalizer` leaves them, where the run had one.
     """
 
     raw_obs: RawObs | None = None
@@ -185,20 +185,20 @@ class ActorAgent(TrainedAgent):
         self.settings = settings
         self.obs_spec, self.action_spec = specs
         self.actions = ActionMap(self.action_spec, settings.network.squashed)
-        limit = settings.normalise.limit
-        self.normaliser = ObsNormaliser(self.obs_spec, limit) if settings.normalise.obs else None
+        limit = settings.normalize.limit
+        self.normalizer = ObsNormalizer(self.obs_spec, limit) if settings.normalize.obs else None
         self._from_zero = from_zero
 
     def as_policy(self) -> ActorAgent:
         """The same agent with choices numbered from 0, as our envs take them."""
         twin = ActorAgent(self.network, self.settings, (self.obs_spec, self.action_spec), from_zero=True)
-        twin.normaliser = self.normaliser
+        twin.normalizer = self.normalizer
         return twin
 
     @torch.no_grad()
     def outputs_and_values(self, obs: Obs) -> tuple[Array, Array]:
         """What makes the policy's distribution [N, O], and the values [N], of a batch of observations."""
-        seen = obs if self.normaliser is None else self.normaliser.apply(obs)
+        seen = obs if self.normalizer is None else self.normalizer.apply(obs)
         outputs, values = self.network(map_obs(torch.from_numpy, seen))
         return outputs.numpy(), values.numpy()
 
@@ -252,19 +252,19 @@ class Agent(TrainedAgent):
         self.settings = settings
         self.obs_spec = obs_spec
         self.first_action = first_action
-        limit = settings.normalise.limit
-        self.normaliser = ObsNormaliser(obs_spec, limit) if settings.normalise.obs else None
+        limit = settings.normalize.limit
+        self.normalizer = ObsNormalizer(obs_spec, limit) if settings.normalize.obs else None
 
     def as_policy(self) -> Agent:
         """The same agent with actions numbered from 0, as our envs take them."""
         twin = Agent(self.network, self.settings, self.obs_spec, self.num_actions)
-        twin.raw_obs, twin.normaliser = self.raw_obs, self.normaliser
+        twin.raw_obs, twin.normalizer = self.raw_obs, self.normalizer
         return twin
 
     @torch.no_grad()
     def q_values(self, obs: Obs) -> Array:
         """Q [N, A] of a batch of observations."""
-        seen = obs if self.normaliser is None else self.normaliser.apply(obs)
+        seen = obs if self.normalizer is None else self.normalizer.apply(obs)
         q = self.network(map_obs(torch.from_numpy, seen))
         network = self.settings.network
         if network.atoms > 1:

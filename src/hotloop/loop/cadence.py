@@ -40,10 +40,10 @@ def is_over(settings: Any, counters: Counters) -> bool:
 class UpdatePlan:
     """Updates owed per env step as an exact fraction, in bursts, in chunks that one call may make."""
 
-    def __init__(self, ratio: Fraction, train_every: int, warmup_env_steps: int, max_per_call: int) -> None:
+    def __init__(self, ratio: Fraction, train_every: int, learning_starts: int, max_per_call: int) -> None:
         self._numerator, self._denominator = ratio.numerator, ratio.denominator
         self._train_every = train_every
-        self._warmup = warmup_env_steps
+        self._warmup = learning_starts
         self.max_per_call = max_per_call
 
     def owed(self, env_steps: int) -> int:

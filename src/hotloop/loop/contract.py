@@ -12,7 +12,7 @@ from hotloop.core.types import Array
 from hotloop.loop.session import Session
 
 
-class Row(dict[str, Any]):
+class ProgressRow(dict[str, Any]):
     """A progress row of events.jsonl, and the run as it is at that moment."""
 
     def __init__(self, values: dict[str, Any], session: Session, run: Path) -> None:
@@ -50,7 +50,7 @@ class NullProgress:
         pass
 
 
-class Remarks(NullProgress):
+class RemarksOnly(NullProgress):
     """Prints what is said, on stderr, and no bar: for a run in its caller's hands."""
 
     def say(self, text: str) -> None:

@@ -34,7 +34,7 @@ def play_episodes(
 ) -> dict[str, Array]:
     """Returns, lengths and the workload's own measures of `episodes` whole episodes.
 
-    Each env plays a quota fixed in advance: taking the first episodes to finish would favour short ones. An episode
+    Each env plays a quota fixed in advance: taking the first episodes to finish would favor short ones. An episode
     that does not end is cut off and counts as far as it came. `check` is called at every step and may raise.
     """
     quota = quotas(episodes, envs.num_envs)
@@ -79,7 +79,7 @@ def play_fresh(
     try:
         player = player_for(envs)
         played_in = envs if look_on is None else look_on(envs, quotas(episodes, num_envs))
-        return summarise(play_episodes(player, played_in, episodes, max_episode_steps))
+        return summarize(play_episodes(player, played_in, episodes, max_episode_steps))
     finally:
         envs.close()
 
@@ -96,7 +96,7 @@ def _note(finished: dict[str, list[Any]], episode: dict[str, Any]) -> None:
         finished.setdefault(name, []).append(value.item())
 
 
-def summarise(played: dict[str, Array]) -> dict[str, Any]:
+def summarize(played: dict[str, Array]) -> dict[str, Any]:
     """The object called `evaluation` in every JSON answer.
 
     Of the workload's own measures, flags are told as rates, counts as mean and maximum, and fractions as their mean
@@ -223,6 +223,6 @@ def evaluate_policy(
     envs = make_run_envs(settings, min(episodes, MAX_EVALUATION_ENVS), "evaluate", *stream)
     try:
         limit = settings.evaluation.max_episode_steps
-        return summarise(play_episodes(policy, envs, episodes, limit, check))
+        return summarize(play_episodes(policy, envs, episodes, limit, check))
     finally:
         envs.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 from hotloop.core.errors import RunError
 from hotloop.core.timer import PhaseTimer
-from hotloop.loop.contract import Row
+from hotloop.loop.contract import ProgressRow
 from hotloop.loop.running import Rows
 
 CALLER = "caller"
@@ -32,7 +32,7 @@ class Iteration:
     once the rows came to their end.
     """
 
-    def __init__(self, rows: Iterator[Row], timer: PhaseTimer, result: dict[str, Any] | None = None) -> None:
+    def __init__(self, rows: Iterator[ProgressRow], timer: PhaseTimer, result: dict[str, Any] | None = None) -> None:
         self._rows, self._caller = rows, timer.phase(CALLER)
         self._handed_out = self._started = False
         self.result = result
@@ -42,7 +42,7 @@ class Iteration:
     def __iter__(self) -> Iteration:
         return self
 
-    def __next__(self) -> Row:
+    def __next__(self) -> ProgressRow:
         self._require_last()
         self._take_back()
         if not self._started:

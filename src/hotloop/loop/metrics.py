@@ -85,7 +85,7 @@ class Metrics:
             if not good:
                 raise NonFiniteError(
                     f"`{name}` became NaN or infinite in the last updates before update {counters.updates:,}",
-                    "a smaller `optimiser.lr` or `optimiser.max_gradient_norm` helps; nothing of it was saved",
+                    "a smaller `optimizer.learning_rate` or `optimizer.max_grad_norm` helps; nothing of it was saved",
                 )
 
     def _take_means(self) -> dict[str, float | None]:

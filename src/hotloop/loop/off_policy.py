@@ -7,7 +7,7 @@ from typing import Any
 
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.cadence import anything_due
-from hotloop.loop.contract import Progress, Row
+from hotloop.loop.contract import Progress, ProgressRow
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
 from hotloop.loop.running import Claim, Rows, rows_with, upkeep
@@ -21,7 +21,7 @@ def rows(settings: Any, claim_run: Claim, progress: Progress, timer: PhaseTimer)
 
 def run_loop(
     session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
-) -> Iterator[Row]:
+) -> Iterator[ProgressRow]:
     settings, counters = session.settings, session.counters
     collector, policy, replay, learner = session.collector, session.policy, session.replay, session.learner
     while not session.finished and not stop.requested:
@@ -35,7 +35,7 @@ def run_loop(
                 batches = replay.sample(learner.rows_per_update, k, counters.env_steps, settings.updates_per_batch)
             with timer.phase("update"):
                 stats = learner.update(batches)  # k sequential updates
-                if settings.replay.prioritised:  # the one thing that must be read after every update
+                if settings.replay.prioritized:  # the one thing that must be read after every update
                     replay.update_priorities(batches.index, stats.td_error_on_host())
             session.metrics.note_updates(stats)
         learner.update_target_if_due(before)

@@ -7,7 +7,7 @@ from functools import partial
 
 from hotloop.core.timer import PhaseTimer
 from hotloop.loop.cadence import anything_due
-from hotloop.loop.contract import Progress, Row
+from hotloop.loop.contract import Progress, ProgressRow
 from hotloop.loop.journal import Journal
 from hotloop.loop.machine import StopSignals
 from hotloop.loop.running import Claim, Rows, longest_after_stop, rows_with, upkeep
@@ -22,7 +22,7 @@ def rows(settings: PPOSettings, claim_run: Claim, progress: Progress, timer: Pha
 
 def run_loop(
     session: Session, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
-) -> Iterator[Row]:
+) -> Iterator[ProgressRow]:
     settings, counters = session.settings, session.counters
     collector, policy, rollout, learner = session.collector, session.policy, session.rollout, session.learner
     store, check = timer.phase("store"), partial(stop.check, longest_after_stop(session))

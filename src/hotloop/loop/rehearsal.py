@@ -100,7 +100,7 @@ def _mark_of(settings: Any) -> Path | None:
     told: list[Any] = [source_hash(path) for path in sources]
     told += [settings.env.id, sorted(settings.env.options.items()), binding.get_host_cpu_name()]
     if learns_from_replay(settings):
-        told += [settings.n_step > 1, settings.replay.prioritised]
+        told += [settings.n_step > 1, settings.replay.prioritized]
     try:
         return kernels_folder() / f"rehearsed-{hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]}"
     except NoFolder:
@@ -113,7 +113,7 @@ def rehearse(settings: Any) -> None:
     obs, mask = envs.reset()
     chooser, replay = Chooser(NUM_ENVS), None
     if learns_from_replay(settings):
-        kept = dataclasses.replace(settings.replay, capacity=1_000, memory="ram", folder="")
+        kept = dataclasses.replace(settings.replay, buffer_size=1_000, memory="ram", folder="")
         returns = Returns(settings.n_step, settings.gamma, settings.timeouts_are_terminal)
         width = envs.action_spec.mask_width if envs.has_action_mask else None
         replay = ReplayMemory(kept, envs.obs_spec, NUM_ENVS, returns, 0, width, stored_action(envs.action_spec))
@@ -125,7 +125,7 @@ def rehearse(settings: Any) -> None:
         obs, mask = step.obs, step.action_mask
     if replay is not None:
         drawn = replay.sample(ROWS, 1, 0, 1)
-        if settings.replay.prioritised:
+        if settings.replay.prioritized:
             replay.update_priorities(drawn.index, np.ones((1, ROWS), np.float32))
     envs.close()
 

@@ -90,7 +90,7 @@ def _tensors(failed: FailedUpdate, meta: dict[str, Any]) -> Named:
     objective, network = _objective_and_network(settings, meta)
     if failed.update == 0:
         return _state_and_answers(network, failed)
-    return objective.in_order(network, settings.learner.precision, failed)
+    return objective.nan_search_order(network, settings.learner.precision, failed)
 
 
 def _objective_and_network(settings: Any, meta: dict[str, Any]) -> tuple[Objective, nn.Module]:

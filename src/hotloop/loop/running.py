@@ -13,9 +13,9 @@ from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array
 from hotloop.envs.registry import episode_limit, is_native, is_ours
 from hotloop.lanes.nonfinite import first_nonfinite, tensors_of_batch
-from hotloop.learners.derived import derived_words
+from hotloop.learners.derived import derived_text
 from hotloop.loop.cadence import checkpoint_due, crossed
-from hotloop.loop.contract import Progress, Row
+from hotloop.loop.contract import Progress, ProgressRow
 from hotloop.loop.evaluate import EvaluationPlan, env_steps_of
 from hotloop.loop.failure import go_back_or_raise
 from hotloop.loop.journal import Journal
@@ -23,13 +23,13 @@ from hotloop.loop.machine import ITERATION_SECONDS, Overdue, StopSignals, compil
 from hotloop.loop.rehearsal import rehearsing
 from hotloop.loop.session import Session, build_session
 from hotloop.loop.watchdog import Watchdog
-from hotloop.nets.build import observation_words
+from hotloop.nets.build import observation_text
 from hotloop.runs.directory import Run
 
-Loop = Callable[[Session, Journal, PhaseTimer, StopSignals, Progress], Iterator[Row]]
+Loop = Callable[[Session, Journal, PhaseTimer, StopSignals, Progress], Iterator[ProgressRow]]
 Claim = Callable[[Session], Run]
 """Makes or opens the run directory of a session, locked."""
-Rows = Generator[Row, None, dict[str, Any]]
+Rows = Generator[ProgressRow, None, dict[str, Any]]
 """Log rows as they come, and the result object at the end."""
 
 
@@ -108,7 +108,7 @@ def _begin(
     """The machine set up, all parts built, the run claimed and where it stopped; `cleanup` undoes it in the end."""
     if not is_ours(settings.env.id):
         cleanup.enter_context(Watchdog(settings.env.id))
-    cleanup.enter_context(machine_for(settings.threads))
+    cleanup.enter_context(machine_for(settings.torch_threads))
     cleanup.enter_context(rehearsing(settings, progress.say))
     with timer.phase("start-up"):
         session = build_session(settings, timer)
@@ -119,9 +119,9 @@ def _begin(
         cleanup.callback(journal.close)
         journal.begin()
     progress.say(f"{session.learner.choice.name} lane: {session.learner.choice.reason}")
-    if words := observation_words(settings.network, session.collector.envs.obs_spec):
+    if words := observation_text(settings.network, session.collector.envs.obs_spec):
         progress.say(words)
-    if words := derived_words(settings, session.settings):
+    if words := derived_text(settings, session.settings):
         progress.say(f"derived from the run's length and the env: {words}")
     progress.say(f"evaluation: {evaluation_plan(settings).words}")
     return session, run, journal, stop
@@ -133,7 +133,7 @@ def _resume_hint(run: Run, session: Session, journal: Journal) -> str:
 
 def upkeep(
     session: Session, before: int, journal: Journal, timer: PhaseTimer, stop: StopSignals, progress: Progress
-) -> Iterator[Row]:
+) -> Iterator[ProgressRow]:
     """What is due between two iterations, of which the last one began after `before` env steps."""
     settings, after = session.settings, session.counters.env_steps
     if crossed(before, after, settings.log_every):
@@ -148,11 +148,11 @@ def upkeep(
             checkpoint(session, journal)
 
 
-def log(session: Session, journal: Journal, timer: PhaseTimer, progress: Progress) -> Row:
+def log(session: Session, journal: Journal, timer: PhaseTimer, progress: Progress) -> ProgressRow:
     row = session.metrics.row(session.counters) | session.facts()
     journal.log({"event": "progress", **row})
     progress.show(session, timer, row)
-    return Row(row, session, journal.run_path)
+    return ProgressRow(row, session, journal.run_path)
 
 
 def evaluation_plan(settings: Any) -> EvaluationPlan:
@@ -206,7 +206,9 @@ def _require_finite(session: Session) -> None:
     """Nothing that is not a number is saved or judged."""
     session.metrics.require_finite(session.counters)
     if first := first_nonfinite(tensors_of_batch(session.learner.state())):
-        raise NonFiniteError(f"the learner's `{first}` became NaN or infinite", "a smaller `optimiser.lr` helps")
+        raise NonFiniteError(
+            f"the learner's `{first}` became NaN or infinite", "a smaller `optimizer.learning_rate` helps"
+        )
 
 
 def _finish(

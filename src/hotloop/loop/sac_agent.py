@@ -43,7 +43,7 @@ class SACAgent(ActorAgent):
         return outputs.numpy(), q.amin(0).numpy()
 
     def _seen(self, obs: Obs) -> Tensor | dict[str, Tensor]:
-        return map_obs(torch.from_numpy, obs if self.normaliser is None else self.normaliser.apply(obs))
+        return map_obs(torch.from_numpy, obs if self.normalizer is None else self.normalizer.apply(obs))
 
     def act(self, obs: Any, action_mask: Any = None, deterministic: bool = True, *, mask: Any = None) -> Any:
         """The action in the env's units: one for one observation, an array of them for a batch.

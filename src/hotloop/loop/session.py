@@ -14,7 +14,7 @@ from hotloop.core.schedules import Counters
 from hotloop.core.timer import PhaseTimer
 from hotloop.core.types import Array, ArraySpec, Batch, ObsSpec, VecEnv, map_obs
 from hotloop.core.values import exact_fraction
-from hotloop.learners.derived import settled
+from hotloop.learners.derived import resolve
 from hotloop.learners.learning import ExploringPolicy, Learner, make_learner
 from hotloop.loop.agent_files import agent_with
 from hotloop.loop.agents import ActorAgent, Agent, GraphAgent
@@ -81,7 +81,7 @@ class Session:
 
     def evaluate(self, episodes: int, check: Callable[[], None], *stream: str | int) -> dict[str, Any]:
         """Episodes without exploring, with the weights the learner has now, on envs of their own."""
-        return evaluate_policy(self.settings, self.learner.judged(), episodes, check, *stream)
+        return evaluate_policy(self.settings, self.learner.evaluation_policy(), episodes, check, *stream)
 
     def recreate_envs(self) -> None:
         """New envs, seeded by how far the run has come: what a resumed run can do too, where envs save no state."""
@@ -138,7 +138,7 @@ def build_session(settings: Any, timer: PhaseTimer) -> Session:
     """All parts of a run at its start, every stream derived from the one seed."""
     require_device(settings.device)
     counters, envs = Counters(), make_run_envs(settings, settings.env.num_envs, "env", 0)
-    settings = settled(settings, envs.obs_spec)
+    settings = resolve(settings, envs.obs_spec)
     require_memory(settings, envs.obs_spec, envs.action_spec)
     learner = make_learner(settings, envs.obs_spec, envs.action_spec, counters)
     metrics = Metrics(learner.measures, terms=getattr(envs, "reward_terms", ()))
@@ -171,7 +171,7 @@ def _replay(settings: Any, envs: VecEnv, learner: Learner) -> dict[str, Any]:
     )
     repeat, ratio = settings.updates_per_batch, exact_fraction(settings.updates_per_env_step)
     max_per_call = min(settings.learner.updates_per_call // repeat, replay.max_batches_per_sample) * repeat
-    plan = UpdatePlan(ratio, settings.train_every, settings.warmup_env_steps, max_per_call)
+    plan = UpdatePlan(ratio, settings.train_every, settings.learning_starts, max_per_call)
     return {"replay": replay, "plan": plan}
 
 

@@ -13,9 +13,9 @@ import torch
 from hotloop.core.errors import CheckpointError, SettingsError
 from hotloop.core.given import is_given
 from hotloop.core.graphs import GraphSpec
-from hotloop.learners.derived import settled
+from hotloop.learners.derived import resolve
 from hotloop.learners.networks import build_network
-from hotloop.learners.normaliser import is_float
+from hotloop.learners.normalizer import is_float
 from hotloop.nets.build import num_features
 from hotloop.presets.dqn_settings import DQNSettings
 from hotloop.presets.env_names import refuse_untrusted
@@ -27,14 +27,14 @@ from hotloop.replay.memory import USABLE_SHARE, available_bytes
 FLOAT_BYTES = 4
 COPIES = {"dqn": 7, "ppo": 6, "sac": 7}
 """What a run holds for every parameter: itself, gradient, two moments of Adam, the best so far, the module it was
-initialised in; DQN and SAC also have targets."""
+initialized in; DQN and SAC also have targets."""
 EDGE_BYTES = 400
 """Of a DAG-wired network while its graph is made, by measurement: lists and dicts of Python numbers."""
 TOO_MANY = 2**62
 
 
 def num_weights(settings: RunSettings, obs_spec: Any, action_spec: Any) -> int:
-    """Parameters of the network that these settings build, and what observations are normalised by.
+    """Parameters of the network that these settings build, and what observations are normalized by.
 
     Whatever builds a run's network comes by here first: a torso of the user's own is not run without `trust`.
     """
@@ -49,10 +49,10 @@ def num_weights(settings: RunSettings, obs_spec: Any, action_spec: Any) -> int:
     except (RuntimeError, OverflowError, TypeError):  # more numbers than can be counted
         return TOO_MANY
     own = sum(parameter.numel() for parameter in network.parameters())
-    return own + (_normaliser_weights(obs_spec) if settings.normalise.obs else 0)
+    return own + (_normalizer_weights(obs_spec) if settings.normalize.obs else 0)
 
 
-def _normaliser_weights(obs_spec: Any) -> int:
+def _normalizer_weights(obs_spec: Any) -> int:
     parts = obs_spec.values() if isinstance(obs_spec, dict) else [] if isinstance(obs_spec, GraphSpec) else [obs_spec]
     return sum(2 * part.size for part in parts if is_float(part))
 
@@ -70,7 +70,7 @@ def _topology_weights(network: NetworkSettings, num_in: int, num_actions: int) -
 
 def require_weights(found: int, settings: RunSettings, obs_spec: Any, action_spec: Any) -> None:
     """Refuse a checkpoint of `found` weights whose settings describe a network of another size."""
-    expected = num_weights(settled(settings, obs_spec), obs_spec, action_spec)
+    expected = num_weights(resolve(settings, obs_spec), obs_spec, action_spec)
     if isinstance(settings, DQNSettings) and settings.network.torso == "topology":
         fits = found <= expected <= 2 * found + 1_000  # its exact number is known once the graph is made
     else:
@@ -85,17 +85,17 @@ def require_weights(found: int, settings: RunSettings, obs_spec: Any, action_spe
 
 
 def require_memory(settings: RunSettings, obs_spec: Any, action_spec: Any) -> None:
-    """Refuse what cannot fit into the memory that is free, by a bound from below: network, optimiser and batches."""
+    """Refuse what cannot fit into the memory that is free, by a bound from below: network, optimizer and batches."""
     weights, rows = num_weights(settings, obs_spec, action_spec), settings.batch_size
     each = FLOAT_BYTES * COPIES[settings.algorithm]
     if not isinstance(settings, PPOSettings):
-        rows *= settings.optimiser.accumulate
+        rows *= settings.optimizer.accumulate
     if isinstance(settings, DQNSettings):
         each += EDGE_BYTES if settings.network.torso == "topology" else 0
     features = 0 if isinstance(obs_spec, GraphSpec) else num_features(obs_spec)
     network, batches = weights * each, rows * FLOAT_BYTES * (features + sum(settings.network.hidden))
     if isinstance(settings, PPOSettings):
-        batches += settings.rollout_rows * (FLOAT_BYTES * 8 + 8 * settings.epochs)
+        batches += settings.rollout_rows * (FLOAT_BYTES * 8 + 8 * settings.n_epochs)
     limit = int(USABLE_SHARE * available_bytes())
     if network + batches <= limit:
         return

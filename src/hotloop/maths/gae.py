@@ -1,4 +1,4 @@
-"""Generalised advantage estimation (Schulman et al. 2016) on time-major slabs [T, N]."""
+"""Generalized advantage estimation (Schulman et al. 2016) on time-major slabs [T, N]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def next_values(value: Tensor, truncated: Tensor, final_value: Tensor) -> Tensor
     return torch.where(truncated, final_value, value[1:])
 
 
-def normalise(advantage: Tensor, weight: Tensor, epsilon: float = 1e-8) -> Tensor:
+def normalize(advantage: Tensor, weight: Tensor, epsilon: float = 1e-8) -> Tensor:
     """(A - mean) / (std + epsilon) over the rows that count (`weight` 1, others 0), with the population's std."""
     count = weight.sum().clamp(min=1.0)
     centred = advantage - (weight * advantage).sum() / count

@@ -1,4 +1,4 @@
-"""Generalised advantages over a whole [T, N] slab in one backward pass, in machine code.
+"""Generalized advantages over a whole [T, N] slab in one backward pass, in machine code.
 
 Running means and variances (Welford 1962) and the scaling by them, for all envs in one call.
 """
@@ -63,7 +63,7 @@ def absorb_rows(rows, count, mean, squares):
 
 
 @kernel
-def normalise_rows(rows, mean, scale, limit, out):
+def normalize_rows(rows, mean, scale, limit, out):
     """out [N, F] = (rows - mean) * scale, held between -limit and limit."""
     bound = np.float32(limit)
     for n in range(rows.shape[0]):

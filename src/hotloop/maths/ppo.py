@@ -12,7 +12,7 @@ def ratio(log_prob: Tensor, old_log_prob: Tensor) -> Tensor:
 
 
 def clipped_surrogate(ratio: Tensor, advantage: Tensor, clip: float | Tensor) -> Tensor:
-    """-min(ratio A, clamp(ratio, 1 - clip, 1 + clip) A): nothing is gained by moving further than `clip`."""
+    """-min(ratio A, clamp(ratio, 1 - clip, 1 + clip) A): nothing is gained by moving further than `clip_range`."""
     held = ratio.clamp(1.0 - clip, 1.0 + clip)  # type: ignore[arg-type]
     return -torch.minimum(ratio * advantage, held * advantage)
 
@@ -23,7 +23,7 @@ def policy_gradient(log_prob: Tensor, advantage: Tensor) -> Tensor:
 
 
 def value_error(value: Tensor, old_value: Tensor, target: Tensor, clip: float) -> Tensor:
-    """(V - R)^2; with `clip`, the larger of that and the error of V held within `clip` of the old value."""
+    """(V - R)^2; with `clip_range`, the larger of that and the error of V held within `clip_range` of the old value."""
     error = (value - target).square()
     if clip <= 0.0:
         return error

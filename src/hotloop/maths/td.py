@@ -51,7 +51,7 @@ def expected_q(logits: Tensor, support: Tensor) -> Tensor:
 
 
 def project(reward: Tensor, discount: Tensor, probability: Tensor, support: Tensor) -> Tensor:
-    """The distribution of r + discount * Z' put back onto the support: each atom's mass split between its neighbours.
+    """The distribution of r + discount * Z' put back onto the support: each atom's mass split between its neighbors.
 
     reward [B], discount [B], probability [B, Z] -> [B, Z]. Atom i takes max(0, 1 - |T z_j - z_i| / delta) of the mass
     of every j: the triangular kernel says in one line what floor, ceiling and their special cases say in ten.

@@ -56,7 +56,7 @@ class ActorCritic(nn.Module):
             self.policy_torso, self.policy_head = torso, policy_head
             self.value_torso, self.value_head = build_torso(settings, obs_spec, nn.Linear), value_head
         self._shared = settings.shared
-        self._initialise()
+        self._initialize()
         self.spread = LogStd(layout.continuous, settings.log_std)
 
     @property
@@ -70,7 +70,7 @@ class ActorCritic(nn.Module):
             return self.policy_head(features), self.value_head(features).squeeze(-1)
         return self.policy_head(self.policy_torso(obs)), self.value_head(self.value_torso(obs)).squeeze(-1)
 
-    def _initialise(self) -> None:
+    def _initialize(self) -> None:
         """A torso of the user's own stays as its constructor left it."""
         theirs = {part for torso in self.modules() if isinstance(torso, UserTorso) for part in torso.modules()}
         for module in self.modules():
@@ -85,7 +85,7 @@ class ActorCritic(nn.Module):
 def build_actor_critic(
     settings: ActorCriticSettings, obs_spec: ObsSpec, layout: ActionLayout, seed: int
 ) -> ActorCritic | SharedActorCritic:
-    """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
+    """The network, initialized from `seed` alone (torch's global generator is left as it was)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
         if is_given(settings.torso):

@@ -39,7 +39,7 @@ class QNetwork(nn.Module):
 def build_q_network(
     settings: NetworkSettings, obs_spec: ObsSpec, num_actions: int, seed: int
 ) -> QNetwork | SharedNetwork:
-    """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
+    """The network, initialized from `seed` alone (torch's global generator is left as it was)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
         if is_given(settings.torso):
@@ -149,7 +149,7 @@ def channels_come_first(layout: str, shape: tuple[int, ...]) -> bool:
     )
 
 
-def observation_words(settings: TorsoSettings, obs_spec: ObsSpec) -> str:
+def observation_text(settings: TorsoSettings, obs_spec: ObsSpec) -> str:
     """How an observation that is no vector is read; empty for vectors, and for networks with parts of their own."""
     if is_given(settings.torso):
         return f"`{settings.torso.removeprefix(PREFIX)}` is the network; other settings of `network` are not used"
@@ -159,18 +159,18 @@ def observation_words(settings: TorsoSettings, obs_spec: ObsSpec) -> str:
         return ""
     if isinstance(obs_spec, dict):
         images = _images(obs_spec) if takes_cnn(settings, obs_spec) else {}
-        words = [f"`{name}` of {_image_words(settings, part.shape)}" for name, part in images.items()]
+        words = [f"`{name}` of {_image_text(settings, part.shape)}" for name, part in images.items()]
         rest = num_features(obs_spec) - num_features(images)
         return "; ".join([*words, f"the other parts are {rest} numbers"]) if words else ""
     if len(obs_spec.shape) < 2:
         return ""
     if takes_cnn(settings, obs_spec):
-        return f"observations of {_image_words(settings, obs_spec.shape)}"
+        return f"observations of {_image_text(settings, obs_spec.shape)}"
     shape = " x ".join(map(str, obs_spec.shape))
     return f"observations of {shape} are flattened to {obs_spec.size} numbers"
 
 
-def _image_words(settings: TorsoSettings, shape: tuple[int, ...]) -> str:
+def _image_text(settings: TorsoSettings, shape: tuple[int, ...]) -> str:
     text = " x ".join(map(str, shape))
     if len(shape) == 2:
         return f"{text} are images in grey"

@@ -4,7 +4,7 @@ From an observation to features.
 
 From features to Q-values [B, A], or to logits [B, A, Z] when there are Z > 1 atoms.
 
-Linear layers with learned, factorised Gaussian noise (Fortunato et al. 2018, equations 9-11).
+Linear layers with learned, factorized Gaussian noise (Fortunato et al. 2018, equations 9-11).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Actor(nn.Module):
 
 
 class CriticLayer(nn.Module):
-    """C linear layers at once, initialised as `nn.Linear` is."""
+    """C linear layers at once, initialized as `nn.Linear` is."""
 
     def __init__(self, critics: int, num_in: int, num_out: int) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def build_sac_network(
     temperature: float | None,
     seed: int,
 ) -> SACNetwork:
-    """The networks, initialised from `seed` alone (torch's global generator is left as it was); `temperature` is what
+    """The networks, initialized from `seed` alone (torch's global generator is left as it was); `temperature` is what
     a learned one begins with."""
     refuse_images(settings, obs_spec)
     with torch.random.fork_rng(devices=[]):

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 SELU = (1.6732632423543772, 1.0507009873554805)
 IN_WORDS = {
-    "native_layer_norm": "layer normalisation",
+    "native_layer_norm": "layer normalization",
     "embedding": "an embedding",
     "elu": "an `elu`",
 }
@@ -81,10 +81,10 @@ def refuse_by_kind(module: nn.Module) -> None:
         if isinstance(part, nn.modules.dropout._DropoutNd):
             raise Unreadable(f"has dropout ({kind})")
         if isinstance(part, nn.modules.batchnorm._NormBase):
-            raise Unreadable(f"has batch normalisation ({kind})")
+            raise Unreadable(f"has batch normalization ({kind})")
 
 
-class Recorder(TorchDispatchMode):
+class OperationRecorder(TorchDispatchMode):
     """Follows every operation from the observation on, and says of each tensor what it is."""
 
     @classmethod
@@ -129,7 +129,7 @@ def trace_outputs(module: nn.Module, obs_shape: tuple[int, ...]) -> list[Value]:
     obs = random_obs((3, *obs_shape), torch.Generator().manual_seed(1))
     known: dict[Tensor, Value] = {parameter: Weight(name) for name, parameter in module.named_parameters()}
     buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}  # a forward may count in them
-    recorder = Recorder(known | {obs: Chain(())})
+    recorder = OperationRecorder(known | {obs: Chain(())})
     try:
         with torch.no_grad(), in_mode(module, training=True), recorder:
             outputs = functional_call(module, buffers, (obs,))

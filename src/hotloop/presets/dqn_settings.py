@@ -1,4 +1,4 @@
-"""Every setting of the DQN family. Double, dueling, n-step, prioritised, C51 and noisy combine freely."""
+"""Every setting of the DQN family. Double, dueling, n-step, prioritized, C51 and noisy combine freely."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.presets.run_settings import (
     CheckpointSettings,
     EvaluationSettings,
-    ObsNormaliseSettings,
+    ObsNormalizeSettings,
     OffPolicyRun,
     Precision,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimiserSettings:
+class OptimizerSettings:
     """Adam on all parameters at once."""
 
-    lr: float = 1e-3
+    learning_rate: float = 1e-3
     """Learning rate, above 0."""
     lr_schedule: Schedule = field(default_factory=Schedule)
     """What the learning rate is multiplied with over time."""
@@ -32,23 +32,23 @@ class OptimiserSettings:
     """Decay of the running mean of gradients, at least 0 and below 1."""
     beta2: float = 0.999
     """Decay of the running mean of squared gradients, at least 0 and below 1."""
-    epsilon: float = 1e-8
+    eps: float = 1e-8
     """Added to the denominator, above 0."""
-    max_gradient_norm: float = 10.0
+    max_grad_norm: float = 10.0
     """Gradients with a larger norm are scaled down to it; 0: never."""
     accumulate: int = 1
     """Batches whose gradients are averaged for one update, at least 1."""
 
     def __post_init__(self) -> None:
-        require_finite(self, "optimiser.")
-        for name in ("lr", "epsilon"):
+        require_finite(self, "optimizer.")
+        for name in ("learning_rate", "eps"):
             if getattr(self, name) <= 0:
-                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected above 0")
+                raise SettingsError(f"`optimizer.{name}` is {getattr(self, name)}, expected above 0")
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
-                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected at least 0 and below 1")
-        require_at_least(0, self, "optimiser.", "max_gradient_norm")
-        require_at_least(1, self, "optimiser.", "accumulate")
+                raise SettingsError(f"`optimizer.{name}` is {getattr(self, name)}, expected at least 0 and below 1")
+        require_at_least(0, self, "optimizer.", "max_grad_norm")
+        require_at_least(1, self, "optimizer.", "accumulate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,8 @@ class DQNSettings(OffPolicyRun):
     network: NetworkSettings = field(default_factory=NetworkSettings)
     replay: ReplaySettings = field(default_factory=ReplaySettings)
     exploration: Schedule = field(default_factory=lambda: Schedule(kind="linear", start=1.0, end=0.05))
-    normalise: ObsNormaliseSettings = field(default_factory=ObsNormaliseSettings)
-    optimiser: OptimiserSettings = field(default_factory=OptimiserSettings)
+    normalize: ObsNormalizeSettings = field(default_factory=ObsNormalizeSettings)
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     target: TargetSettings = field(default_factory=TargetSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)

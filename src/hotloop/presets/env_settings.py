@@ -33,7 +33,7 @@ class EnvSettings:
     `a.0` where they are nested); `auto` joins vectors and tables, and keeps the names where one part is an image."""
 
     batched: bool = False
-    """Use the Gymnasium id's own vectorised implementation instead of stepping `num_envs` single ones."""
+    """Use the Gymnasium id's own vectorized implementation instead of stepping `num_envs` single ones."""
 
     workers: int = 0
     """Processes that share the Gymnasium envs between them, 0 to `num_envs`; 0 steps them in this process."""

@@ -29,11 +29,11 @@ REFUSED = {
     "TransformReward": ("takes a function as an argument", OWN_CLASS),
     "NormalizeObservation": (
         "keeps statistics in each env, which evaluations and a resumed run would not share",
-        "PPO: `--normalise.obs`; or fixed bounds: `RescaleObservation(-1.0, 1.0)`",
+        "PPO: `--normalize.obs`; or fixed bounds: `RescaleObservation(-1.0, 1.0)`",
     ),
     "NormalizeReward": (
         "keeps statistics in each env, which a resumed run would not share",
-        "PPO: `--normalise.reward`; or `ClipReward(-1, 1)`",
+        "PPO: `--normalize.reward`; or `ClipReward(-1, 1)`",
     ),
 }
 """Wrappers that make no sense here: why, and what does."""

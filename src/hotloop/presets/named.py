@@ -22,7 +22,7 @@ RENAMED = {
 }
 """Presets that promised more likeness than there is: what they are called now, and where the differences stand."""
 ALGORITHMS_HERE = (
-    "hotloop trains DQN (double, dueling, n-step, prioritised, C51, noisy: Rainbow), PPO (continuous actions too; A2C) "
+    "hotloop trains DQN (double, dueling, n-step, prioritized, C51, noisy: Rainbow), PPO (continuous actions too; A2C) "
     "and SAC (TD3, DDPG)"
 )
 

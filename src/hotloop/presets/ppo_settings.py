@@ -14,10 +14,10 @@ from hotloop.presets.run_settings import AnyRun, CheckpointSettings, EvaluationS
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyOptimiserSettings:
+class PolicyOptimizerSettings:
     """Adam on all parameters at once."""
 
-    lr: float = 3e-4
+    learning_rate: float = 3e-4
     """Learning rate, above 0."""
     lr_schedule: Schedule = field(default_factory=Schedule)
     """What the learning rate is multiplied with over time."""
@@ -25,21 +25,21 @@ class PolicyOptimiserSettings:
     """Decay of the running mean of gradients, at least 0 and below 1."""
     beta2: float = 0.999
     """Decay of the running mean of squared gradients, at least 0 and below 1."""
-    epsilon: float = 1e-5
+    eps: float = 1e-5
     """Added to the denominator, above 0."""
-    max_gradient_norm: float = 0.5
+    max_grad_norm: float = 0.5
     """Gradients with a larger norm are scaled down to it; 0: never."""
 
     def __post_init__(self) -> None:
-        require_finite(self, "optimiser.")
-        for name in ("lr", "epsilon"):
+        require_finite(self, "optimizer.")
+        for name in ("learning_rate", "eps"):
             if getattr(self, name) <= 0:
-                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected above 0")
+                raise SettingsError(f"`optimizer.{name}` is {getattr(self, name)}, expected above 0")
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
-                raise SettingsError(f"`optimiser.{name}` is {getattr(self, name)}, expected at least 0 and below 1")
-        if self.max_gradient_norm < 0:
-            raise SettingsError(f"`optimiser.max_gradient_norm` is {self.max_gradient_norm}, expected 0 or more")
+                raise SettingsError(f"`optimizer.{name}` is {getattr(self, name)}, expected at least 0 and below 1")
+        if self.max_grad_norm < 0:
+            raise SettingsError(f"`optimizer.max_grad_norm` is {self.max_grad_norm}, expected 0 or more")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class PolicyLearnerSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormaliseSettings:
+class NormalizeSettings:
     """Running statistics, saved with the run and with its best weights."""
 
     obs: Switch = False
@@ -63,12 +63,12 @@ class NormaliseSettings:
     reward: bool = False
     """Divide rewards by the deviation of discounted returns; what is reported stays as the env gives it."""
     limit: float = 10.0
-    """Normalised observations and rewards are held between -limit and limit, above 0."""
+    """Normalized observations and rewards are held between -limit and limit, above 0."""
 
     def __post_init__(self) -> None:
-        require_finite(self, "normalise.")
+        require_finite(self, "normalize.")
         if self.limit <= 0:
-            raise SettingsError(f"`normalise.limit` is {self.limit}, expected above 0")
+            raise SettingsError(f"`normalize.limit` is {self.limit}, expected above 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class PPOSettings(AnyRun):
     """The run ends with the rollout that reaches so many transitions over all envs."""
     rollout_steps: Count = 128
     """Steps of every env between two bouts of learning, at least 1."""
-    epochs: int = 4
+    n_epochs: int = 4
     """How often each rollout is gone through, at least 1."""
     batch_size: Count = 256
     """Transitions per minibatch; `rollout_steps` x `env.num_envs` must be a multiple of it."""
@@ -119,17 +119,17 @@ class PPOSettings(AnyRun):
     """How far advantages look beyond one step, 0 (one step) to 1 (the whole episode)."""
     policy_loss: Literal["clipped", "plain"] = "clipped"
     """`clipped`: PPO's surrogate (Schulman et al. 2017). `plain`: the policy gradient, A2C, with one epoch."""
-    clip: float = 0.2
+    clip_range: float = 0.2
     """How far the ratio of new to old probability is rewarded, above 0."""
     clip_schedule: Schedule = field(default_factory=Schedule)
     """What the clip is multiplied with over time."""
     value_clip: float = 0.0
     """Hold the new value within so much of the old one in the loss; 0: do not."""
-    value_weight: float = 0.5
+    vf_coef: float = 0.5
     """Of the squared value error in the loss, 0 or more."""
-    entropy_weight: float = 0.0
+    ent_coef: float = 0.0
     """Of the policy's entropy in the loss, 0 or more: keeps it exploring."""
-    normalise_advantage: Literal["minibatch", "rollout", "none"] = "minibatch"
+    normalize_advantage: Literal["minibatch", "rollout", "none"] = "minibatch"
     """Bring advantages to mean 0 and deviation 1 (the population's) within each `minibatch` or the whole `rollout`."""
     kl_stop: float = 0.0
     """No further epoch on a rollout once the mean KL of an epoch is above; 0: never."""
@@ -138,9 +138,9 @@ class PPOSettings(AnyRun):
     where below half of it; 0: do not."""
     env: EnvSettings = field(default_factory=lambda: EnvSettings(num_envs=8))
     network: ActorCriticSettings = field(default_factory=ActorCriticSettings)
-    normalise: NormaliseSettings = field(default_factory=NormaliseSettings)
+    normalize: NormalizeSettings = field(default_factory=NormalizeSettings)
     reward_parts: RewardPartSettings = field(default_factory=RewardPartSettings)
-    optimiser: PolicyOptimiserSettings = field(default_factory=PolicyOptimiserSettings)
+    optimizer: PolicyOptimizerSettings = field(default_factory=PolicyOptimizerSettings)
     learner: PolicyLearnerSettings = field(default_factory=PolicyLearnerSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = field(default_factory=CheckpointSettings)
@@ -149,12 +149,12 @@ class PPOSettings(AnyRun):
         require_settings(self)
         require_finite(self, "")
         self.check_run()
-        require_at_least(1, self, "", "rollout_steps", "epochs", "batch_size")
-        require_at_least(0, self, "", "value_clip", "value_weight", "entropy_weight", "kl_stop", "kl_target")
+        require_at_least(1, self, "", "rollout_steps", "n_epochs", "batch_size")
+        require_at_least(0, self, "", "value_clip", "vf_coef", "ent_coef", "kl_stop", "kl_target")
         if not 0 <= self.gae_lambda <= 1:
             raise SettingsError(f"`gae_lambda` is {self.gae_lambda}, expected 0 to 1")
-        if self.clip <= 0:
-            raise SettingsError(f"`clip` is {self.clip}, expected above 0", "0.2 is usual")
+        if self.clip_range <= 0:
+            raise SettingsError(f"`clip_range` is {self.clip_range}, expected above 0", "0.2 is usual")
         self._check_combinations()
 
     def _check_combinations(self) -> None:
@@ -164,10 +164,10 @@ class PPOSettings(AnyRun):
                 f"{self.rollout_rows} transitions",
                 "`rollout_steps` x `env.num_envs` must be a multiple of `batch_size`",
             )
-        if self.policy_loss == "plain" and self.epochs > 1:
+        if self.policy_loss == "plain" and self.n_epochs > 1:
             raise SettingsError(
-                f"`policy_loss` is `plain` with {self.epochs} epochs, but it holds for the first only",
-                "`--epochs 1`, or `--policy-loss clipped`",
+                f"`policy_loss` is `plain` with {self.n_epochs} epochs, but it holds for the first only",
+                "`--n-epochs 1`, or `--policy-loss clipped`",
             )
 
     @property
@@ -176,4 +176,4 @@ class PPOSettings(AnyRun):
 
     @property
     def updates_per_rollout(self) -> int:
-        return self.epochs * (self.rollout_rows // self.batch_size)
+        return self.n_epochs * (self.rollout_rows // self.batch_size)

@@ -52,7 +52,7 @@ def preset(name: str, **overrides: Any) -> RunSettings:
     return build(class_of(tree), tree, source=name)
 
 
-def settings_from_words(name: str, words: Sequence[str]) -> RunSettings:
+def settings_from_argv(name: str, words: Sequence[str]) -> RunSettings:
     """A preset or TOML file with overrides: `["--seed", "3", "--env.num-envs", "8"]`.
 
     An env in a file or module is code, and so is a torso in a file. Whoever names it on the command line wants it run;
@@ -82,8 +82,8 @@ def label_of(settings: RunSettings, source: str = "") -> str:
     return f"{settings.env.id.rpartition(':')[2]}-{settings.algorithm}"
 
 
-def tree_from_words(name: str, words: Sequence[str]) -> dict[str, Any]:
-    return as_tree(settings_from_words(name, words))
+def tree_from_argv(name: str, words: Sequence[str]) -> dict[str, Any]:
+    return as_tree(settings_from_argv(name, words))
 
 
 def settings_of(run: Run, trust: bool = False, tree: Mapping[str, Any] | None = None) -> RunSettings:

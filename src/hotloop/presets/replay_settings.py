@@ -11,24 +11,24 @@ from hotloop.core.values import Count
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings:
-    capacity: Count = 100_000
+    buffer_size: Count = 100_000
     """Transitions kept; the oldest give way to new ones. 0: all of the run that it was begun for, but no more than a
     million, nor than 2 GiB hold."""
-    prioritised: bool = False
+    prioritized: bool = False
     """Draw transitions in proportion to their last TD error (Schaul et al. 2015) rather than uniformly."""
     alpha: float = 0.6
-    """How strongly the TD error shapes the draw: 0 is uniform, 1 fully proportional. Prioritised only."""
+    """How strongly the TD error shapes the draw: 0 is uniform, 1 fully proportional. Prioritized only."""
     beta_start: float = 0.4
-    """Exponent of the importance weights at the first env step, 0 to 1. Prioritised only."""
+    """Exponent of the importance weights at the first env step, 0 to 1. Prioritized only."""
     beta_end: float = 1.0
-    """Exponent of the importance weights once annealed, 0 to 1; 1 corrects the bias fully. Prioritised only."""
+    """Exponent of the importance weights once annealed, 0 to 1; 1 corrects the bias fully. Prioritized only."""
     beta_env_steps: Count = 100_000
-    """Env steps over which beta moves linearly from `beta_start` to `beta_end`. At least 1. Prioritised only."""
+    """Env steps over which beta moves linearly from `beta_start` to `beta_end`. At least 1. Prioritized only."""
     priority_epsilon: float = 1e-6
-    """Added to |TD error| so that every transition can still be drawn; above 0. Prioritised only."""
+    """Added to |TD error| so that every transition can still be drawn; above 0. Prioritized only."""
     combined: bool = False
     """Combined experience replay (Zhang & Sutton 2017): the last row of each batch is the newest transition."""
-    prioritised_batches: int = 1
+    prioritized_batches: int = 1
     """Batches drawn from the same priorities, at least 1; above 1 the later ones see stale priorities, for speed."""
     memory: Literal["ram", "disk"] = "ram"
     """Where transitions lie: `ram`, or `disk` for more of them than memory can hold, in a file that is given back when
@@ -37,8 +37,8 @@ class ReplaySettings:
     """Folder on whose disk they lie with `memory = "disk"`; empty: the disk that `run_dir` is on."""
 
     def __post_init__(self) -> None:
-        _require(self.capacity >= 0, "capacity", self.capacity, "0 or more")
-        for name in ("beta_env_steps", "prioritised_batches"):
+        _require(self.buffer_size >= 0, "buffer_size", self.buffer_size, "0 or more")
+        for name in ("beta_env_steps", "prioritized_batches"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name in ("alpha", "beta_start", "beta_end"):
             _require(0.0 <= getattr(self, name) <= 1.0, name, getattr(self, name), "between 0 and 1")

@@ -45,19 +45,19 @@ class CheckpointSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObsNormaliseSettings:
+class ObsNormalizeSettings:
     """Running statistics, saved with the run and with its best weights; replay keeps observations as they came."""
 
     obs: Switch = False
     """Bring every number of the observation to mean 0 and deviation 1, by what was seen until now. `auto`: where it has
     numbers that are not bytes."""
     limit: float = 10.0
-    """Normalised observations are held between -limit and limit, above 0."""
+    """Normalized observations are held between -limit and limit, above 0."""
 
     def __post_init__(self) -> None:
-        require_finite(self, "normalise.")
+        require_finite(self, "normalize.")
         if self.limit <= 0:
-            raise SettingsError(f"`normalise.limit` is {self.limit}, expected above 0")
+            raise SettingsError(f"`normalize.limit` is {self.limit}, expected above 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class AnyRun:
     on_nan: Literal["stop", "rollback"] = "stop"
     """What happens when a loss, gradient, observation or reward is NaN or infinite: `stop`, or `rollback` to the last
     checkpoint (to the start where there is none) and go on with other random draws, once; a second time it stops."""
-    threads: int = 1
+    torch_threads: int = 1
     """Threads of PyTorch and BLAS, at least 1; small networks are fastest with one."""
     device: str = "cpu"
     """Where the networks live: `cpu`, `cuda`, `cuda:1`."""
@@ -94,7 +94,7 @@ class AnyRun:
     """Allow an env from a file or module to be imported when a run is loaded."""
 
     def check_run(self) -> None:
-        require_at_least(1, self, "", "total_env_steps", "log_every", "threads")
+        require_at_least(1, self, "", "total_env_steps", "log_every", "torch_threads")
         require_at_least(0, self, "", "extended_from", "total_episodes", "seed")
         if not 0 <= self.gamma <= 1:
             raise SettingsError(f"`gamma` is {self.gamma}, expected 0 to 1")
@@ -118,12 +118,12 @@ class OffPolicyRun(AnyRun):
     """What runs that learn from replay have in common: which of their settings fit together, and what follows."""
 
     updates_per_env_step: Ratio = 1.0
-    """Optimiser updates per transition, kept as an exact fraction (`0.25`, `1/32`), whatever the number of envs."""
+    """Optimizer updates per transition, kept as an exact fraction (`0.25`, `1/32`), whatever the number of envs."""
     train_every: Count = 1
     """Updates come in bursts every so many env steps, at least 1; their number stays the same."""
     updates_per_batch: int = 1
     """How many updates in a row are made on each sampled batch, at least 1."""
-    warmup_env_steps: Count = 1_000
+    learning_starts: Count = 1_000
     """Updates owed up to here are skipped, not caught up."""
     batch_size: int = 64
     """Transitions per batch, at least 1."""
@@ -135,13 +135,13 @@ class OffPolicyRun(AnyRun):
     def check_run(self: Any) -> None:
         super().check_run()
         require_at_least(1, self, "", "train_every", "updates_per_batch", "batch_size", "n_step")
-        require_at_least(0, self, "", "warmup_env_steps")
+        require_at_least(0, self, "", "learning_starts")
         if exact_fraction(self.updates_per_env_step) < 0:
             raise SettingsError(f"`updates_per_env_step` is {self.updates_per_env_step}, expected 0 or more")
         self._check_bursts()
-        if self.warmup_env_steps < (self.n_step - 1) * self.env.num_envs:
+        if self.learning_starts < (self.n_step - 1) * self.env.num_envs:
             raise SettingsError(
-                f"`warmup_env_steps` is {self.warmup_env_steps}, but {self.env.num_envs} envs store their first "
+                f"`learning_starts` is {self.learning_starts}, but {self.env.num_envs} envs store their first "
                 f"{self.n_step}-step transitions after {(self.n_step - 1) * self.env.num_envs} env steps",
                 "warm up for longer, or use fewer envs or a smaller `n_step`",
             )

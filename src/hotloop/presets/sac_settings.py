@@ -9,25 +9,25 @@ from typing import Literal
 from hotloop.core.errors import SettingsError
 from hotloop.core.schedules import Schedule
 from hotloop.core.values import Count, require_at_least, require_finite, require_settings
-from hotloop.presets.dqn_settings import LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.dqn_settings import LearnerSettings, OptimizerSettings, TargetSettings
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.replay_settings import ReplaySettings
 from hotloop.presets.run_settings import (
     CheckpointSettings,
     EvaluationSettings,
-    ObsNormaliseSettings,
+    ObsNormalizeSettings,
     OffPolicyRun,
 )
 from hotloop.presets.sac_network_settings import SACNetworkSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class SACOptimiserSettings(OptimiserSettings):
+class SACOptimizerSettings(OptimizerSettings):
     """Adam on the parameters of critics, of the actor and of the temperature, each by itself."""
 
-    lr: float = 3e-4
+    learning_rate: float = 3e-4
     """Learning rate of all three, above 0."""
-    max_gradient_norm: float = 0.0
+    max_grad_norm: float = 0.0
     """Gradients of each of the three with a larger norm are scaled down to it; 0: never."""
 
 
@@ -85,7 +85,7 @@ class SACSettings(OffPolicyRun):
     noise added while it learns (TD3, DDPG)."""
     policy_delay: int = 1
     """Policy and temperature are updated in every so many updates of the critics, at least 1; TD3 has 2."""
-    warmup_env_steps: Count = 1_000
+    learning_starts: Count = 1_000
     """Up to here actions are drawn evenly over their range, and updates owed are skipped, not caught up."""
     batch_size: int = 256
     """Transitions per batch, at least 1."""
@@ -94,12 +94,12 @@ class SACSettings(OffPolicyRun):
     counted."""
     env: EnvSettings = field(default_factory=EnvSettings)
     network: SACNetworkSettings = field(default_factory=SACNetworkSettings)
-    replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(capacity=0))
+    replay: ReplaySettings = field(default_factory=lambda: ReplaySettings(buffer_size=0))
     temperature: TemperatureSettings = field(default_factory=TemperatureSettings)
     smoothing: SmoothingSettings = field(default_factory=SmoothingSettings)
     exploration: Schedule = field(default_factory=lambda: Schedule(start=0.1))
-    normalise: ObsNormaliseSettings = field(default_factory=ObsNormaliseSettings)
-    optimiser: SACOptimiserSettings = field(default_factory=SACOptimiserSettings)
+    normalize: ObsNormalizeSettings = field(default_factory=ObsNormalizeSettings)
+    optimizer: SACOptimizerSettings = field(default_factory=SACOptimizerSettings)
     target: SACTargetSettings = field(default_factory=SACTargetSettings)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)

@@ -21,14 +21,14 @@ Files:
     made_inputs.py    Inputs made from given ones: rows permuted, repeated, removed, ties; and the smallest one
     memory.py         Peak bytes and allocations of one call, measured apart from its time
     module_inputs.py  What to feed a network: the shapes that were given, or one read from its first layer
-    module_pairs.py   Two networks held equal with the same parameters: forward, gradients, optimiser steps
+    module_pairs.py   Two networks held equal with the same parameters: forward, gradients, optimizer steps
     module_training.py  A short training of two networks side by side: gradients, parameters and buffers
     pair_calls.py     Calling two functions alike: on copies of the input, from the same state of every generator
     pair_cost.py      What two functions that are equal cost: paired speed, memory, several sizes of input
     pairs_page.py     The evidence about somebody's own code as one HTML page
     program_gaps.py   What of two programs was not compared, and what would decide it
     program_judgement.py  Whether two recordings are of programs that compute the same, and where they first part
-    program_pairs.py  Two programs held equal: every env call and every update; then their time by turns
+    program_pairs.py  Two programs held equal: every env call and every update; then their time interleaved
     program_rounding.py  How far apart two programs may be and still compute the same but for rounding
     program_runs.py   Runs somebody's program under the recorder, in a copy of its folder
     program_words.py  Where two programs part, in words

@@ -1,4 +1,4 @@
-"""One optimisation under proof that is more than a function of its inputs: two programs with state, timed call by call.
+"""One optimization under proof that is more than a function of its inputs: two programs with state, timed call by call.
 
     @hotloop.cases("loss, gradient and Adam")
     def update_cases():
@@ -71,7 +71,7 @@ class Programs:
 
 @dataclass(frozen=True)
 class Case:
-    """One optimisation at one size, for `@hotloop.cases`: how its two programs are built, and what is promised.
+    """One optimization at one size, for `@hotloop.cases`: how its two programs are built, and what is promised.
 
     `family`, `variant`, `lane` and `size` make its name; parts that a family does not have are empty. `build` makes the
     two programs. |fast - plain| / |plain| per step made is at most `tolerance`; with 0 not a bit may differ. Where the

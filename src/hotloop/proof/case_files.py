@@ -139,7 +139,7 @@ def _found_in_file(path: Path) -> PairsAndCases:
 
 
 def _imported(path: Path) -> ModuleType:
-    """As a part of its package, where it stands in one (it may import its neighbours by that name); else by itself."""
+    """As a part of its package, where it stands in one (it may import its neighbors by that name); else by itself."""
     if not (path.parent / "__init__.py").is_file():
         return run_file(path)
     root, parts = path.parent, [path.stem]

@@ -15,7 +15,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.verdicts import CHANGES_LEARNING, IDENTICAL, TO_ROUNDING, ExitCode, Keeps
 from hotloop.proof.case import Case
 from hotloop.proof.equivalence import Equality
-from hotloop.proof.memory import Memory
+from hotloop.proof.memory import PeakMemory
 from hotloop.proof.speed import Speed
 from hotloop.proof.verdict import Verdict
 from hotloop.render.tables import as_rich
@@ -26,8 +26,8 @@ class Cost:
     """What only a case that is equal has."""
 
     speed: Speed
-    reference_memory: Memory
-    fast_memory: Memory
+    reference_memory: PeakMemory
+    fast_memory: PeakMemory
     growth: dict[str, Any] | None
 
 

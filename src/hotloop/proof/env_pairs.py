@@ -1,4 +1,4 @@
-"""Two envs held equal: the same seeds and actions through whole episodes; then env steps per second, by turns.
+"""Two envs held equal: the same seeds and actions through whole episodes; then env steps per second, interleaved.
 
 Compared are both spaces, and of every event observation, reward, `terminated`, `truncated` and the action mask, dtypes
 included. An env that draws its random numbers in another order is no wrong env: both are asked at the place where they
@@ -20,7 +20,7 @@ from hotloop.core.two_sample import distribution_distance, holm
 from hotloop.proof import speed
 from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.draws import draw_differently
-from hotloop.proof.env_play import Lane, RandomActions, play_fast, play_plain, play_until, scales_of
+from hotloop.proof.env_play import EnvEvents, RandomActions, play_fast, play_plain, play_until, scales_of
 from hotloop.proof.env_players import Event, Side, Target, side_of
 from hotloop.proof.randomness import disturb, generators_kept
 from hotloop.proof.values import leaves_of, shown_value
@@ -30,7 +30,7 @@ NUM_ENVS, ENV_STEPS, EPISODES = 4, 2_000, 200
 REDRAWS = 16
 """Times that both go on with other random numbers from where they part."""
 TURNS = 64
-"""Different steps that are timed by turns."""
+"""Different steps that are timed interleaved."""
 LEVEL = 0.01
 """Of all tests of distributions together."""
 MOST_FEATURES = 16
@@ -51,7 +51,7 @@ def prove_envs(
     tolerance: float = 1e-6,
     seconds: float = 1.0,
 ) -> Proof:
-    """What `hotloop.prove` does with two envs: the same seeds and actions, whole episodes; then their time by turns."""
+    """What `hotloop.prove` does with two envs: the same seeds and actions, whole episodes; then both timed."""
     with arithmetic_on(threads=1), generators_kept():
         return _EnvCheck((plain, fast), num_envs, seed, tolerance).run(env_steps, episodes, seconds)
 
@@ -96,7 +96,7 @@ class _EnvCheck:
     def _actions(self, plain: Side, offset: int = 0) -> RandomActions:
         return RandomActions(plain.action_space, self._num_envs, self._seed + offset)
 
-    def _evidence(self, lanes: Sequence[Lane], place: tuple[Difference, int, int] | None) -> dict[str, Any]:
+    def _evidence(self, lanes: Sequence[EnvEvents], place: tuple[Difference, int, int] | None) -> dict[str, Any]:
         events = [event for lane in lanes for event in lane.events]
         counted = {
             "env steps": sum(event.kind == "step" for event in events),
@@ -110,7 +110,7 @@ class _EnvCheck:
         return {**counted, "envs": envs, "tolerance": self._tolerance}
 
     def _first_difference(
-        self, plain: Side, fast: Side, lanes: Sequence[Lane], others: Sequence[Lane]
+        self, plain: Side, fast: Side, lanes: Sequence[EnvEvents], others: Sequence[EnvEvents]
     ) -> tuple[Difference, int, int] | None:
         """The earliest of all envs, with its env and its place among that env's events."""
         tolerance = Tolerance(self._tolerance, scales_of(lanes), let_pass=self._let_pass)
@@ -130,7 +130,7 @@ class _EnvCheck:
                     self._notes.append(f"both raise {mine.fields['error']}: what follows counts as no evidence")
         return None
 
-    def _way(self, lane: Lane, index: int, position: int) -> tuple[str, str]:
+    def _way(self, lane: EnvEvents, index: int, position: int) -> tuple[str, str]:
         """When it was, and how to come there again."""
         before = lane.events[: position + 1]
         steps = sum(event.kind != "reset" for event in before)
@@ -143,7 +143,9 @@ class _EnvCheck:
         listed = f"... {dropped} more, " * bool(dropped) + ", ".join(shown[dropped:])
         return when, f"reset(seed={self._seeds[index]}), then actions [{listed}] with reset() after each episode's end"
 
-    def _is_drawn(self, difference: Difference, both: tuple[list[Lane], list[Lane]], index: int, position: int) -> bool:
+    def _is_drawn(
+        self, difference: Difference, both: tuple[list[EnvEvents], list[EnvEvents]], index: int, position: int
+    ) -> bool:
         """Whether the two part there by the order of their random numbers alone."""
         events = [lanes[index].events[position] for lanes in both]
         if difference.kind != "value" or any(event.kind == "raised" for event in events):
@@ -160,7 +162,7 @@ class _EnvCheck:
         pairs = [(one, other) for one, other in zip(*arrays, strict=True) if one is not None and other is not None]
         return bool(pairs) and draw_differently([one for one, _ in pairs], [other for _, other in pairs])
 
-    def _redrawn(self, target: Target, plain: Sequence[Lane], index: int, position: int) -> list[Event]:
+    def _redrawn(self, target: Target, plain: Sequence[EnvEvents], index: int, position: int) -> list[Event]:
         """The same event once more and again, all the same up to it, with other random numbers for it each time."""
         side = side_of(target, self._num_envs)
         try:
@@ -170,7 +172,7 @@ class _EnvCheck:
         finally:
             side.close()
 
-    def _once_more(self, side: Side, plain: Sequence[Lane], index: int, position: int, number: int) -> Event:
+    def _once_more(self, side: Side, plain: Sequence[EnvEvents], index: int, position: int, number: int) -> Event:
         if position == 0:
             return side.reset([seed + 1_000 * number for seed in self._seeds])[index]
         other = 1_000_003 * number + self._seed
@@ -201,8 +203,8 @@ class _EnvCheck:
             found += [piece for piece in pieces if len(piece) > 1][:each]
         return found
 
-    def _cost(self, plain: Side, fast: Side, lanes: Sequence[Lane], seconds: float) -> PairCost | None:
-        """Time of one env step: all envs are stepped by turns, with actions that were played."""
+    def _cost(self, plain: Side, fast: Side, lanes: Sequence[EnvEvents], seconds: float) -> PairCost | None:
+        """Time of one env step: all envs are stepped interleaved, with actions that were played."""
         if any("action_mask" in event.fields for lane in lanes for event in lane.events[:1]):
             turns = [self._masked_turn(side, plain) for side in (plain, fast)]
         else:
@@ -216,7 +218,7 @@ class _EnvCheck:
         times = measured.first_seconds * share, measured.second_seconds * share
         return PairCost(replace(measured, first_seconds=times[0], second_seconds=times[1]), "env step")
 
-    def _turn(self, side: Side, lanes: Sequence[Lane]) -> Any:
+    def _turn(self, side: Side, lanes: Sequence[EnvEvents]) -> Any:
         side.reset(self._seeds)
         longest = min(TURNS, *(len(lane.actions) for lane in lanes))
         calls = itertools.cycle([side.turn([lane.actions[number] for lane in lanes]) for number in range(longest)])

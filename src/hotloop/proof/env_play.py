@@ -25,7 +25,7 @@ OVERTIME = 2
 
 
 @dataclass
-class Lane:
+class EnvEvents:
     """One env's events, in order; `actions[j]` led to its j-th step."""
 
     events: list[Event] = field(default_factory=list)
@@ -70,10 +70,10 @@ class RandomActions:
 
 def play_plain(
     side: Side, seeds: Sequence[int], choose: Choose, env_steps: int, episodes: int | None = None
-) -> list[Lane]:
+) -> list[EnvEvents]:
     """Each env for `env_steps` and to the end of the episode then under way, or for so many episodes, if sooner."""
 
-    def goes_on(index: int, lane: Lane) -> bool:
+    def goes_on(index: int, lane: EnvEvents) -> bool:
         if episodes is not None and lane.episodes >= episodes:
             return False
         made = len(lane.actions)
@@ -82,24 +82,24 @@ def play_plain(
     return _play(side, seeds, choose, goes_on)
 
 
-def play_fast(side: Side, seeds: Sequence[int], plain: Sequence[Lane]) -> list[Lane]:
+def play_fast(side: Side, seeds: Sequence[int], plain: Sequence[EnvEvents]) -> list[EnvEvents]:
     """The same actions; a lane ends where that of the plain env does."""
     lengths = [len(lane.actions) for lane in plain]
     return _play(side, seeds, _as_played(plain), lambda index, lane: len(lane.actions) < lengths[index])
 
 
 def play_until(
-    side: Side, seeds: Sequence[int], plain: Sequence[Lane], index: int, position: int, disturb: Callable[[], None]
+    side: Side, seeds: Sequence[int], plain: Sequence[EnvEvents], index: int, position: int, disturb: Callable[[], None]
 ) -> Event:
     """The event at `position` of env `index` once more; `disturb` is called right before the step that leads to it."""
     events = plain[index].events
     with_step = events[position].kind == "reset" and side.restarts_at_once
     place = position - 1 if with_step else position
 
-    def goes_on(number: int, lane: Lane) -> bool:
+    def goes_on(number: int, lane: EnvEvents) -> bool:
         return len(lane.events) <= position and (number == index or not side.steps_alone)
 
-    def before_call(lanes: list[Lane]) -> None:
+    def before_call(lanes: list[EnvEvents]) -> None:
         if len(lanes[index].events) == place:
             disturb()
 
@@ -107,7 +107,7 @@ def play_until(
     return played[index].events[min(position, len(played[index].events) - 1)]
 
 
-def _as_played(lanes: Sequence[Lane]) -> Choose:
+def _as_played(lanes: Sequence[EnvEvents]) -> Choose:
     def choose(index: int, number: int, mask: Any) -> Any:
         actions = lanes[index].actions
         return copy.deepcopy(actions[min(number, len(actions) - 1)])
@@ -119,14 +119,14 @@ def _play(
     side: Side,
     seeds: Sequence[int],
     choose: Choose,
-    goes_on: Callable[[int, Lane], bool],
-    before_call: Callable[[list[Lane]], None] = lambda lanes: None,
-) -> list[Lane]:
+    goes_on: Callable[[int, EnvEvents], bool],
+    before_call: Callable[[list[EnvEvents]], None] = lambda lanes: None,
+) -> list[EnvEvents]:
     seed_library(SEED)  # for envs that draw from the library's generators
     try:
-        lanes = [Lane([event]) for event in side.reset(seeds)]
+        lanes = [EnvEvents([event]) for event in side.reset(seeds)]
     except Exception as error:
-        return [Lane([raised(error)], is_over=True) for _ in seeds]
+        return [EnvEvents([raised(error)], is_over=True) for _ in seeds]
     for index, lane in enumerate(lanes):
         lane.is_over = not goes_on(index, lane)
     masks = [lane.mask() for lane in lanes]
@@ -137,7 +137,7 @@ def _play(
 
 
 def _advance(
-    side: Side, lanes: list[Lane], masks: list[Any], choose: Choose, goes_on: Callable[[int, Lane], bool]
+    side: Side, lanes: list[EnvEvents], masks: list[Any], choose: Choose, goes_on: Callable[[int, EnvEvents], bool]
 ) -> None:
     """One step of every env; a lane that is over is stepped along where envs are stepped together, not recorded."""
     actions = [
@@ -152,7 +152,7 @@ def _advance(
                 lane.is_over = lane.is_over or not goes_on(index, lane)
 
 
-def scales_of(lanes: Sequence[Lane]) -> dict[str, Any]:
+def scales_of(lanes: Sequence[EnvEvents]) -> dict[str, Any]:
     """By path, the size of each number over all events: what its errors are measured by. Where it is a mark at times
     (-1e9 in the place of what is not there), its size is that of the other times."""
     plain: dict[str, _Sum] = {}

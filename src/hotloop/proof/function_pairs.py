@@ -19,7 +19,7 @@ from hotloop.core.extras import torch_if_installed
 from hotloop.proof import pair_cost
 from hotloop.proof.difference import Difference, LetPass, Tolerance, first_difference
 from hotloop.proof.made_inputs import Arguments, made_from, smallest
-from hotloop.proof.pair_calls import Answer, Calls, name_of
+from hotloop.proof.pair_calls import CallAnswer, Calls, name_of
 from hotloop.proof.randomness import generators_kept
 from hotloop.proof.values import shown_value
 from hotloop.proof.verdict import Proof
@@ -204,7 +204,7 @@ class _Check:
             return None
         return self._described(difference, arguments, when)
 
-    def _compare(self, plain: Answer, fast: Answer) -> Difference | None:
+    def _compare(self, plain: CallAnswer, fast: CallAnswer) -> Difference | None:
         if (plain.error is None) != (fast.error is None):
             return Difference("result", "raised", _said(plain), _said(fast))
         if plain.error is not None:
@@ -246,7 +246,7 @@ class _Check:
             when += f", there on {rows} row{'s' * (rows > 1)} of it"
         return (found_on(least) or difference).at(when, least.shown())
 
-    def _note_draws(self, plain: Answer, fast: Answer) -> None:
+    def _note_draws(self, plain: CallAnswer, fast: CallAnswer) -> None:
         for name in plain.generators:
             if first_difference(name, plain.generators[name], fast.generators.get(name)) is not None:
                 self._note(f"{name} is left in another state: what is drawn next differs")
@@ -260,7 +260,7 @@ def _kinds(difference: Difference | None) -> tuple[str, str] | None:
     return None if difference is None else (difference.kind, difference.what.split("[")[0])
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: CallAnswer) -> str:
     return "answered" if answer.error is None else f"raised {answer.error}"
 
 

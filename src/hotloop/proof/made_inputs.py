@@ -61,7 +61,7 @@ class Arguments:
         return self._map(lambda value: _taken(value, places) if len(value) == count else value)
 
     def with_ties(self, levels: int) -> Arguments:
-        """Every array of floats holds only its own first `levels` values, by turns; rows stay as they are many."""
+        """Every array of floats holds only its own first `levels` values, interleaved; rows stay as they are many."""
         return self._map(lambda value: _tied(value, levels))
 
     def _map(self, change: Callable[[Any], Any]) -> Arguments:

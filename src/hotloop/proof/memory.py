@@ -24,22 +24,22 @@ OBJECT_DOMAIN = 2  # PYMEM_DOMAIN_OBJ
 
 
 @dataclass(frozen=True)
-class Memory:
+class PeakMemory:
     peak_bytes: int
     allocations: int
 
 
-def measure_both(plain: Call, fast: Call) -> tuple[Memory | None, Memory | None]:
+def measure_both(plain: Call, fast: Call) -> tuple[PeakMemory | None, PeakMemory | None]:
     """None where what counts is not installed: tensors by PyTorch's profiler, objects by machine code."""
     return (measure(plain), measure(fast)) if can_train() else (None, None)
 
 
-def measure(call: Call) -> Memory:
+def measure(call: Call) -> PeakMemory:
     call()
     gc.collect()
     tensor_bytes, tensors = _tensors(call)
     objects = max(0, _objects(call) - _objects(_nothing))
-    return Memory(_python_peak(call) + tensor_bytes, objects + tensors)
+    return PeakMemory(_python_peak(call) + tensor_bytes, objects + tensors)
 
 
 def _nothing() -> None:

@@ -1,7 +1,7 @@
-"""Two networks held equal with the same parameters: forward, gradients, optimiser steps, in train and in eval mode.
+"""Two networks held equal with the same parameters: forward, gradients, optimizer steps, in train and in eval mode.
 
 The plain network's parameters are put into the fast one: by name, else by order and shape, or by a function of yours
-from the one's `state_dict` to the other's. The optimiser is gradient descent whose first step moves the parameters by a
+from the one's `state_dict` to the other's. The optimizer is gradient descent whose first step moves the parameters by a
 hundredth of their length: Adam would blow the rounding of vanishing gradients up to steps of full size.
 """
 
@@ -51,17 +51,17 @@ def prove_modules(
     inputs: Any = None,
     *,
     mapping: Mapping | str | None = None,
-    optimiser_steps: int = STEPS,
+    optimizer_steps: int = STEPS,
     tolerance: float = 1e-6,
     seconds: float = 1.0,
 ) -> Proof:
-    """What `hotloop.prove` does with two networks: forward, gradients, optimiser steps, both modes; then time."""
+    """What `hotloop.prove` does with two networks: forward, gradients, optimizer steps, both modes; then time."""
     with generators_kept(), arithmetic_on(threads=1):
         modules = _made(plain), _made(fast)
         mapped = mapping_between(*modules, _loaded(mapping) if isinstance(mapping, str) else mapping)
         load_mapped(*modules, mapped)
         arguments = inputs_for(modules[0], inputs)
-        return _proved(modules, mapped, arguments, (_name(plain), _name(fast)), optimiser_steps, tolerance, seconds)
+        return _proved(modules, mapped, arguments, (_name(plain), _name(fast)), optimizer_steps, tolerance, seconds)
 
 
 def _proved(
@@ -76,7 +76,7 @@ def _proved(
     proof = Proof("modules", names[1], names[0], names[1], None, {})
     notes: list[str] = []
     let_pass = LetPass()
-    counts = {"forwards": 0, "gradients": 0, "optimiser steps": 0}
+    counts = {"forwards": 0, "gradients": 0, "optimizer steps": 0}
     for mode in ("eval", "train"):
         pair = [module.train(mode == "train") for module in modules]
         checked, note = _forward(pair[0], pair[1], arguments, tolerance)
@@ -87,7 +87,7 @@ def _proved(
         if difference is None:
             difference = training_difference((pair[0], pair[1]), arguments, steps, mapped.apply, tolerance, let_pass)
             counts["gradients"] += 1
-            counts["optimiser steps"] += steps
+            counts["optimizer steps"] += steps
         if difference is not None:
             when = f"{difference.when}, in {mode} mode".removeprefix(", ")
             return replace(proof, difference=difference.at(when), evidence=_facts(counts, mapped, modules, tolerance))

@@ -1,4 +1,4 @@
-"""A short training of two networks side by side: gradients at every optimiser step, parameters and buffers after it."""
+"""A short training of two networks side by side: gradients at every optimizer step, parameters and buffers after it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hotloop.proof.values import copied, leaves_of
 State = dict[str, Tensor]
 Mapping = Callable[[State], State]
 MOVE = 0.01
-"""Of the parameters' length, that the first optimiser step moves them by."""
+"""Of the parameters' length, that the first optimizer step moves them by."""
 
 
 class _Training:
@@ -68,7 +68,7 @@ def training_difference(
     tolerance: float,
     let_pass: LetPass,
 ) -> Difference | None:
-    """The first of `steps` optimiser steps at which gradients, parameters or buffers differ, by the fast's names."""
+    """The first of `steps` optimizer steps at which gradients, parameters or buffers differ, by the fast's names."""
     plain, fast = (_Training(module, arguments) for module in modules)
     for number in range(1, steps + 1):
         for training in (plain, fast):
@@ -76,18 +76,18 @@ def training_difference(
         if plain.error is not None or fast.error is not None:
             said = plain.error or "has gradients", fast.error or "has gradients"
             both = plain.error is not None and fast.error is not None
-            return None if both else Difference("gradients", "raised", *said, when=f"at optimiser step {number}")
+            return None if both else Difference("gradients", "raised", *said, when=f"at optimizer step {number}")
         allowed = Tolerance(tolerance * number, let_pass=let_pass)
         found = _of_states("gradient of {}", plain.gradients(), (fast, fast.gradients()), mapping, allowed)
         found = found or first_difference("gradient of inputs", plain.of_inputs, fast.of_inputs, allowed)
         if found is not None:
-            return found.at(f"at optimiser step {number}")
+            return found.at(f"at optimizer step {number}")
         rate = plain.rate()
         for training in (plain, fast):
             training.step(rate)
         found = _of_states("{}", plain.module.state_dict(), (fast, fast.module.state_dict()), mapping, allowed)
         if found is not None:
-            return found.at(f"after optimiser step {number}")
+            return found.at(f"after optimizer step {number}")
     return None
 
 

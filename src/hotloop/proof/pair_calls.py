@@ -24,7 +24,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallAnswer:
     """Of one call: `error` is None where it returned."""
 
     result: Any = None
@@ -48,14 +48,14 @@ class Calls:
         self._generators = Generators(plain, fast)
         self._names = _parameter_names(plain)
 
-    def both(self, arguments: Arguments) -> tuple[Answer, Answer]:
+    def both(self, arguments: Arguments) -> tuple[CallAnswer, CallAnswer]:
         return self._answer(self.plain, arguments), self._answer(self.fast, arguments)
 
     def plain_repeats(self, arguments: Arguments) -> bool:
         one, other = self._answer(self.plain, arguments), self._answer(self.plain, arguments)
         return first_difference("", one.result, other.result) is None
 
-    def _answer(self, function: Function, arguments: Arguments) -> Answer:
+    def _answer(self, function: Function, arguments: Arguments) -> CallAnswer:
         own = copied(arguments)
         called = _fresh(function)
         self._generators.reset()
@@ -63,9 +63,9 @@ class Calls:
             result = called(*own.positional, **own.named)
         except Exception as error:
             self.last_error = text_of(error)
-            return Answer(error=self.last_error)
+            return CallAnswer(error=self.last_error)
         result = list(result) if inspect.isgenerator(result) else result
-        return Answer(result, None, self._named(own), self._generators.states())
+        return CallAnswer(result, None, self._named(own), self._generators.states())
 
     def _named(self, arguments: Arguments) -> dict[str, Any]:
         """Inputs by the names that the plain function has for them."""
@@ -75,11 +75,11 @@ class Calls:
     def may_have_gradients(self, arguments: Arguments) -> bool:
         return any(True for _ in _tensors(arguments)) or any(map(_module_of, (self.plain, self.fast)))
 
-    def both_gradients(self, arguments: Arguments) -> tuple[Answer, Answer]:
+    def both_gradients(self, arguments: Arguments) -> tuple[CallAnswer, CallAnswer]:
         """The gradient of a fixed mixture of all outputs, by input and parameter; empty where nothing has any."""
         return self._gradients(self.plain, arguments), self._gradients(self.fast, arguments)
 
-    def _gradients(self, function: Function, arguments: Arguments) -> Answer:
+    def _gradients(self, function: Function, arguments: Arguments) -> CallAnswer:
         own, called = copied(arguments), _fresh(function)
         module = _module_of(called)
         leaves = dict(_asked_for(self._named(own), module is not None))
@@ -91,15 +91,15 @@ class Calls:
             result = called(*own.positional, **own.named)
             outputs = [part for _, part in leaves_of(result) if is_tensor(part) and part.requires_grad]
             if not outputs:
-                return Answer({})
+                return CallAnswer({})
             for leaf in leaves.values():
                 leaf.grad = None  # those of a backward of its own are compared as what became of the inputs
             torch_if_loaded().autograd.backward(
                 outputs, [mixture(output, place) for place, output in enumerate(outputs)]
             )
         except Exception as error:
-            return Answer(error=text_of(error))
-        return Answer({name: leaf.grad for name, leaf in leaves.items()})
+            return CallAnswer(error=text_of(error))
+        return CallAnswer({name: leaf.grad for name, leaf in leaves.items()})
 
     @staticmethod
     def tolerance_of(gradients: dict[str, Any], value: float, let_pass: LetPass) -> Tolerance:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hotloop.proof.programs import EnvCall, Event, Recording, Update, in_order, made_at_once
+from hotloop.proof.programs import EnvCall, Event, ProgramRecording, Update, in_order, made_at_once
 
 KINDS = ("env steps", "updates", "resets")
 ENVS_SEEN = (
@@ -17,13 +17,13 @@ ENVS_SEEN = (
     " hold the envs themselves against each other with `hotloop prove --env`"
 )
 UPDATES_SEEN = (
-    "updates are seen of PyTorch's optimisers and hotloop's learners, in the program's own process:"
+    "updates are seen of PyTorch's optimizers and hotloop's learners, in the program's own process:"
     " hold the functions that update against each other with `hotloop prove FILE.py`"
 )
 DECIDES = {"env steps": ENVS_SEEN, "resets": ENVS_SEEN, "updates": UPDATES_SEEN}
 
 
-def only_in(one: Recording, other: Recording) -> Counter[str]:
+def only_in(one: ProgramRecording, other: ProgramRecording) -> Counter[str]:
     """How much of each kind `one` did of which `other` shows nothing, up to the end of both.
 
     A restart after an env's last env step leads nowhere; of a program that we ended, what the other did later counts
@@ -48,7 +48,7 @@ def only_in(one: Recording, other: Recording) -> Counter[str]:
 
 
 def gaps(
-    recordings: tuple[Recording, Recording], data: Sequence[Mapping[str, Any]], names: tuple[str, str]
+    recordings: tuple[ProgramRecording, ProgramRecording], data: Sequence[Mapping[str, Any]], names: tuple[str, str]
 ) -> list[str]:
     """What was not compared, in words, with what would decide it last; empty where all that both did was seen."""
     plain, fast = recordings
@@ -69,7 +69,9 @@ def _were(alone: Counter[str]) -> str:
     return "was" if sum(alone.values()) == 1 else "were"
 
 
-def _seen_nowhere(recordings: tuple[Recording, Recording], data: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _seen_nowhere(
+    recordings: tuple[ProgramRecording, ProgramRecording], data: Sequence[Mapping[str, Any]]
+) -> dict[str, str]:
     """Kinds that neither shows, where there is a reason to think that there was something to see."""
     counts = {
         "env steps": sum(one.env_steps for one in recordings),

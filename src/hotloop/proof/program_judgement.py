@@ -7,7 +7,16 @@ from typing import Literal
 
 from hotloop.proof.difference import Difference
 from hotloop.proof.program_rounding import room_for
-from hotloop.proof.programs import EnvCall, Event, Fingerprint, Recording, Update, in_order, made_at_once, same_bits
+from hotloop.proof.programs import (
+    EnvCall,
+    Event,
+    Fingerprint,
+    ProgramRecording,
+    Update,
+    in_order,
+    made_at_once,
+    same_bits,
+)
 
 Ending = Literal["same", "rounding", "different"]
 
@@ -32,7 +41,7 @@ class Judgement:
     """Whether not a bit differs in what was compared and the same."""
 
 
-def judge(plain: Recording, fast: Recording, tolerance: float | None = 0.0) -> Judgement:
+def judge(plain: ProgramRecording, fast: ProgramRecording, tolerance: float | None = 0.0) -> Judgement:
     """The first place, in the order of the plain program, at which the two are not the same within `tolerance`; None:
     but for rounding.
 
@@ -82,19 +91,19 @@ def _difference(event: Event, name: str, plain: Fingerprint | None, fast: Finger
     return Difference(name, "keys" if plain is None or fast is None else "value", said[0], said[1], when=when)
 
 
-def _of_counts(plain: Recording, fast: Recording, until: str) -> Difference | None:
+def _of_counts(plain: ProgramRecording, fast: ProgramRecording, until: str) -> Difference | None:
     """The same as far as both go; one that goes on further, or makes more updates, is another program.
 
-    Counted are the envs and optimisers that both show. Of programs that we ended, what each did before the env steps
+    Counted are the envs and optimizers that both show. Of programs that we ended, what each did before the env steps
     that both made.
     """
     ended = plain.limited or fast.limited
     both = min(plain.env_steps, fast.env_steps) if ended else None
-    optimisers = {one.optimiser for one in plain.updates} & {one.optimiser for one in fast.updates}
+    optimizers = {one.optimizer for one in plain.updates} & {one.optimizer for one in fast.updates}
     steps = plain.steps_of_envs(), fast.steps_of_envs()
     made = sum(steps[0][env] for env in steps[1]), sum(steps[1][env] for env in steps[0])
     shorter = plain if plain.env_steps < fast.env_steps else fast
-    updates = plain.num_updates(both, optimisers), fast.num_updates(both, optimisers)
+    updates = plain.num_updates(both, optimizers), fast.num_updates(both, optimizers)
     counted = {"updates": updates, "env steps": (0, 0) if shorter.limited else made}
     for name, (mine, theirs) in counted.items():
         if mine != theirs:

@@ -1,7 +1,7 @@
 """Two programs held equal: both run unmodified with the same arguments, and everything that they compute is compared.
 
 Hashes first. Where they differ, both run again to that point: that shows whether each of them repeats itself, and keeps
-what led there. Only programs that are the same are timed, by turns and without fingerprints.
+what led there. Only programs that are the same are timed, interleaved and without fingerprints.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hotloop.doctor.script.interpreter import choose_interpreter
 from hotloop.proof.program_gaps import gaps
 from hotloop.proof.program_judgement import Judgement, judge
 from hotloop.proof.program_rounding import LARGEST, OF_WAY, RULE
-from hotloop.proof.program_runs import FOREVER, Followed, Pace, Program, follow, pace
+from hotloop.proof.program_runs import FOREVER, Followed, RecordedProgram, RunPace, follow, pace
 from hotloop.proof.program_words import Before, closer, sentence
-from hotloop.proof.programs import EnvCall, Recording, renamed
+from hotloop.proof.programs import EnvCall, ProgramRecording, renamed
 from hotloop.proof.speed import Speed
 from hotloop.proof.verdict import PairCost, Proof
 
@@ -43,7 +43,7 @@ def prove_programs(
     in_place: bool = False,
     say: Say = lambda _: None,
 ) -> Proof:
-    """What `hotloop.prove` does with two scripts: every env call and every update; then their time by turns."""
+    """What `hotloop.prove` does with two scripts: every env call and every update; then their time interleaved."""
     if tolerance is not None and tolerance < 0:
         raise SettingsError(f"tolerance is {tolerance}, expected 0 or more")
     words = tuple(shlex.split(arguments)) if isinstance(arguments, str) else tuple(arguments)
@@ -54,7 +54,7 @@ def prove_programs(
         programs.append(path)
     chosen = choose_interpreter(python).path
     both = [
-        Program(
+        RecordedProgram(
             path=path,
             arguments=words,
             python=chosen,
@@ -64,11 +64,11 @@ def prove_programs(
         )
         for path in programs
     ]
-    return _Check((both[0], both[1]), tolerance, say).run(rounds)
+    return _ProgramCheck((both[0], both[1]), tolerance, say).run(rounds)
 
 
-class _Check:
-    def __init__(self, programs: tuple[Program, Program], tolerance: float | None, say: Say) -> None:
+class _ProgramCheck:
+    def __init__(self, programs: tuple[RecordedProgram, RecordedProgram], tolerance: float | None, say: Say) -> None:
         self.programs, self.tolerance, self.say = programs, tolerance, say
         names = programs[0].name, programs[1].name
         self.names = names if names[0] != names[1] else ("plain", "fast")
@@ -101,13 +101,13 @@ class _Check:
         self.say(f"{program.name}: {purpose}")
         return follow(program, near=self.tolerance != 0, **more)
 
-    def _aligned(self, plain: Followed, fast: Followed) -> tuple[Recording, Recording]:
+    def _aligned(self, plain: Followed, fast: Followed) -> tuple[ProgramRecording, ProgramRecording]:
         recording, by_order = renamed(plain.recording, fast.recording)
         if by_order:
             self.notes.append("parameters have other names in the two programs and are matched by order and shape")
         return plain.recording, recording
 
-    def _proof(self, judgement: Judgement, recordings: tuple[Recording, Recording]) -> Proof:
+    def _proof(self, judgement: Judgement, recordings: tuple[ProgramRecording, ProgramRecording]) -> Proof:
         """Of what was compared and the same; the verdict is yet to come."""
         found: dict[str, Any] = {"env steps": judgement.env_steps, "updates": judgement.updates}
         if self.tolerance != 0:
@@ -129,7 +129,7 @@ class _Check:
                     " only env calls and updates of the program's own process"
                 )
             if not one.recording.updates and one.recording.env_calls:
-                why = "no optimiser step of PyTorch's was seen" if one.data.get("torch") else "it uses no PyTorch"
+                why = "no optimizer step of PyTorch's was seen" if one.data.get("torch") else "it uses no PyTorch"
                 self.notes.append(f"{name}: {why}; only its env calls were compared")
             if any(update.count > 1 for update in one.recording.updates):
                 self.notes.append(f"{name} makes several updates in one call: only the last of each was compared")
@@ -137,7 +137,7 @@ class _Check:
     def _looked_at_again(
         self,
         judgement: Judgement,
-        recordings: tuple[Recording, Recording],
+        recordings: tuple[ProgramRecording, ProgramRecording],
         proof: Proof,
         first: tuple[Followed, Followed],
     ) -> Proof:
@@ -177,7 +177,11 @@ class _Check:
         return replace(proof, difference=difference, words=sentence(judgement, difference, self.names, clues))
 
     def _own_name(
-        self, name: str, recordings: tuple[Recording, Recording], first: tuple[Followed, Followed], place: int
+        self,
+        name: str,
+        recordings: tuple[ProgramRecording, ProgramRecording],
+        first: tuple[Followed, Followed],
+        place: int,
     ) -> str:
         """What the program itself calls a parameter that goes by the plain one's name."""
         if place == 0:
@@ -210,7 +214,7 @@ class _Check:
         )
 
     def _timed(self, rounds: int | None, followed: tuple[Followed, Followed]) -> PairCost | None:
-        """From the first env step to the end, by turns: processor time, children included, and time on the wall."""
+        """From the first env step to the end, interleaved: processor time, children included, and time on the wall."""
         if rounds is None:
             once = sum(float(one.data.get("seconds", 0.0)) for one in followed)
             rounds = max(1, min(MOST_ROUNDS, int(TIMING_SECONDS / max(once, 1e-9))))
@@ -222,7 +226,7 @@ class _Check:
         steps = min(one.recording.env_steps for one in followed)
         limited = any(one.recording.limited for one in followed)
         programs = [replace(one, env_steps=steps if limited else None, seconds=FOREVER) for one in self.programs]
-        times: list[dict[int, Pace]] = []
+        times: list[dict[int, RunPace]] = []
         for number in range(rounds):
             self.say(f"timing, round {number + 1} of {rounds}")
             turn = (0, 1) if number % 2 == 0 else (1, 0)

@@ -96,7 +96,7 @@ class WithinRounding:
             total, count = self._sizes.get(name, (0.0, 1))
             return mine.distance(theirs) / (max(abs(mine.norm), total / count) or 1.0)
         apart = max(0.0, mine.distance(theirs) - ROUNDINGS * EPS * abs(mine.norm))
-        way = self._ways[event.optimiser, name]
+        way = self._ways[event.optimizer, name]
         return apart / (way or abs(mine.norm) or 1.0)
 
     def _read(self) -> None:
@@ -116,7 +116,7 @@ class WithinRounding:
     def _go_on(self, update: Update) -> None:
         """Add what each parameter moved by: projections on directions of random signs have its length on average."""
         for name, now in whole(update.values).items():
-            at = update.optimiser, name
+            at = update.optimizer, name
             before = self._last.get(at, now)
             moves = [one - two for one, two in zip(now.projections, before.projections, strict=False)]
             length = (sum(move * move for move in moves) / len(moves)) ** 0.5 if moves else 0.0

@@ -18,16 +18,16 @@ from hotloop.doctor.recorder.env_rows import FIELDS as WRITTEN
 from hotloop.doctor.recorder.order import FINGERPRINTS, PACE, Order
 from hotloop.doctor.script import copies
 from hotloop.doctor.script.process import Ended, Where, run_child
-from hotloop.proof.programs import EnvCall, Noted, Parameter, Recording, Update
+from hotloop.proof.programs import EnvCall, Noted, Parameter, ProgramRecording, Update
 
 FOREVER = 1e9
 HASH_SEED = "PYTHONHASHSEED"
-LOST = ("Tracing.", "a step", "a learner's update", "an optimiser")
+LOST = ("Tracing.", "a step", "a learner's update", "an optimizer")
 """Faults of the recorder after which it no longer saw everything."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class RecordedProgram:
     """A script and how it is run."""
 
     path: Path
@@ -50,7 +50,7 @@ class Program:
 class Followed:
     """What a program did, and what the recorder noted besides."""
 
-    recording: Recording
+    recording: ProgramRecording
     data: Mapping[str, Any]
 
     @property
@@ -59,21 +59,21 @@ class Followed:
         return found
 
 
-def follow(program: Program, *, near: bool, look_at: str = "", look_for: str = "") -> Followed:
+def follow(program: RecordedProgram, *, near: bool, look_at: str = "", look_for: str = "") -> Followed:
     """Run it and read what it did; with `look_at`, to that event, whose values are kept."""
     with TemporaryFolder("prove") as folder:
         lines = folder / "lines"
         order = _order(program, FINGERPRINTS)
         order = replace(order, lines=str(lines), near=near, look_at=look_at, look_for=look_for)
         ended = _run(program, order)
-        recording = read_lines(lines) if lines.exists() else Recording()
+        recording = read_lines(lines) if lines.exists() else ProgramRecording()
     data = _require_seen(program, ended) if not look_at else _require_ended(program, ended)
     limited = data["subject"]["ending"] == "limit"
     return Followed(replace(recording, limited=limited), data)
 
 
 @dataclass(frozen=True)
-class Pace:
+class RunPace:
     """Seconds from a program's first env step to its end; processor time is that of its children too."""
 
     wall: float
@@ -85,12 +85,12 @@ class Pace:
         return self.wall if clock == "wall" else self.processor
 
 
-def pace(program: Program) -> Pace:
+def pace(program: RecordedProgram) -> RunPace:
     data = _require_ended(program, _run(program, _order(program, PACE)))
-    return Pace(float(data["wall_seconds"]), float(data["processor_seconds"]), bool(data["children_counted"]))
+    return RunPace(float(data["wall_seconds"]), float(data["processor_seconds"]), bool(data["children_counted"]))
 
 
-def _order(program: Program, kind: str) -> Order:
+def _order(program: RecordedProgram, kind: str) -> Order:
     return Order(
         script="",
         kind=kind,
@@ -102,7 +102,7 @@ def _order(program: Program, kind: str) -> Order:
     )
 
 
-def _run(program: Program, order: Order) -> Ended:
+def _run(program: RecordedProgram, order: Order) -> Ended:
     environment = {HASH_SEED: os.environ.get(HASH_SEED, "0")}
     with _place(program) as (script, folder):
         where = Where(
@@ -115,7 +115,7 @@ def _run(program: Program, order: Order) -> Ended:
 
 
 @contextlib.contextmanager
-def _place(program: Program) -> Iterator[tuple[Path, Path | None]]:
+def _place(program: RecordedProgram) -> Iterator[tuple[Path, Path | None]]:
     """A fresh copy each time: what one run wrote, the next must not read."""
     if program.in_place:
         yield program.path, None
@@ -130,7 +130,7 @@ def _place(program: Program) -> Iterator[tuple[Path, Path | None]]:
         yield found
 
 
-def _require_ended(program: Program, ended: Ended) -> Mapping[str, Any]:
+def _require_ended(program: RecordedProgram, ended: Ended) -> Mapping[str, Any]:
     if ended.data is None or not ended.whole:
         how = "did not end and was killed" if ended.killed else f"ended with {ended.code} and left nothing behind"
         raise RunError(f"{program.name} {how}", _by_hand(program))
@@ -142,7 +142,7 @@ def _require_ended(program: Program, ended: Ended) -> Mapping[str, Any]:
     return ended.data
 
 
-def _require_seen(program: Program, ended: Ended) -> Mapping[str, Any]:
+def _require_seen(program: RecordedProgram, ended: Ended) -> Mapping[str, Any]:
     data = _require_ended(program, ended)
     lost = [fault for fault in data.get("faults", ()) if fault.startswith(LOST)]
     if lost:
@@ -150,11 +150,11 @@ def _require_seen(program: Program, ended: Ended) -> Mapping[str, Any]:
     return data
 
 
-def _by_hand(program: Program) -> str:
+def _by_hand(program: RecordedProgram) -> str:
     return f"run it by itself: `{Path(program.python).name} {' '.join([str(program.path), *program.arguments])}`"
 
 
-def read_lines(path: Path) -> Recording:
+def read_lines(path: Path) -> ProgramRecording:
     """What `doctor/recorder/tracing.py` wrote."""
     calls: list[EnvCall] = []
     updates: list[Update] = []
@@ -185,4 +185,4 @@ def read_lines(path: Path) -> Recording:
             elif kind == "L":
                 number, where = rest.split(" ", 1)
                 places[number] = where
-    return Recording(calls, updates, parameters)
+    return ProgramRecording(calls, updates, parameters)

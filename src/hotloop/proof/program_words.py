@@ -11,7 +11,7 @@ import numpy as np
 from hotloop.proof.difference import Difference
 from hotloop.proof.program_judgement import Judgement, same_for
 from hotloop.proof.program_rounding import EPS
-from hotloop.proof.programs import EnvCall, Fingerprint, Recording, Update
+from hotloop.proof.programs import EnvCall, Fingerprint, ProgramRecording, Update
 from hotloop.proof.scales import are_marks
 from hotloop.proof.values import shown_value
 
@@ -72,7 +72,7 @@ def _until(event: EnvCall | Update) -> str:
         return f"the same until the reset after env step {event.step:,}{env}" if event.step else f"another start{env}"
     if not event.number:
         return "another start"
-    return f"the same until update {event.number:,}" + (f" of optimiser {event.optimiser}" if event.optimiser else "")
+    return f"the same until update {event.number:,}" + (f" of optimizer {event.optimizer}" if event.optimizer else "")
 
 
 def _differs(difference: Difference, names: tuple[str, str]) -> str:
@@ -97,7 +97,7 @@ class Before:
     ) -> None:
         self.plain, self.fast, self.tolerance, self.names = plain, fast, tolerance, names
 
-    def clues(self, judgement: Judgement, recordings: tuple[Recording, Recording]) -> list[str]:
+    def clues(self, judgement: Judgement, recordings: tuple[ProgramRecording, ProgramRecording]) -> list[str]:
         event, other = judgement.event, judgement.other
         if isinstance(event, Update) and isinstance(other, Update):
             return [*self._of_update(event, other), *_of_counts(event, other, recordings, self.names)]
@@ -222,7 +222,7 @@ class Before:
 
 
 def _of_counts(
-    event: Update, other: Update, recordings: tuple[Recording, Recording], names: tuple[str, str]
+    event: Update, other: Update, recordings: tuple[ProgramRecording, ProgramRecording], names: tuple[str, str]
 ) -> list[str]:
     """When it was made, and how many are made in all."""
     found = []

@@ -1,7 +1,7 @@
 """Two programs as sequences of fingerprints, to be aligned.
 
 What a program did is noted as env calls (by env and env step, so that single and batched envs compare) and as
-parameters after each optimiser step, every value as a fingerprint. Nothing here runs a program.
+parameters after each optimizer step, every value as a fingerprint. Nothing here runs a program.
 """
 
 from __future__ import annotations
@@ -123,13 +123,13 @@ class EnvCall:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """All parameters after one optimiser step, by name, and the line that made it; number 0: as they were at first."""
+    """All parameters after one optimizer step, by name, and the line that made it; number 0: as they were at first."""
 
     number: int
     values: Values
     moment: int
     line: str = ""
-    optimiser: int = 0
+    optimizer: int = 0
     count: int = 1
     """Steps made at once: those before the last were not seen."""
     env_steps: int = 0
@@ -137,7 +137,7 @@ class Update:
 
     @property
     def key(self) -> str:
-        return f"U {self.optimiser} {self.number}"
+        return f"U {self.optimizer} {self.number}"
 
 
 Event = EnvCall | Update
@@ -150,11 +150,11 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Recording:
+class ProgramRecording:
     env_calls: Sequence[EnvCall] = ()
     updates: Sequence[Update] = ()
     parameters: Mapping[int, Sequence[Parameter]] = field(default_factory=dict)
-    """Of each optimiser."""
+    """Of each optimizer."""
     limited: bool = False
     """Whether we ended it, not the program."""
 
@@ -162,14 +162,14 @@ class Recording:
     def env_steps(self) -> int:
         return sum(not call.is_reset for call in self.env_calls)
 
-    def num_updates(self, before: int | None = None, optimisers: Collection[int] | None = None) -> int:
-        """Made; of those, before that many env steps, and by these optimisers."""
+    def num_updates(self, before: int | None = None, optimizers: Collection[int] | None = None) -> int:
+        """Made; of those, before that many env steps, and by these optimizers."""
         return sum(
             one.count
             for one in self.updates
             if one.number
             and (before is None or one.env_steps < before)
-            and (optimisers is None or one.optimiser in optimisers)
+            and (optimizers is None or one.optimizer in optimizers)
         )
 
     def steps_of_envs(self) -> Counter[int]:
@@ -179,10 +179,10 @@ class Recording:
 def made_at_once(updates: Iterable[Update]) -> Iterator[str]:
     """Keys of those that were made together with a later one, and not seen."""
     for one in updates:
-        yield from (f"U {one.optimiser} {one.number - earlier}" for earlier in range(1, one.count))
+        yield from (f"U {one.optimizer} {one.number - earlier}" for earlier in range(1, one.count))
 
 
-def in_order(recording: Recording) -> Iterator[Event]:
+def in_order(recording: ProgramRecording) -> Iterator[Event]:
     events: list[Event] = [*recording.env_calls, *recording.updates]
     return iter(sorted(events, key=lambda event: event.moment))
 
@@ -203,7 +203,7 @@ def names_in_order(plain: Values, fast: Values) -> list[str]:
     return names + [name for name in fast if name not in plain]
 
 
-def renamed(plain: Recording, fast: Recording) -> tuple[Recording, bool]:
+def renamed(plain: ProgramRecording, fast: ProgramRecording) -> tuple[ProgramRecording, bool]:
     """The fast program with the plain one's names for its parameters, and whether they had to be matched by order and
     shape; as it is, where they cannot be."""
     names: dict[int, dict[str, str]] = {}
@@ -213,7 +213,7 @@ def renamed(plain: Recording, fast: Recording) -> tuple[Recording, bool]:
             continue
         if [one.shape for one in mine] == [one.shape for one in theirs]:
             names[number] = {two.name: one.name for one, two in zip(mine, theirs, strict=True)}
-    updates = [replace(one, values=_with_names(one.values, names.get(one.optimiser, {}))) for one in fast.updates]
+    updates = [replace(one, values=_with_names(one.values, names.get(one.optimizer, {}))) for one in fast.updates]
     return (replace(fast, updates=updates) if names else fast), bool(names)
 
 

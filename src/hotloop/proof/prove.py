@@ -31,7 +31,7 @@ def prove(fast: Any, /, *, against: Any, **options: Any) -> Proof: ...
 @overload
 def prove(*files: str, **options: Any) -> list[CaseRow | Proof]: ...
 def prove(*what: Any, against: Any = None, **options: Any) -> Any:
-    """Hold a fast version equal to a plain one, then time both by turns: functions, networks, envs or whole programs.
+    """Hold a fast version equal to a plain one, then time both: functions, networks, envs or whole programs.
 
         proof = hotloop.prove(fast_returns, against=plain_returns, inputs=[(rewards, 0.99)])
         proof = hotloop.prove(FastNet, against=SlowNet, inputs=(32, 4))
@@ -52,7 +52,7 @@ def prove(*what: Any, against: Any = None, **options: Any) -> Any:
     times its size, or that of its row or column.
 
     **Networks** are modules, classes, functions that make one without arguments, or `"file.py:Name"`. Compared are
-    forward, gradients and `optimiser_steps` (5) in train and eval mode. `inputs` is a shape, a list of shapes, or a
+    forward, gradients and `optimizer_steps` (5) in train and eval mode. `inputs` is a shape, a list of shapes, or a
     tuple of tensors; without it, it is read from the first Linear, Conv or Embedding. Parameters are mapped by name,
     else by order and shape, or by `mapping`, a function from the plain `state_dict` to the fast one's.
 
@@ -63,7 +63,7 @@ def prove(*what: Any, against: Any = None, **options: Any) -> Any:
 
     **Programs** are paths of scripts, run unmodified with the same `arguments`, each time in a fresh copy of their
     folder (unless `in_place`) by the interpreter `python`. Compared are every env step and the parameters after every
-    optimiser step, to rounding, or within `tolerance` as a share of each tensor's norm. `env_steps` and `seconds` end
+    optimizer step, to rounding, or within `tolerance` as a share of each tensor's norm. `env_steps` and `seconds` end
     both early. They are timed in `rounds` (as many as a minute allows); `say` is told how it is getting on.
 
     **Files** without `against` have pairs (`@hotloop.pair`), cases (`@hotloop.cases`) or both, and all of them are

@@ -1,6 +1,6 @@
 """How much faster: both programs interleaved in one process, since a machine's speed drifts while it is measured.
 
-One sample repeats a call for about ten milliseconds; samples alternate A B, B A, A B ...; each neighbouring
+One sample repeats a call for about ten milliseconds; samples alternate A B, B A, A B ...; each neighboring
 pair gives one ratio. The answer is their median, with the interval that order statistics give it: no assumption
 about the noise, and outliers of a busy machine move it little. The clock is the processor time of this process:
 both programs run on one thread and wait for nothing, so on a quiet machine it is the time on the wall, and on a shared

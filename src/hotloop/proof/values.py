@@ -1,7 +1,7 @@
 """What functions, envs and networks take and give: nested values as parts with a path, copied whole, shown short.
 
 A value is an array, a tensor or a number, text or None, or a container of values: a tuple, a list, a dict, a dataclass,
-a network, an optimiser, or any object, whose attributes are its parts.
+a network, an optimizer, or any object, whose attributes are its parts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def parts_of(value: Any) -> list[Part] | None:
     if is_module(value):
         return _of_module(value)
     if is_optimizer(value):
-        return _of_optimiser(value)
+        return _of_optimizer(value)
     if isinstance(value, Mapping):
         return [(f"[{key!r}]", part) for key, part in value.items()]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -86,9 +86,9 @@ def _of_module(module: Any) -> list[Part]:
     return found + [(f".{name}", buffer) for name, buffer in module.named_buffers()]
 
 
-def _of_optimiser(optimiser: Any) -> list[Part]:
+def _of_optimizer(optimizer: Any) -> list[Part]:
     """Its moments by the number of the parameter, and its settings."""
-    state = optimiser.state_dict()
+    state = optimizer.state_dict()
     moments = [(f".state[{key}]", part) for key, part in state["state"].items()]
     settings = [{key: part for key, part in group.items() if key != "params"} for group in state["param_groups"]]
     return [*moments, (".settings", settings)]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hotloop.core.verdicts import BUT_FOR_DRAWS, IDENTICAL, TO_ROUNDING, ExitCode
 from hotloop.proof.difference import Difference
-from hotloop.proof.memory import Memory
+from hotloop.proof.memory import PeakMemory
 from hotloop.proof.speed import Speed
 from hotloop.render.numbers import duration, times
 
@@ -35,8 +35,8 @@ class PairCost:
 
     speed: Speed
     unit: str = "call"
-    plain_memory: Memory | None = None
-    fast_memory: Memory | None = None
+    plain_memory: PeakMemory | None = None
+    fast_memory: PeakMemory | None = None
     sizes: tuple[SizeCost, ...] = ()
     rounds: int = 0
     """Of whole programs, where the interval is that from the lowest ratio to the highest."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from hotloop.core.types import Array
 from hotloop.render.numbers import axis_range, nice_ticks, tick_label
-from hotloop.render.picture import Canvas, Colour
+from hotloop.render.picture import Canvas, Color
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Curve:
 WIDTH, PLOT_HEIGHT = 480, 230
 _LEFT, _RIGHT, _LETTER, _LEGEND_ROW = 46, 16, 6.8, 18
 _LONGEST_LABEL = 60
-COLOURS = 7
-"""Arms before colours come round again; the next round is dashed."""
+COLORS = 7
+"""Arms before colors come round again; the next round is dashed."""
 _DASHES = ((), (7.0, 3.0), (2.0, 3.0))
 
 
@@ -63,7 +63,7 @@ class Line:
 
     x: Array
     y: Array
-    style: str  # `grid`, `axis`, `threshold`, or `c` and the number of a colour
+    style: str  # `grid`, `axis`, `threshold`, or `c` and the number of a color
     dash: tuple[float, ...] = ()
 
 
@@ -74,7 +74,7 @@ class Band:
     x: Array
     top: Array
     bottom: Array
-    style: str  # `b` and the number of a colour
+    style: str  # `b` and the number of a color
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,10 @@ class _Plot:
     def band(self, curve: Curve, number: int) -> Band | None:
         if curve.low is None or curve.high is None:
             return None
-        return Band(self._across(curve), self.y(curve.high), self.y(curve.low), f"b{number % COLOURS}")
+        return Band(self._across(curve), self.y(curve.high), self.y(curve.low), f"b{number % COLORS}")
 
     def line(self, curve: Curve, number: int) -> Line:
-        return Line(self._across(curve), self.y(curve.mean), f"c{number % COLOURS}", _dash(number))
+        return Line(self._across(curve), self.y(curve.mean), f"c{number % COLORS}", _dash(number))
 
     def _across(self, curve: Curve) -> Array:
         places: Array = self.x(curve.x / self._frame.x_scale)
@@ -171,13 +171,13 @@ def _legend(curves: Sequence[Curve]) -> tuple[list[Label | Line], float]:
         if x > 12 and x + width > WIDTH:
             x, y = 12.0, y + _LEGEND_ROW
         sample = np.array([x, x + 22.0]), np.array([y - 4, y - 4])
-        shapes += [Line(*sample, f"c{number % COLOURS}", _dash(number)), Label(x + 28, y, label)]
+        shapes += [Line(*sample, f"c{number % COLORS}", _dash(number)), Label(x + 28, y, label)]
         x += width
     return shapes, y + 16
 
 
 def _dash(number: int) -> tuple[float, ...]:
-    return _DASHES[number // COLOURS % len(_DASHES)]
+    return _DASHES[number // COLORS % len(_DASHES)]
 
 
 def _spoken(curves: Sequence[Curve], frame: Frame) -> str:
@@ -185,7 +185,7 @@ def _spoken(curves: Sequence[Curve], frame: Frame) -> str:
     return f"{frame.subtitle}, against {frame.x_label}: {'; '.join(ends)}."
 
 
-# Okabe & Ito's colours, told apart by colour-blind readers too, darkened or lightened to stand out from either ground.
+# Okabe & Ito's colors, told apart by color-blind readers too, darkened or lightened to stand out from either ground.
 ON_LIGHT = ("#0072b2", "#d55e00", "#00855f", "#b4508a", "#8a6d00", "#2f9fd8", "#444444")
 _ON_DARK = ("#56b4e9", "#f08030", "#1fc79a", "#e08fc0", "#f0e442", "#8ea8ff", "#c8c8c8")
 INK, FAINT, GRID, PAGE = "#24292f", "#57606a", "#d8dee4", "#ffffff"
@@ -221,8 +221,8 @@ def _points(x: Array, y: Array) -> str:
 
 
 def _style() -> str:
-    light = _colours(ON_LIGHT, page=PAGE, ink=INK, faint=FAINT, grid=GRID)
-    dark = _colours(_ON_DARK, page="#161b22", ink="#e6edf3", faint="#9da7b1", grid="#373e47")
+    light = _colors(ON_LIGHT, page=PAGE, ink=INK, faint=FAINT, grid=GRID)
+    dark = _colors(_ON_DARK, page="#161b22", ink="#e6edf3", faint="#9da7b1", grid="#373e47")
     return (
         "<style>text{font:12px system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif}"
         ".title{font-size:14px;font-weight:600}.small{font-size:11px}.middle{text-anchor:middle}.end{text-anchor:end}"
@@ -231,8 +231,8 @@ def _style() -> str:
     )
 
 
-def _colours(series: Sequence[str], *, page: str, ink: str, faint: str, grid: str) -> str:
-    rules = [f".c{number}{{stroke:{colour}}}.b{number}{{fill:{colour}}}" for number, colour in enumerate(series)]
+def _colors(series: Sequence[str], *, page: str, ink: str, faint: str, grid: str) -> str:
+    rules = [f".c{number}{{stroke:{color}}}.b{number}{{fill:{color}}}" for number, color in enumerate(series)]
     return (
         f"text{{fill:{ink}}}.small{{fill:{faint}}}.page{{fill:{page}}}.grid{{stroke:{grid}}}"
         f".axis,.threshold{{stroke:{faint}}}{''.join(rules)}"
@@ -261,23 +261,23 @@ def _draw(canvas: Canvas, line: Line) -> None:
     points = SCALE * np.stack([line.x, line.y], axis=1)
     curve = line.style.startswith("c")
     width = (6.0 if len(points) == 1 else 2.0 if curve else 1.0) * SCALE
-    colour = _rgb(ON_LIGHT[int(line.style[1:])] if curve else GRID if line.style == "grid" else FAINT)
+    color = _rgb(ON_LIGHT[int(line.style[1:])] if curve else GRID if line.style == "grid" else FAINT)
     dash = (4.0, 4.0) if line.style == "threshold" else line.dash
     if dash and len(points) > 1:
-        canvas.dashes(points, colour, width, (SCALE * dash[0], SCALE * dash[1]))
+        canvas.dashes(points, color, width, (SCALE * dash[0], SCALE * dash[1]))
     else:
-        canvas.line(points, colour, width)
+        canvas.line(points, color, width)
 
 
 def _write(canvas: Canvas, words: Label) -> None:
     styles = words.style.split()
     size = 14.0 if "title" in styles else 11.0 if "small" in styles else 12.0
     anchor = 0.5 if "middle" in styles else 1.0 if "end" in styles else 0.0
-    colour = _rgb(FAINT if "small" in styles else INK)
+    color = _rgb(FAINT if "small" in styles else INK)
     place = SCALE * words.x, SCALE * words.y
-    canvas.write(words.text, *place, colour, size=SCALE * size, anchor=anchor, bold="title" in styles)
+    canvas.write(words.text, *place, color, size=SCALE * size, anchor=anchor, bold="title" in styles)
 
 
-def _rgb(colour: str) -> Colour:
-    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+def _rgb(color: str) -> Color:
+    red, green, blue = bytes.fromhex(color.removeprefix("#"))
     return red, green, blue

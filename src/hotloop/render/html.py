@@ -74,7 +74,7 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[Child]], **attributes
 
 
 def phase_class(name: str) -> str:
-    """The style of a phase's colour; a name of somebody else's making must not reach into other styles."""
+    """The style of a phase's color; a name of somebody else's making must not reach into other styles."""
     return f"p-{name}" if name in _PHASES else "p-other"
 
 

@@ -81,7 +81,7 @@ for (const page of document.querySelectorAll(".moment")) {
   const data = JSON.parse(document.getElementById("data").textContent);
   const moments = data.moments;
   const end = Math.max(1e-9, moments.at(-1).ms);
-  const colours = ["#6e96dc", "#40be78", "#f0be6e", "#eb4c46", "#b07be0", "#58c7c7", "#c8ccd4"];
+  const colors = ["#6e96dc", "#40be78", "#f0be6e", "#eb4c46", "#b07be0", "#58c7c7", "#c8ccd4"];
   const [taken, waiting, lost] = ["#40be78", "#3c4454", "#eb4c46"];
   const one = (id) => document.getElementById(id);
 
@@ -125,9 +125,9 @@ for (const page of document.querySelectorAll(".moment")) {
       row.insertCell().textContent = data.services[index];
       const bar = row.insertCell().appendChild(document.createElement("div"));
       bar.className = "bar";
-      [taken, waiting, lost].forEach((colour, which) => {
+      [taken, waiting, lost].forEach((color, which) => {
         const part = bar.appendChild(document.createElement("i"));
-        part.style.background = colour;
+        part.style.background = color;
         part.style.width = `${(100 * counts[which]) / all}%`;
       });
       for (const count of counts) row.insertCell().textContent = count;
@@ -147,10 +147,10 @@ for (const page of document.querySelectorAll(".moment")) {
     lines.forEach((line, index) => {
       const known = line.map((share, place) => [moments[place].ms, share]).filter(([, share]) => share !== null);
       const points = known.map(([ms, share]) => `${x(ms)},${y(share)}`).join(" ");
-      draw(svg, "polyline", { points, class: "curve", stroke: colours[index] });
+      draw(svg, "polyline", { points, class: "curve", stroke: colors[index] });
       const key = one(`${id}-keys`).appendChild(document.createElement("span"));
       key.textContent = `\u25a0 ${names[index]}`;
-      key.style.color = colours[index];
+      key.style.color = colors[index];
     });
     const now = draw(svg, "line", { y1: 10, y2: height - 20, class: "now" });
     return (ms) => ["x1", "x2"].forEach((name) => now.setAttribute(name, x(ms)));

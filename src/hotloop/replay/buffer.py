@@ -39,10 +39,10 @@ class ReplayMemory:
     ) -> None:
         layout = make_layout(obs_spec, num_actions, action)
         require_room(settings, layout, num_envs, returns)
-        self.capacity = settings.capacity
+        self.buffer_size = settings.buffer_size
         self._gamma = returns.gamma
         self._timeout_gamma = 0.0 if returns.timeouts_are_terminal else returns.gamma
-        self._ring = Ring(layout, settings.capacity, settings.folder if settings.memory == "disk" else None)
+        self._ring = Ring(layout, settings.buffer_size, settings.folder if settings.memory == "disk" else None)
         self._window = NStepWindow(layout, num_envs, returns) if returns.n_step > 1 else None
         self._settings = settings
         self._sampler = make_sampler(settings, seed)
@@ -143,7 +143,7 @@ class ReplayMemory:
         if not self._ring.num_added:
             raise ValueError("sample from an empty replay")
         arrays = self._arrays.get((k, batch_size)) or self._new_arrays(k, batch_size)
-        beta = self._settings.beta(env_steps) if self._settings.prioritised else 1.0
+        beta = self._settings.beta(env_steps) if self._settings.prioritized else 1.0
         self.sample_into(arrays, beta, repeat)
         return arrays.batch
 

@@ -27,21 +27,21 @@ def free_disk_bytes(folder: Path) -> int:
 
 def estimate_bytes(settings: ReplaySettings, layout: RowLayout, num_envs: int, returns: Returns) -> int:
     """Bytes of a full replay with its tree and n-step windows; gathered batches are extra."""
-    tree = tree_bytes(settings.capacity) if settings.prioritised else 0
-    return settings.capacity * layout.row_bytes + tree + window_bytes(layout, num_envs, returns)
+    tree = tree_bytes(settings.buffer_size) if settings.prioritized else 0
+    return settings.buffer_size * layout.row_bytes + tree + window_bytes(layout, num_envs, returns)
 
 
 def require_room(settings: ReplaySettings, layout: RowLayout, num_envs: int, returns: Returns) -> None:
     """Refuse a replay above 80 % of what is free now, naming a capacity that fits. With rows on a disk that is asked
     of the disk for the rows, and of the memory for the rest."""
-    rows = settings.capacity * layout.row_bytes
+    rows = settings.buffer_size * layout.row_bytes
     needed = estimate_bytes(settings, layout, num_envs, returns)
     window = window_bytes(layout, num_envs, returns)
     if settings.memory == "disk":
         place = require_folder(settings.folder)
-        _require(settings.capacity, rows, 0, free_disk_bytes(place), f"space that is free on the disk of {place}")
+        _require(settings.buffer_size, rows, 0, free_disk_bytes(place), f"space that is free on the disk of {place}")
         needed -= rows
-    _require(settings.capacity, needed, window, available_bytes(), "memory that is free")
+    _require(settings.buffer_size, needed, window, available_bytes(), "memory that is free")
 
 
 def _require(capacity: int, needed: int, fixed: int, free: int, what: str) -> None:
@@ -52,7 +52,7 @@ def _require(capacity: int, needed: int, fixed: int, free: int, what: str) -> No
     fitting = _round_down(int((limit - fixed) * capacity / max(needed - fixed, 1)))
     raise SettingsError(
         f"a replay of {capacity:,} transitions needs {_gib(needed)}; {_gib(limit)} may be used (80 % of the {what})",
-        f"replay.capacity={fitting} fits" if fitting >= 1 else f"free some {what.split()[0]}: hardly anything fits",
+        f"replay.buffer_size={fitting} fits" if fitting >= 1 else f"free some {what.split()[0]}: hardly anything fits",
     )
 
 

@@ -24,10 +24,10 @@ KEPT_PLANS = 32
 
 
 class Replay:
-    """The last `capacity` transitions of one env or of `num_envs`, to draw batches from.
+    """The last `buffer_size` transitions of one env or of `num_envs`, to draw batches from.
 
     >>> import hotloop
-    >>> replay = hotloop.Replay(10_000, obs=(4,), n_step=3, prioritised=True)
+    >>> replay = hotloop.Replay(10_000, obs=(4,), n_step=3, prioritized=True)
     >>> for step in range(500):
     ...     obs, next_obs = [0.01 * step] * 4, [0.01 * step + 0.01] * 4
     ...     _ = replay.add(obs, step % 2, 1.0, next_obs, terminated=step % 50 == 49, truncated=False)
@@ -35,13 +35,13 @@ class Replay:
     >>> batch.obs.shape, round(float(batch.reward.max()), 4)       # three rewards of 1: 1 + 0.99 + 0.99^2
     ((64, 4), 2.9701)
     >>> replay.update_priorities(batch.index, batch.reward)        # your TD errors
-    >>> len(replay), replay.capacity
+    >>> len(replay), replay.buffer_size
     (500, 10000)
 
     `obs` is a shape (of float32), a Gymnasium space, or a dict of either; bytes of a uint8 Box stay bytes. `action` is
     None for one discrete choice, a shape of floats, or a space. `n_step` rewards are summed up with `gamma` before a
     row is stored; windows end where episodes do, and of episodes that are `truncated` the value of `next_obs` counts.
-    `prioritised` draws by TD error (Schaul et al. 2015), as far as `alpha` says, and corrects for it by weights, as far
+    `prioritized` draws by TD error (Schaul et al. 2015), as far as `alpha` says, and corrects for it by weights, as far
     as `beta` says. `num_actions` keeps a mask of the actions allowed next. `memory="disk"` keeps the rows in a file
     without a name on the disk of `folder`, which is given back when the process ends.
 
@@ -50,14 +50,14 @@ class Replay:
 
     def __init__(
         self,
-        capacity: int,
+        buffer_size: int,
         obs: Any,
         action: Any = None,
         *,
         num_envs: int = 1,
         n_step: int = 1,
         gamma: float = 0.99,
-        prioritised: bool = False,
+        prioritized: bool = False,
         alpha: float = 0.6,
         beta: float = 0.4,
         num_actions: int | None = None,
@@ -65,13 +65,13 @@ class Replay:
         memory: Literal["ram", "disk"] = "ram",
         folder: str = "",
     ) -> None:
-        self.capacity = require_count("capacity", capacity)
+        self.buffer_size = require_count("buffer_size", buffer_size)
         self.num_envs = require_count("num_envs", num_envs)
         obs_spec, self._action_spec = read_obs_spec(obs), read_action_spec(action, num_actions)
         self._num_actions, self._beta = num_actions, require_share("beta", beta)
         settings = ReplaySettings(
-            capacity=self.capacity,
-            prioritised=prioritised,
+            buffer_size=self.buffer_size,
+            prioritized=prioritized,
             alpha=require_share("alpha", alpha),
             memory=memory,
             folder=folder or ("." if memory == "disk" else ""),
@@ -80,7 +80,7 @@ class Replay:
         shaped = None if self._action_spec.is_choice else self._action_spec.array
         seed = require_count("seed", seed, lowest=0)
         self.buffer = ReplayMemory(settings, obs_spec, self.num_envs, returns, seed, num_actions, shaped)
-        self._is_prioritised = prioritised
+        self._is_prioritized = prioritized
         is_vector = isinstance(obs_spec, ArraySpec) and len(obs_spec.shape) == 1 and obs_spec.dtype == FLOAT
         is_simple = self.num_envs == n_step == 1 and shaped is None and num_actions is None and is_vector
         self._vector: tuple[int, ...] | None = obs_spec.shape if is_simple else None  # type: ignore[union-attr]
@@ -105,8 +105,8 @@ class Replay:
         return self.buffer.size
 
     def __repr__(self) -> str:
-        kind = "prioritised " if self._is_prioritised else ""
-        return f"<{kind}Replay of {len(self):,} transitions, {self.capacity:,} at most, {self.num_envs} envs>"
+        kind = "prioritized " if self._is_prioritized else ""
+        return f"<{kind}Replay of {len(self):,} transitions, {self.buffer_size:,} at most, {self.num_envs} envs>"
 
     def add(
         self,
@@ -179,7 +179,7 @@ class Replay:
         """A batch of `batch_size` transitions drawn with replacement, or `k` of them at once: arrays [k, B, ...].
 
         Its arrays are its own. `out` is a batch of the same size whose arrays are filled instead of new ones; `beta`
-        counts for this draw alone. Of prioritised replay all `k` batches are drawn by the priorities of now.
+        counts for this draw alone. Of prioritized replay all `k` batches are drawn by the priorities of now.
         """
         if batch_size.__class__ is not int:
             batch_size = require_count("batch_size", batch_size)
@@ -193,8 +193,8 @@ class Replay:
         arrays = BatchArrays(plan) if out is None else _arrays_of(out, plan)
         if beta is None:
             beta = self._beta
-        elif not self._is_prioritised:
-            raise ArgumentError("`beta` is given, but the replay is uniform", "build it with `prioritised=True`")
+        elif not self._is_prioritized:
+            raise ArgumentError("`beta` is given, but the replay is uniform", "build it with `prioritized=True`")
         else:
             beta = require_share("beta", beta)
         self.buffer.sample_into(arrays, beta)
@@ -210,7 +210,7 @@ class Replay:
     def update_priorities(self, index: Any, td_error: Any) -> None:
         """Tell the TD errors of the rows `index`, of any sign; of equal rows the last counts. Uniform replay ignores
         them, so that a loop need not ask."""
-        if not self._is_prioritised:
+        if not self._is_prioritized:
             return
         rows, errors = as_array("index", index), as_array("td_error", td_error)
         if rows.dtype.kind not in "iu" or rows.shape != errors.shape:

@@ -112,7 +112,7 @@ def draw_uniform(generator: Any, index: Any, repeat: int, size: int, newest: int
 
 
 @kernel
-def draw_prioritised(
+def draw_prioritized(
     generator: Any, nodes: Any, levels: Any, index: Any, weight: Any, repeat: int, newest: int, beta: float
 ) -> None:
     """Row j of a batch comes from the j-th of B equal stretches of the cumulative priority."""

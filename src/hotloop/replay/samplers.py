@@ -10,7 +10,7 @@ import numpy as np
 from hotloop.core.errors import CheckpointError, NonFiniteError
 from hotloop.core.types import Array, Batch
 from hotloop.presets.replay_settings import ReplaySettings
-from hotloop.replay.sampler_kernels import draw_prioritised, draw_uniform, fill_range, set_leaves, set_priorities
+from hotloop.replay.sampler_kernels import draw_prioritized, draw_uniform, fill_range, set_leaves, set_priorities
 
 FAN_OUT = 8
 CACHE_LINE = 64  # bytes: eight float64 children
@@ -103,7 +103,7 @@ class Sampler(Protocol):
 
 
 def make_sampler(settings: ReplaySettings, seed: int) -> Sampler:
-    return Prioritised(settings, seed) if settings.prioritised else Uniform(settings, seed)
+    return Prioritized(settings, seed) if settings.prioritized else Uniform(settings, seed)
 
 
 def _generator(seed: int) -> Array:
@@ -139,12 +139,12 @@ class Uniform:
         self._generator[:] = state["generator"]
 
 
-class Prioritised:
+class Prioritized:
     """Stratified proportional draws (Schaul et al. 2015); new rows get the largest priority seen so far."""
 
     def __init__(self, settings: ReplaySettings, seed: int) -> None:
-        self.max_batches = settings.prioritised_batches
-        self.tree = SumTree(settings.capacity)
+        self.max_batches = settings.prioritized_batches
+        self.tree = SumTree(settings.buffer_size)
         self._settings = settings
         self._generator = _generator(seed)
         self._filled = 0
@@ -162,7 +162,7 @@ class Prioritised:
     def draw(self, batch: Batch, repeat: int, size: int, newest: int, beta: float) -> None:
         settings, tree = self._settings, self.tree
         last_row = newest if settings.combined else -1
-        draw_prioritised(self._generator, tree.nodes, tree.levels, batch.index, batch.weight, repeat, last_row, beta)
+        draw_prioritized(self._generator, tree.nodes, tree.levels, batch.index, batch.weight, repeat, last_row, beta)
 
     def update(self, index: Array, td_error: Array) -> None:
         settings, tree = self._settings, self.tree

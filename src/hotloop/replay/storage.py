@@ -33,7 +33,7 @@ def map_rows(num_bytes: int, row_bytes: int, folder: str) -> Array:
     except OSError as error:
         raise SettingsError(
             f"`replay.memory` is disk, but {num_bytes:,} bytes cannot be mapped in {place}: {error.strerror}",
-            "name a folder on another disk with `replay.folder`, or lower `replay.capacity`",
+            "name a folder on another disk with `replay.folder`, or lower `replay.buffer_size`",
         ) from error
     if row_bytes <= mmap.PAGESIZE:
         # A drawn row is one page or two. By default much more is read around it: 3,000 rows out of 1 GB that was not

@@ -44,7 +44,7 @@ class Played:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class AgentDrawing:
     svg: str
     measures: Measures
 
@@ -54,7 +54,7 @@ class AgentView:
     """What there is to see; `missing` says why there is no episode."""
 
     played: Played | None = None
-    drawing: Drawing | None = None
+    drawing: AgentDrawing | None = None
     missing: str = ""
 
 
@@ -82,7 +82,7 @@ def _reason(error: Exception) -> str:
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
-def draw(agent: Any, title: str) -> Drawing | None:
+def draw(agent: Any, title: str) -> AgentDrawing | None:
     torso: Any = getattr(getattr(agent, "network", None), "torso", None)
     if not isinstance(torso, TopologyTorso):
         return None
@@ -90,7 +90,7 @@ def draw(agent: Any, title: str) -> Drawing | None:
     measures = measure(network.graph)
     about = f"{measures.nodes} nodes, {measures.edges} edges, {measures.levels} levels"
     weights, biases = network.weight.detach().numpy(), network.bias.detach().numpy()
-    return Drawing(draw_network(network.graph, weights, biases, title, about), measures)
+    return AgentDrawing(draw_network(network.graph, weights, biases, title, about), measures)
 
 
 def play(policy: Any, settings: RunSettings) -> Played:
@@ -155,7 +155,7 @@ def _player(played: Played) -> Html:
             alt=f"step {one.step}",
             width=width,
             height=height,
-            data_words=f"step {one.step:,}, return {measured(one.total)}",
+            data_text=f"step {one.step:,}, return {measured(one.total)}",
         )
         for one in played.pictures
     )
@@ -180,7 +180,7 @@ def _delay(played: Played) -> int:
     return round(1_000 / min(_FASTEST, max(_SLOWEST, played.fps / steps)))
 
 
-def network_section(drawing: Drawing | None) -> Html:
+def network_section(drawing: AgentDrawing | None) -> Html:
     if drawing is None:
         return Html("")
     measures = drawing.measures
@@ -197,6 +197,6 @@ def network_section(drawing: Drawing | None) -> Html:
         ),
     ]
     pairs = (element("div", element("dt", name), element("dd", value)) for name, value in facts)
-    note = "The best weights: colour and width of an edge show its weight, the colour of a node its bias."
+    note = "The best weights: color and width of an edge show its weight, the color of a node its bias."
     figure = element("figure", element("div", picture, class_="drawing"))
     return section("The network", figure, element("dl", *pairs, class_="facts"), note=note)

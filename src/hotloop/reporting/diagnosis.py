@@ -22,13 +22,13 @@ _TEXTS = ("evidence", "where", "remedy", "before", "after", "kind", "rule", "tit
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class RunDiagnosis:
     verdict: str
     findings: tuple[Finding, ...]
     trace: Trace  # only the lines that findings name
 
 
-def read_diagnosis(path: Path) -> Diagnosis:
+def read_diagnosis(path: Path) -> RunDiagnosis:
     """Raises RunError where it is no report of the doctor's."""
     data = read_json_table(path)
     found = data.get("findings")
@@ -37,7 +37,7 @@ def read_diagnosis(path: Path) -> Diagnosis:
     lines = tuple(_lines(data.get("lines")))
     subject = Subject(kind="script", name="")
     trace = Trace(subject=subject, machine={}, seconds=0.0, phases={}, lines=lines)
-    return Diagnosis(_text(data.get("verdict")), tuple(map(_finding, found[:_MOST_FINDINGS])), trace)
+    return RunDiagnosis(_text(data.get("verdict")), tuple(map(_finding, found[:_MOST_FINDINGS])), trace)
 
 
 def _finding(data: dict[str, Any]) -> Finding:
@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
     return value[:_LONGEST_CODE] if isinstance(value, str) else ""
 
 
-def diagnosis_section(diagnosis: Diagnosis | None) -> Html:
+def diagnosis_section(diagnosis: RunDiagnosis | None) -> Html:
     if diagnosis is None:
         return Html("")
     verdict = section("The doctor", element("p", shortened(diagnosis.verdict) or "No verdict.", class_="verdict"))

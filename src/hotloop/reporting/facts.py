@@ -18,7 +18,7 @@ from hotloop.reporting.rows import COUNTERS as COUNTERS
 from hotloop.reporting.rows import EventRows, Rows, read_rows
 from hotloop.runs.checkpoint_files import newest_first
 from hotloop.runs.directory import ABOUT, RESULT, Run, is_run
-from hotloop.runs.listing import summarise
+from hotloop.runs.listing import summarize
 from hotloop.runs.manifest import check_sizes, read_manifest
 
 MOST_NOTES = 12
@@ -62,7 +62,7 @@ class RunFacts:
 def read_facts(path: Path) -> RunFacts:
     """Raises RunError only where there is no run at all."""
     run = Run(path) if is_run(path) else Run.open(path)
-    summary = summarise(path)
+    summary = summarize(path)
     notes: list[str] = []
     events = _read_rows(run.events, notes)
     checkpoints = _read_checkpoints(run.checkpoints, notes)
@@ -147,7 +147,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Interval:
+class PhaseInterval:
     """Between two rows: how far it reaches, and what each phase took in it."""
 
     start: float  # env steps
@@ -208,7 +208,7 @@ def training_seconds(row: Mapping[str, Any]) -> float:
     return sum(seconds for name, seconds in phases_of(row).items() if name not in NOT_TRAINING)
 
 
-def stretches(rows: Rows, most: int = MOST_SLICES) -> list[Interval]:
+def stretches(rows: Rows, most: int = MOST_SLICES) -> list[PhaseInterval]:
     """From one row to the next that is further on, joined until there are few enough."""
     places: list[tuple[float, dict[str, float]]] = [(0.0, {})]
     for row in rows:
@@ -223,6 +223,6 @@ def stretches(rows: Rows, most: int = MOST_SLICES) -> list[Interval]:
     return [_between(before, after) for before, after in zip(kept, kept[1:], strict=False) if after[0] > before[0]]
 
 
-def _between(before: tuple[float, dict[str, float]], after: tuple[float, dict[str, float]]) -> Interval:
+def _between(before: tuple[float, dict[str, float]], after: tuple[float, dict[str, float]]) -> PhaseInterval:
     phases = {name: max(0.0, seconds - before[1].get(name, 0.0)) for name, seconds in after[1].items()}
-    return Interval(before[0], after[0], phases)
+    return PhaseInterval(before[0], after[0], phases)

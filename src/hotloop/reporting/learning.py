@@ -27,7 +27,7 @@ def small_plot(one: Series, meaning: str) -> Html:
 
 _MOST_DOTS = 80
 MEANINGS = {
-    "loss": "what the updates minimised, mean since the previous row",
+    "loss": "what the updates minimized, mean since the previous row",
     "q_mean": "mean Q value of the sampled actions",
     "gradient_norm": "before clipping",
     "epsilon": "share of actions taken at random",
@@ -80,7 +80,7 @@ def _curve(judged: Series, trained: Series, evaluations: Rows, against: str) -> 
     words: Child = None
     if best is not None and place is not None:
         shapes.append(dots(axes, [place], [best["mean_return"]], "dots best"))
-        words = _best_words(axes, place, best["mean_return"])
+        words = _best_text(axes, place, best["mean_return"])
     shapes += _hovers(axes, xs, judged, label)
     return plot(axes, join(shapes), _spoken(judged, trained, label), words)
 
@@ -94,7 +94,7 @@ def _spread(judged: Series, evaluations: Rows) -> list[tuple[float, float]]:
     return [(mean - deviation, mean + deviation) for mean, deviation in zip(judged.values, known, strict=True)]
 
 
-def _best_words(axes: Axes, x: float, y: float) -> Html:
+def _best_text(axes: Axes, x: float, y: float) -> Html:
     side = "left" if axes.x(x) < 70 else "right"
     style = f"left:{axes.x(x):.4g}%;top:{axes.y(y):.4g}%"
     return element("span", f"best {measured(y)}", class_=f"mark {side}", style=style)

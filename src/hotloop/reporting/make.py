@@ -9,7 +9,7 @@ from typing import Any
 from hotloop.core.errors import HotloopError
 from hotloop.doctor.views.report import json_safe
 from hotloop.reporting.agent import AgentView, view_agent
-from hotloop.reporting.diagnosis import DOCTOR, Diagnosis, read_diagnosis
+from hotloop.reporting.diagnosis import DOCTOR, RunDiagnosis, read_diagnosis
 from hotloop.reporting.facts import RunFacts, read_facts
 from hotloop.reporting.page import page
 from hotloop.reporting.state import as_data, sentence
@@ -71,7 +71,7 @@ def make_report(
     return Report(html, json_safe(as_data(facts) | _seen(view, diagnosis) | {"notes": notes}), sentence(facts))
 
 
-def _diagnosis(facts: RunFacts, given: str | Path | None) -> tuple[Diagnosis | None, str]:
+def _diagnosis(facts: RunFacts, given: str | Path | None) -> tuple[RunDiagnosis | None, str]:
     if given is not None:
         return read_diagnosis(Path(given)), ""
     path = facts.run.path / DOCTOR
@@ -83,7 +83,7 @@ def _diagnosis(facts: RunFacts, given: str | Path | None) -> tuple[Diagnosis | N
         return None, f"{error.message}; the doctor's findings are left out."
 
 
-def _seen(view: AgentView, diagnosis: Diagnosis | None) -> dict[str, Any]:
+def _seen(view: AgentView, diagnosis: RunDiagnosis | None) -> dict[str, Any]:
     return {
         "frames": len(view.played.pictures) if view.played else 0,
         "episode": view.played.stats if view.played else None,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hotloop.render.html import Html, document, element, section
 from hotloop.render.numbers import shortened, shown
 from hotloop.reporting.agent import AgentView, agent_section, network_section
-from hotloop.reporting.diagnosis import Diagnosis, diagnosis_section
+from hotloop.reporting.diagnosis import RunDiagnosis, diagnosis_section
 from hotloop.reporting.facts import RunFacts
 from hotloop.reporting.learning import curves, evaluation, reward_terms, statistics
 from hotloop.reporting.phases import phase_shares
@@ -15,7 +15,7 @@ from hotloop.reporting.reproduce import again_section, settings_section
 from hotloop.reporting.state import header
 
 
-def page(facts: RunFacts, view: AgentView, diagnosis: Diagnosis | None, notes: Sequence[str]) -> str:
+def page(facts: RunFacts, view: AgentView, diagnosis: RunDiagnosis | None, notes: Sequence[str]) -> str:
     body = [
         header(facts),
         _notes(notes),

@@ -8,7 +8,7 @@ from hotloop.doctor.trace import PHASES
 from hotloop.render.html import Child, Html, element, join, phase_class, section, table
 from hotloop.render.numbers import count, duration, number, percent, shortened
 from hotloop.render.plots import Axes, hover, plot
-from hotloop.reporting.facts import Interval, RunFacts, Series, phases_of, stretches
+from hotloop.reporting.facts import PhaseInterval, RunFacts, Series, phases_of, stretches
 from hotloop.reporting.learning import small_plot
 
 APART = ("start-up", "compile")
@@ -32,18 +32,18 @@ def _totals(facts: RunFacts) -> dict[str, float]:
     """Seconds of each phase in all, in the order of a loop."""
     rows = [facts.result, *reversed(facts.rows)]
     seconds: dict[str, float] = next((found for row in rows if (found := phases_of(row))), {})
-    dearest = sorted(seconds, key=lambda name: -seconds[name])[:_MOST_PHASES]
-    totals = {name: seconds[name] for name in _ordered(dearest) if seconds[name] > 0}
+    largest = sorted(seconds, key=lambda name: -seconds[name])[:_MOST_PHASES]
+    totals = {name: seconds[name] for name in _ordered(largest) if seconds[name] > 0}
     rest = sum(seconds.values()) - sum(totals.values())
     return totals | ({_REST: rest} if len(seconds) > _MOST_PHASES and rest > 0 else {})
 
 
-def _few_phases(part: Interval, totals: dict[str, float]) -> Interval:
+def _few_phases(part: PhaseInterval, totals: dict[str, float]) -> PhaseInterval:
     phases = dict.fromkeys(totals, 0.0)
     for name, seconds in part.phases.items():
         kept = name if name in totals else _REST
         phases[kept] = phases.get(kept, 0.0) + seconds
-    return Interval(part.start, part.end, phases)
+    return PhaseInterval(part.start, part.end, phases)
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
@@ -68,7 +68,7 @@ def _piece(name: str, seconds: float, share: float) -> Html:
     return element("div", label, class_=f"piece {phase_class(name)}", style=f"width:{100 * share:.4g}%", title=hint)
 
 
-def _through(parts: Sequence[Interval], totals: dict[str, float]) -> Html | None:
+def _through(parts: Sequence[PhaseInterval], totals: dict[str, float]) -> Html | None:
     parts = [part for part in parts if sum(_loop(part.phases).values()) > 0]
     if len(parts) < 2:
         return None
@@ -84,7 +84,7 @@ def _through(parts: Sequence[Interval], totals: dict[str, float]) -> Html | None
     )
 
 
-def _layers(axes: Axes, parts: Sequence[Interval], names: Sequence[str]) -> Iterator[Html]:
+def _layers(axes: Axes, parts: Sequence[PhaseInterval], names: Sequence[str]) -> Iterator[Html]:
     """One area per phase, in steps: a share holds for its whole stretch."""
     wholes = [sum(_loop(part.phases).values()) for part in parts]
     floors = [0.0] * len(parts)
@@ -102,15 +102,15 @@ def _layers(axes: Axes, parts: Sequence[Interval], names: Sequence[str]) -> Iter
         floors = tops
 
 
-def _step(axes: Axes, part: Interval, top: float) -> str:
+def _step(axes: Axes, part: PhaseInterval, top: float) -> str:
     return f"V{axes.y(top):.4g}H{axes.x(part.end):.4g}"
 
 
-def _words(axes: Axes, part: Interval) -> Html:
+def _words(axes: Axes, part: PhaseInterval) -> Html:
     loop = _loop(part.phases)
     whole = sum(loop.values())
-    dearest = sorted(loop.items(), key=lambda item: -item[1])
-    told = "\n".join(f"{shortened(name)} {percent(seconds / whole)}" for name, seconds in dearest if seconds > 0)
+    largest = sorted(loop.items(), key=lambda item: -item[1])
+    told = "\n".join(f"{shortened(name)} {percent(seconds / whole)}" for name, seconds in largest if seconds > 0)
     return hover(axes, part.start, part.end, f"{count(part.start)} to {count(part.end)} env steps\n{told}")
 
 
@@ -133,7 +133,7 @@ def _table(totals: dict[str, float], env_steps: int) -> Html:
     return table(["phase", "", "share", "seconds", "us / env step"], rows, class_="costs")
 
 
-def _speed(parts: Sequence[Interval]) -> Html | None:
+def _speed(parts: Sequence[PhaseInterval]) -> Html | None:
     timed = [
         (part.end, (part.end - part.start) / part.training_seconds) for part in parts if part.training_seconds > 1e-6
     ]

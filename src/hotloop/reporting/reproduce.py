@@ -14,7 +14,7 @@ import tomli_w
 
 from hotloop.core.describe import SettingDoc, describe
 from hotloop.core.errors import SettingsError
-from hotloop.core.overrides import as_words, parse_overrides
+from hotloop.core.overrides import as_argv, parse_overrides
 from hotloop.core.settings import as_tree, build, flatten, merge
 from hotloop.presets.named import preset_names, preset_tree
 from hotloop.presets.registry import class_of, label_of, settings_of
@@ -116,7 +116,7 @@ def _words(preset: str, wanted: dict[str, Any]) -> list[str] | None:
     if cls is not class_of(wanted):
         return None
     start = flatten(_learning_tree(as_tree(build(cls, tree))))
-    words = as_words({name: value for name, value in flatten(wanted).items() if start.get(name) != value})
+    words = as_argv({name: value for name, value in flatten(wanted).items() if start.get(name) != value})
     try:
         made = build(cls, merge(tree, parse_overrides(words, cls)))
     except SettingsError:
@@ -146,13 +146,13 @@ def again_section(facts: RunFacts, topology: bool) -> Html:
 
 def _uses(facts: RunFacts, topology: bool) -> Iterator[tuple[str, str]]:
     run = shlex.quote(str(facts.run.path))
-    yield _resume_words(facts), f"hotloop resume {run}"
+    yield _resume_argv(facts), f"hotloop resume {run}"
     if facts.checkpoints:
         drawn = f"\nhotloop topology draw {run} --out network.svg" if topology else ""
         yield "Its best agent, on fresh episodes and to look at:", f"hotloop evaluate {run}\nhotloop watch {run}{drawn}"
 
 
-def _resume_words(facts: RunFacts) -> str:
+def _resume_argv(facts: RunFacts) -> str:
     if facts.status == "finished":
         return "The run is finished; resuming it only prints its result again:"
     if facts.status == "running":

@@ -1,6 +1,6 @@
 """The rows of a run's events.jsonl, however many there are: read once, in bounded memory, thinned out for drawing.
 
-A page has some hundred points to a curve. Of each kind of row at most `MOST_ROWS` are held: beyond that, neighbours
+A page has some hundred points to a curve. Of each kind of row at most `MOST_ROWS` are held: beyond that, neighbors
 are averaged two by two, as the curves do with what is left. The last row of a kind and the best evaluation are never
 averaged. Of a very long file only some progress rows are parsed; where that is so, the page says it.
 """
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(slots=True)
 class _Held:
-    """A row, or the mean of `weight` neighbours; `number` is its line."""
+    """A row, or the mean of `weight` neighbors; `number` is its line."""
 
     number: int
     weight: int
@@ -53,7 +53,7 @@ class EventRows:
             return (
                 f"{name} has {self.lines:,} rows; {self.parsed:,} of them were read, evenly, and averaged to draw them."
             )
-        return f"{name} has {self.lines:,} rows; neighbours were averaged to draw them." if self.averaged else ""
+        return f"{name} has {self.lines:,} rows; neighbors were averaged to draw them." if self.averaged else ""
 
 
 def read_rows(path: Path) -> EventRows:

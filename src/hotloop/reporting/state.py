@@ -7,7 +7,7 @@ from typing import Any
 from hotloop.render.html import Html, element
 from hotloop.render.numbers import count, duration, measured, number_in, number_of, percent, shortened, shown
 from hotloop.reporting.facts import RunFacts, best_row, phases_of, training_seconds
-from hotloop.runs.listing import summarise
+from hotloop.runs.listing import summarize
 
 
 def header(facts: RunFacts) -> Html:
@@ -84,7 +84,7 @@ def _rate(facts: RunFacts) -> float | None:
 
 def as_data(facts: RunFacts) -> dict[str, Any]:
     """What `hotloop report --json` says about the run itself."""
-    summary = summarise(facts.run.path)
+    summary = summarize(facts.run.path)
     best = best_row(facts.rows_of("evaluation"))
     return {
         "run": str(facts.run.path),

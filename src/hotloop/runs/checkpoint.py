@@ -5,7 +5,7 @@
 A folder is written under a temporary name, every file fsynced, the manifest last; then renamed, and the parent
 fsynced. A crash at any point leaves a temporary folder, which is never read, or a complete checkpoint.
 
-Segments are never changed once written. A checkpoint links to those that the last but one has too: two neighbours
+Segments are never changed once written. A checkpoint links to those that the last but one has too: two neighbors
 share no file, so that damage to one leaves the other whole, and still only what changed is written.
 """
 

@@ -32,11 +32,11 @@ def list_runs(root: Path) -> list[RunSummary]:
     """All runs directly under `root`, oldest first. A damaged one is listed with what can still be read."""
     if not root.is_dir():
         return []
-    summaries = [summarise(path) for path in root.iterdir() if is_run(path)]
+    summaries = [summarize(path) for path in root.iterdir() if is_run(path)]
     return sorted(summaries, key=lambda summary: (summary.started or "", summary.path.name))
 
 
-def summarise(path: Path) -> RunSummary:
+def summarize(path: Path) -> RunSummary:
     run = Run(path)
     about, settings, result = _or_empty(run.read_json, ABOUT), _or_empty(run.settings), {}
     if run.finished:

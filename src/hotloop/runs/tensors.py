@@ -68,7 +68,7 @@ DTYPES = {
 
 
 class Split(NamedTuple):
-    """A state taken apart: arrays by path ("optimiser/step"), those in segments, and the tree without either."""
+    """A state taken apart: arrays by path ("optimizer/step"), those in segments, and the tree without either."""
 
     arrays: dict[str, Array]
     segmented: dict[str, Segmented]

@@ -36,7 +36,7 @@ _PATIENCE_SECONDS = 8.0
 
 
 @dataclass
-class _Run:
+class _RayRun:
     """One task on its way."""
 
     task: Task
@@ -85,7 +85,7 @@ class RayPlace:
                 raise SettingsError(
                     f"{task.name} runs code of yours, which would be sent to the cluster", "pass `--trust` to send it"
                 )
-        waiting, running = deque(tasks), list[_Run]()
+        waiting, running = deque(tasks), list[_RayRun]()
         with terminate_as_interrupt(), contextlib.ExitStack() as stack:
             stack.callback(self._end, running)
             while waiting or running:
@@ -95,18 +95,18 @@ class RayPlace:
                 raise_if_asked()
                 yield None
 
-    def _begin(self, task: Task) -> _Run:
+    def _begin(self, task: Task) -> _RayRun:
         make_folder(task.path)
         held = lock.acquire(task.path / LOCK)  # nobody resumes it here meanwhile
         try:
-            run = _Run(task, Inbox(task.path), held)
+            run = _RayRun(task, Inbox(task.path), held)
             self._submit(run)
         except BaseException:
             lock.release(held)
             raise
         return run
 
-    def _submit(self, run: _Run) -> None:
+    def _submit(self, run: _RayRun) -> None:
         """To any machine that may take part, with what is at home of the run."""
         spec = run.task.spec
         for root in spec["roots"]:
@@ -122,7 +122,7 @@ class RayPlace:
         run.asked, run.heard, run.where = time.monotonic(), None, None
         run.packets = self._train.options(**options).remote(dict(spec), folders, run.objects, here)
 
-    def _news(self, running: list[_Run]) -> Iterator[Began | Done]:
+    def _news(self, running: list[_RayRun]) -> Iterator[Began | Done]:
         ready, _ = self._ray.wait(
             [run.packets for run in running], num_returns=len(running), timeout=_POLL_SECONDS, fetch_local=False
         )
@@ -134,7 +134,7 @@ class RayPlace:
             elif run.heard is None and time.monotonic() - run.asked > DEADLINE_SECONDS:
                 self._look_after(run)
 
-    def _look_after(self, run: _Run) -> None:
+    def _look_after(self, run: _RayRun) -> None:
         """It waits for a core, maybe one that will never be free: all machines that it may use can be gone."""
         run.asked = time.monotonic()
         if not self._machines.usable():
@@ -142,7 +142,7 @@ class RayPlace:
             self._cancel(run)
             self._submit(run)
 
-    def _listen(self, run: _Run, running: list[_Run]) -> Iterator[Began | Done]:
+    def _listen(self, run: _RayRun, running: list[_RayRun]) -> Iterator[Began | Done]:
         try:
             packet = self._ray.get(next(run.packets), timeout=DEADLINE_SECONDS)
         except StopIteration:
@@ -156,7 +156,7 @@ class RayPlace:
             run.heard = time.monotonic()
             yield from self._take(run, packet, running)
 
-    def _take(self, run: _Run, packet: Mapping[str, Any], running: list[_Run]) -> Iterator[Began | Done]:
+    def _take(self, run: _RayRun, packet: Mapping[str, Any], running: list[_RayRun]) -> Iterator[Began | Done]:
         match packet:
             case {"kind": "beat"}:
                 return
@@ -182,7 +182,7 @@ class RayPlace:
                 if run.inbox.checkpoints > before:
                     run.losses = 0
 
-    def _faulty(self, run: _Run, running: list[_Run], error: str) -> Iterator[Done]:
+    def _faulty(self, run: _RayRun, running: list[_RayRun], error: str) -> Iterator[Done]:
         """The machine is to blame. It gets no further runs, unless there is no other."""
         reason = error.splitlines()[0]
         if run.where is not None and len(self._machines.usable()) > 1 and "signal" not in reason:
@@ -190,7 +190,7 @@ class RayPlace:
             self._say(f"{run.where.name} gets no further runs: {reason}")
         yield from self._lost(run, running, reason)
 
-    def _lost(self, run: _Run, running: list[_Run], reason: str) -> Iterator[Done]:
+    def _lost(self, run: _RayRun, running: list[_RayRun], reason: str) -> Iterator[Done]:
         """Begun again where there is room, from what is at home."""
         self._cancel(run)
         run.losses += 1
@@ -202,7 +202,7 @@ class RayPlace:
         run.inbox.close()
         self._submit(run)
 
-    def _cancel(self, run: _Run) -> None:
+    def _cancel(self, run: _RayRun) -> None:
         """Whatever of it still runs somewhere is nobody's from now on.
 
         Not where it has just ended: Ray looks at its task twice then, and aborts this process if that was cancelled
@@ -213,7 +213,7 @@ class RayPlace:
                 self._ray.cancel(run.packets, force=True)
             run.packets = None
 
-    def _done(self, run: _Run, running: list[_Run], error: str) -> Done:
+    def _done(self, run: _RayRun, running: list[_RayRun], error: str) -> Done:
         running.remove(run)
         run.objects = []
         try:
@@ -225,7 +225,7 @@ class RayPlace:
         self.bytes[run.task.name] = run.bytes
         return Done(run.task.index, error)
 
-    def _end(self, running: list[_Run]) -> None:
+    def _end(self, running: list[_RayRun]) -> None:
         """In order: asked to stop first, and given a moment to end their children."""
         for run in running:
             with contextlib.suppress(Exception):

@@ -26,7 +26,7 @@ from hotloop.doctor.script.process import CHILD
 from hotloop.runs import lock
 from hotloop.runs.directory import LOCK, Run, is_run
 from hotloop.runs.files import canonical_json, make_folder, read_json_table, require_real_folder, write_file
-from hotloop.runs.listing import summarise
+from hotloop.runs.listing import summarize
 from hotloop.scale.joblist import JobList, ListedJob
 from hotloop.scale.local import LocalPlace
 from hotloop.scale.specs import Files, needs_trust, require_same, unpack
@@ -38,7 +38,7 @@ State = Literal["waiting", "stopped", "running", "finished"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WorkOutcome:
     job: ListedJob
     path: Path
     kept: bool = False
@@ -51,7 +51,7 @@ class Outcome:
         return data | {"finished": not self.error, "digest": digest, "error": self.error or None}
 
 
-def run_job(jobs: JobList, index: int, out: Path, *, trust: bool = False, mixed: bool = False) -> Outcome:
+def run_job(jobs: JobList, index: int, out: Path, *, trust: bool = False, mixed: bool = False) -> WorkOutcome:
     """Do one job of a list; its run lies in `out` under the job's own folder.
 
         outcome = run_job(read_list(Path("jobs.jsonl")), 3, Path("jobs"))
@@ -62,12 +62,12 @@ def run_job(jobs: JobList, index: int, out: Path, *, trust: bool = False, mixed:
     require_trust(job.spec, trust)
     path = place_in(out, job.folder)
     if state_of(job.spec, path) == "finished":
-        return Outcome(job, path, kept=True)
+        return WorkOutcome(job, path, kept=True)
     require_same_machine(jobs.expects, mixed)
     with prepared(job.spec, path, jobs.folders) as task, closing(LocalPlace(1).run([task])) as news:
         for one in news:
             if isinstance(one, Done):
-                return Outcome(job, path, error=one.error)
+                return WorkOutcome(job, path, error=one.error)
     raise AssertionError("a task ends before its place does")
 
 
@@ -77,7 +77,7 @@ def states_of(jobs: JobList, out: Path) -> list[dict[str, Any]]:
     for job in jobs.jobs:
         path = place_in(out, job.folder)
         state = state_of(job.spec, path)
-        env_steps = summarise(path).env_steps if is_run(path) else None
+        env_steps = summarize(path).env_steps if is_run(path) else None
         rows.append({"job": job.index, "name": job.name, "state": state, "env_steps": env_steps, "run": str(path)})
     return rows
 

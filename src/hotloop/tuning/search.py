@@ -13,16 +13,16 @@ from hotloop.comparison.jobs import most_at_once
 from hotloop.core.errors import SettingsError
 from hotloop.core.extras import need
 from hotloop.core.interrupts import terminate_as_interrupt
-from hotloop.core.overrides import Overrides, as_words
+from hotloop.core.overrides import Overrides, as_argv
 from hotloop.core.places import Place
 from hotloop.doctor.facts import usable_cores
-from hotloop.presets.registry import class_of, tree_from_words
+from hotloop.presets.registry import class_of, tree_from_argv
 from hotloop.runs import lock
 from hotloop.runs.files import make_folder
 from hotloop.scale.places import Places
 from hotloop.tuning.search_result import SearchResult, find, write_findings
 from hotloop.tuning.space import check_space, parse_search, words_of
-from hotloop.tuning.study import Plan, close_study, open_study, states
+from hotloop.tuning.study import StudyPlan, close_study, open_study, states
 from hotloop.tuning.trial import Failed, Pruned, Stopped, TrialRun
 
 Say = Callable[[str], None]
@@ -47,7 +47,7 @@ def tune(
 ) -> SearchResult:
     """Search for better settings: trials are trained as runs of their own, those that do worse than others end early.
 
-        found = hotloop.tune("cartpole-dqn", search=["optimiser.lr=1e-5..1e-2:log", "n_step=1,3,5"], trials=20)
+        found = hotloop.tune("cartpole-dqn", search=["optimizer.learning_rate=1e-5..1e-2:log", "n_step=1,3"], trials=20)
         print(found.best.values, found.best.value, found.train_command)
 
     `search` names settings with ranges or lists. `trials` is how many there shall be in all: the same call continues
@@ -56,12 +56,12 @@ def tune(
     machine or a cluster as `compare` does; the study stays here, and only this process talks to it. The study,
     the runs and `tune.json` lie in `storage`; `say` is told how it is getting on.
     """
-    words = as_words(overrides)
+    words = as_argv(overrides)
     _check(words, trials=trials, seeds=seeds, jobs=jobs)
-    settings = tree_from_words(preset, words)
+    settings = tree_from_argv(preset, words)
     dimensions = [parse_search(text, class_of(settings)) for text in search]
     check_space(dimensions, preset, words)
-    plan = Plan(preset, tuple(words), settings, dimensions, seeds, measure, prune, Path(storage or ""))
+    plan = StudyPlan(preset, tuple(words), settings, dimensions, seeds, measure, prune, Path(storage or ""))
     plan = plan if storage else replace(plan, folder=plan.default_folder())
     need("tune", "searching", "optuna")
     places = Places(on, jobs, trust=trust, mixed=mixed, say=say or _say_nothing)
@@ -90,7 +90,7 @@ def _check(words: Sequence[str], **counts: int) -> None:
             raise SettingsError(f"`{name}` is something that tune sets itself", _OURS[name])
 
 
-def _search(study: Any, plan: Plan, trials: int, jobs: int, places: Places, say: Say) -> bool:
+def _search(study: Any, plan: StudyPlan, trials: int, jobs: int, places: Places, say: Say) -> bool:
     """Whether it was interrupted."""
     try:
         place = places.open(min(jobs or most_at_once(usable_cores(), plan.settings), trials))
@@ -109,7 +109,7 @@ def _say_nothing(text: str) -> None:
 class Search:
     """One thread for each process that may train at once; the threads themselves only wait and read."""
 
-    def __init__(self, study: Any, plan: Plan, trials: int, place: Place, say: Say) -> None:
+    def __init__(self, study: Any, plan: StudyPlan, trials: int, place: Place, say: Say) -> None:
         self._study, self._plan, self._trials, self._place, self._say = study, plan, trials, place, say
         self._stop, self._guard = threading.Event(), threading.RLock()
         self._problems: list[BaseException] = []
@@ -168,7 +168,7 @@ class Search:
         shown = self._shown(trial)
         words = [*self._plan.words, *words_of(self._plan.dimensions, trial.params)]
         try:
-            settings = tree_from_words(self._plan.source, words)
+            settings = tree_from_argv(self._plan.source, words)
         except SettingsError as error:  # two settings that do not go together
             return self._failed(trial, error.message, shown, nonfinite=False)
         try:

@@ -20,7 +20,7 @@ from hotloop.render.numbers import time_unit
 from hotloop.render.tables import Rows
 from hotloop.runs.files import SCHEMA, finite_or_null, write_file
 from hotloop.tuning.space import words_of
-from hotloop.tuning.study import Plan, states
+from hotloop.tuning.study import StudyPlan, states
 
 MOST_CURVES = 6
 CURVES: dict[Against, str] = {"env_steps": "curve-env-steps", "seconds": "curve-seconds"}
@@ -44,7 +44,7 @@ class TrialRow:
 
 @dataclass(frozen=True)
 class SearchResult:
-    plan: Plan
+    plan: StudyPlan
     rows: Sequence[TrialRow]
     importance: dict[str, float] | None
     stopped: bool = False  # by Ctrl-C, before there were enough trials
@@ -120,13 +120,13 @@ class SearchResult:
         return [*lines, f"\n{self.plan.folder}: {', '.join(self.files)}, study.db, and the runs"]
 
 
-def find(study: Any, plan: Plan) -> SearchResult:
+def find(study: Any, plan: StudyPlan) -> SearchResult:
     waiting = states().WAITING
     rows = [_row(trial, plan) for trial in study.get_trials(deepcopy=False) if trial.state != waiting]
     return SearchResult(plan, rows, _importance(study, len(plan.dimensions)))
 
 
-def _row(trial: Any, plan: Plan) -> TrialRow:
+def _row(trial: Any, plan: StudyPlan) -> TrialRow:
     error = trial.user_attrs.get("error", "")
     names = {"COMPLETE": "finished", "PRUNED": "pruned", "FAIL": "failed", "RUNNING": "open"}
     given = [dimension for dimension in plan.dimensions if dimension.path in trial.params]

@@ -1,4 +1,4 @@
-"""What is searched: `optimiser.lr=1e-5..1e-2:log`, `n_step=1,3,5`, `network.hidden=64x64,256`."""
+"""What is searched: `optimizer.learning_rate=1e-5..1e-2:log`, `n_step=1,3,5`, `network.hidden=64x64,256`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hotloop.core.errors import SettingsError
 from hotloop.core.overrides import flag_of
 from hotloop.core.settings import flatten, leaf_types, unknown_key
 from hotloop.core.values import Count, Ratio, Stretch, exact_fraction, parse_count, type_name
-from hotloop.presets.registry import tree_from_words
+from hotloop.presets.registry import tree_from_argv
 
 HINT = "a range is `name=low..high`, with `:log` or `:step=N` after it; a list is `name=a,b,c` (`64x64` for a list)"
 REFUSED = {
@@ -161,7 +161,7 @@ def check_space(dimensions: Sequence[Dimension], source: str, words: Sequence[st
         for value in dimension.samples():
             given = dimension.words(value)
             try:
-                tree_from_words(source, [*words, *given])
+                tree_from_argv(source, [*words, *given])
             except SettingsError as error:
                 raise SettingsError(f"`--search` would try `{' '.join(given)}`: {error.message}", error.hint) from None
 

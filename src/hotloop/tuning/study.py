@@ -22,7 +22,7 @@ FIRST_UNPRUNED = 4
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What is searched, and how a trial is judged."""
 
     source: str
@@ -53,7 +53,7 @@ class Plan:
         return self.folder / f"trial-{number:04d}" / f"seed-{seed}"
 
 
-def open_study(plan: Plan) -> Any:
+def open_study(plan: StudyPlan) -> Any:
     """Made, or found and continued. Its first trial is the preset as it is, where the search contains it.
 
     The database may come from elsewhere. Tables hold numbers and JSON; the only things that optuna unpickles are
@@ -89,7 +89,7 @@ def _readable(database: Path) -> Iterator[None]:
         raise RunError(f"{database} cannot be used as a study: {reason}", "choose another `--storage`") from None
 
 
-def _require_same(study: Any, plan: Plan) -> None:
+def _require_same(study: Any, plan: StudyPlan) -> None:
     identity, found = plan.identity() | {"schema": SCHEMA}, study.user_attrs.get("identity")
     if found is None:
         study.set_user_attr("identity", identity)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from hotloop.comparison.arms import Arm
-from hotloop.comparison.jobs import Job, job_at, run_jobs
+from hotloop.comparison.jobs import TrainingJob, job_at, run_jobs
 from hotloop.core.errors import RunError, SettingsError
 from hotloop.core.places import Place
 from hotloop.export.follow import Once, Tail
 from hotloop.runs import lock
 from hotloop.runs.directory import FAILURE, LOCK, Run
 from hotloop.scale.local import LocalPlace
-from hotloop.tuning.study import Plan
+from hotloop.tuning.study import StudyPlan
 
 LOOK_SECONDS = 0.3
 _SEED_STEPS = 10**6  # a step of the study is an evaluation of a seed
@@ -44,7 +44,7 @@ class TrialRun:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: StudyPlan,
         trial: Any,
         words: Sequence[str],
         settings: Mapping[str, Any],
@@ -97,7 +97,7 @@ class TrialRun:
             if hopeless:
                 raise Pruned
 
-    def _job(self, seed: int) -> Job:
+    def _job(self, seed: int) -> TrainingJob:
         """A folder that came from elsewhere may hold a run of somebody else's env: it must be the run of this trial."""
         job = job_at(self._plan.run_path(self._trial.number, seed), self._arm, seed)
         if job.status != "finished" and lock.is_held(job.path / LOCK):

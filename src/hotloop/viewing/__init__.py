@@ -2,7 +2,7 @@
 
 Files:
     draw_network.py     A network wired by a graph, as one SVG file: levels from left to right, weights and biases
-                        as colours
+                        as colors
     frames.py           Episodes as pictures: in memory for a page, or one PNG file each
     gymnasium_scene.py  A Gymnasium env that renders itself
     play.py             An agent's episodes, step by step, for whoever looks on

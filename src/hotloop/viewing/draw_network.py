@@ -1,8 +1,8 @@
-"""A network wired by a graph, as one SVG file: levels from left to right, weights and biases as colours.
+"""A network wired by a graph, as one SVG file: levels from left to right, weights and biases as colors.
 
-Where each node of a graph stands on the page: levels from left to right, neighbours near each other.
+Where each node of a graph stands on the page: levels from left to right, neighbors near each other.
 
-Signed numbers as colours: blue below zero, red above, pale near it; readable by colour-blind eyes.
+Signed numbers as colors: blue below zero, red above, pale near it; readable by color-blind eyes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from hotloop.core.types import Array
 from hotloop.nets.topology.graph import Topology
-from hotloop.render.picture import Colour, mixed
+from hotloop.render.picture import Color, mixed
 
 COLUMN, ROW = 26.0, 30.0
 MARGIN, TOP, BOTTOM = 44.0, 64.0, 74.0
@@ -55,18 +55,18 @@ def lay_out(levels: Sequence[int], edges: Sequence[tuple[int, int]]) -> Layout:
 
 
 def _ordered_columns(levels: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """The nodes of each level from top to bottom. A few sweeps move each node to the mean place of its neighbours in
+    """The nodes of each level from top to bottom. A few sweeps move each node to the mean place of its neighbors in
     other levels, which takes most crossings away (Sugiyama et al. 1981)."""
     present = sorted(set(levels))
     columns = [[node for node, level in enumerate(levels) if level == wanted] for wanted in present]
-    neighbours: list[list[int]] = [[] for _ in levels]
+    neighbors: list[list[int]] = [[] for _ in levels]
     for source, target in edges:
-        neighbours[source].append(target)
-        neighbours[target].append(source)
+        neighbors[source].append(target)
+        neighbors[target].append(source)
     place = {node: number - (len(column) - 1) / 2 for column in columns for number, node in enumerate(column)}
     for sweep in range(SWEEPS):
         for column in columns if sweep % 2 == 0 else reversed(columns):
-            wish = {node: _mean([place[near] for near in neighbours[node]], place[node]) for node in column}
+            wish = {node: _mean([place[near] for near in neighbors[node]], place[node]) for node in column}
             column.sort(key=wish.__getitem__)
             place.update({node: number - (len(column) - 1) / 2 for number, node in enumerate(column)})
     return columns
@@ -86,7 +86,7 @@ NEGATIVE, ZERO, POSITIVE = (33, 102, 172), (214, 214, 214), (178, 24, 43)
 
 
 def limit_of(values: Array) -> float:
-    """What gets the full colour: the 98th percentile of the sizes, so that one outlier does not pale the rest."""
+    """What gets the full color: the 98th percentile of the sizes, so that one outlier does not pale the rest."""
     return float(np.quantile(np.abs(values), 0.98)) if len(values) and np.any(values) else 1.0
 
 
@@ -95,13 +95,13 @@ def strength(value: float, limit: float) -> float:
     return max(-1.0, min(1.0, value / limit))
 
 
-def shade(value: float, limit: float) -> Colour:
+def shade(value: float, limit: float) -> Color:
     """Red, green and blue, 0 to 255."""
     share = strength(value, limit)
     return mixed(ZERO, POSITIVE if share > 0 else NEGATIVE, abs(share))
 
 
-def colour(value: float, limit: float) -> str:
+def color(value: float, limit: float) -> str:
     return "#{:02x}{:02x}{:02x}".format(*shade(value, limit))
 
 
@@ -145,7 +145,7 @@ def _edge_lines(
         where = f"M{x1:.1f} {y1:.1f}Q{(x1 + x2) / 2:.1f} {(y1 + y2) / 2 + bend:.1f} {x2:.1f} {y2:.1f}"
         name = escape(f"{graph.nodes[source]} to {graph.nodes[target]}: {value:.4g}")
         lines.append(
-            f'<path d="{where}" stroke="{colour(value, limit)}" stroke-width="{0.5 + 1.9 * share:.2f}" '
+            f'<path d="{where}" stroke="{color(value, limit)}" stroke-width="{0.5 + 1.9 * share:.2f}" '
             f'stroke-opacity="{fade * (0.35 + 0.6 * share):.2f}"><title>{name}</title></path>'
         )
     return lines
@@ -157,7 +157,7 @@ def _node_circles(graph: Topology, biases: Array, limit: float, layout: Layout) 
     for place, node in enumerate(graph.nodes):
         x, y = float(layout.x[place]), float(layout.y[place])
         value = None if place < inputs else float(biases[place - inputs])
-        fill = 'class="input"' if value is None else f'fill="{colour(value, limit)}"'
+        fill = 'class="input"' if value is None else f'fill="{color(value, limit)}"'
         ring = ' class="output"' if place in outputs else ""
         radius = 7 if value is None or place in outputs else 5.5
         told = "input" if value is None else f"bias {value:.4g}"

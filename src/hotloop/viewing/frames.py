@@ -21,13 +21,13 @@ from hotloop.viewing.video import Video, ffmpeg, kind_of
 
 
 @dataclass(frozen=True)
-class Recording:
+class FrameRecording:
     frames: list[Array]  # [height, width, 3] uint8 each, even sizes; the first one is the start
     stats: dict[str, Any]  # return, length, the workload's own; `end` is `stopped` where `max_frames` cut it
     fps: float
 
 
-def record(agent: Policy, settings: RunSettings, seed: int = 0, max_frames: int = 1_000) -> Recording:
+def record(agent: Policy, settings: RunSettings, seed: int = 0, max_frames: int = 1_000) -> FrameRecording:
     """One greedy episode from its start, up to `max_frames` pictures."""
     if max_frames < 1:
         raise SettingsError(f"`max_frames` is {max_frames}, expected at least 1")
@@ -37,7 +37,7 @@ def record(agent: Policy, settings: RunSettings, seed: int = 0, max_frames: int 
         frames.append(even(episode.scene.frame()))
         if len(frames) == max_frames:
             break
-    result = Recording(frames, episode.as_data(), episode.scene.fps)
+    result = FrameRecording(frames, episode.as_data(), episode.scene.fps)
     moments.close()
     return result
 
@@ -76,7 +76,7 @@ class FrameFolder:
 LINGER_SECONDS = 0.7  # of the video, on how an episode ended
 
 
-class Recorder:
+class FrameRecorder:
     """Writes a video, a folder of pictures, or both."""
 
     def __init__(self, video: Path | None, folder: Path | None, speed: float = 1.0, fps: float | None = None) -> None:
@@ -89,7 +89,7 @@ class Recorder:
             ffmpeg()
         self._folder = None if folder is None else FrameFolder(folder)
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> FrameRecorder:
         return self
 
     def __exit__(self, *error: object) -> None:

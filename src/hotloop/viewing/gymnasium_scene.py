@@ -41,7 +41,7 @@ class Rendered:
     def measures(self) -> Measures:
         return {}
 
-    def text(self, colour: bool) -> str:
+    def text(self, color: bool) -> str:
         raise EnvError(f"`{self._env_id}` has no picture for the terminal", "`--video FILE.mp4` shows it")
 
     def frame(self) -> Array:
@@ -86,7 +86,7 @@ class Camera(gymnasium.Wrapper):
 
 
 def make_rendered(settings: EnvSettings, seed: int, trust: bool) -> Rendered:
-    """One episode's env, in render mode `rgb_array`; a run of a vectorised id is shown on its single env."""
+    """One episode's env, in render mode `rgb_array`; a run of a vectorized id is shown on its single env."""
     if not trust:
         refuse_untrusted(settings.id)
     _hush_pygame()

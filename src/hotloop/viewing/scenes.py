@@ -34,7 +34,7 @@ class DrawingModule(Protocol):
     FPS: float
     """Env steps per second that look natural."""
 
-    def text(self, state: State, index: int, colour: bool) -> str:
+    def text(self, state: State, index: int, color: bool) -> str:
         """For a terminal."""
         ...
 
@@ -81,7 +81,7 @@ class Scene(Protocol):
 
     def measures(self) -> Measures: ...
 
-    def text(self, colour: bool) -> str: ...
+    def text(self, color: bool) -> str: ...
 
     def frame(self) -> Array:
         """[height, width, 3] uint8."""
@@ -113,8 +113,8 @@ class StateScene:
     def measures(self) -> Measures:
         return {} if self._first is None else self._measures(self._first, self._now())
 
-    def text(self, colour: bool) -> str:
-        return self._drawing.text(self._now(), 0, colour)
+    def text(self, color: bool) -> str:
+        return self._drawing.text(self._now(), 0, color)
 
     def frame(self) -> Array:
         return self._drawing.frame(self._now(), 0)
@@ -138,7 +138,7 @@ class TextOnlyScene:
     def measures(self) -> Measures:
         return {}
 
-    def text(self, colour: bool) -> str:
+    def text(self, color: bool) -> str:
         raise EnvError(f"`{self._env_id}` has no picture for the terminal", "`--video FILE.mp4` shows it")
 
     def frame(self) -> Array:

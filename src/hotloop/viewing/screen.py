@@ -1,6 +1,6 @@
 """A terminal taken over for a while and given back as it was, whatever happens.
 
-How much colour a terminal shows, and text made to fit it.
+How much color a terminal shows, and text made to fit it.
 
 How fast it plays, and the keys that change that.
 """
@@ -19,16 +19,16 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any, Literal, TextIO
 
-Colours = Literal["none", "256", "millions"]
+Colors = Literal["none", "256", "millions"]
 
 
 _CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MILLIONS = re.compile(r"([34]8);2;(\d+);(\d+);(\d+)")
-_LEVELS = (0, 95, 135, 175, 215, 255)  # of the 6 x 6 x 6 cube in the 256 colours
+_LEVELS = (0, 95, 135, 175, 215, 255)  # of the 6 x 6 x 6 cube in the 256 colors
 _FIRST_CUBE, _FIRST_GREY = 16, 232
 
 
-def colours_of(environment: Mapping[str, str]) -> Colours:
+def colors_of(environment: Mapping[str, str]) -> Colors:
     """`NO_COLOR` set to anything means none (no-color.org)."""
     if environment.get("NO_COLOR"):
         return "none"
@@ -36,16 +36,16 @@ def colours_of(environment: Mapping[str, str]) -> Colours:
     return "millions" if millions else "256"
 
 
-def fitted(text: str, colours: Colours) -> str:
-    """The text with its 24-bit colours as the terminal can show them."""
-    if colours != "256":
+def fitted(text: str, colors: Colors) -> str:
+    """The text with its 24-bit colors as the terminal can show them."""
+    if colors != "256":
         return text
     return _MILLIONS.sub(lambda code: f"{code[1]};5;{nearest_256(int(code[2]), int(code[3]), int(code[4]))}", text)
 
 
 @functools.cache
 def nearest_256(red: int, green: int, blue: int) -> int:
-    """The nearest of the 256 colours, in the cube or on the scale of greys."""
+    """The nearest of the 256 colors, in the cube or on the scale of greys."""
     levels = [min(range(6), key=lambda index: abs(_LEVELS[index] - part)) for part in (red, green, blue)]
     cube = [_LEVELS[index] for index in levels]
     step = min(max(round((red + green + blue) / 3 - 8) // 10, 0), 23)
@@ -96,7 +96,7 @@ def parse_keys(data: bytes) -> list[Key]:
     return [KEYS[key] for key in pressed if key in KEYS]
 
 
-class Pace:
+class FramePace:
     """`speed` times `fps` env steps per second."""
 
     def __init__(self, fps: float, speed: float) -> None:

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 from hotloop.core.terminal import printable
 from hotloop.viewing.play import Episode
-from hotloop.viewing.screen import HELP, Colours, Key, Pace, fitted, size_of
+from hotloop.viewing.screen import HELP, Colors, FramePace, Key, fitted, size_of
 
 DRAWS_PER_SECOND = 60.0
 LINGER_SECONDS = 1.5  # on how an episode ended
 MOST_BEHIND = 0.1  # seconds that are made up for; what a slow terminal loses beyond is lost
 
 
-class Stage(Protocol):
+class TerminalStage(Protocol):
     """Where it is drawn and who presses keys: a `Screen`."""
 
     @property
@@ -31,9 +31,11 @@ class Stage(Protocol):
 class Player:
     """Shows every moment for as long as the pace says; remembers the episodes seen."""
 
-    def __init__(self, screen: Stage, pace: Pace, colours: Colours, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, screen: TerminalStage, pace: FramePace, colors: Colors, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self.seen: dict[int, Episode] = {}
-        self._screen, self._pace, self._colours, self._now = screen, pace, colours, now
+        self._screen, self._pace, self._colors, self._now = screen, pace, colors, now
         self._pressed: list[Key] = []
         self._due = now()
         self._drawn = float("-inf")
@@ -81,7 +83,7 @@ class Player:
     def _draw(self, episode: Episode, of: int) -> None:
         columns, rows = self._screen.size()
         under = [numbers_line(episode, of), self._pace.words(), *([HELP] if self._screen.has_keys else [])]
-        picture = fitted(episode.scene.text(self._colours != "none"), self._colours)
+        picture = fitted(episode.scene.text(self._colors != "none"), self._colors)
         width, height = size_of(picture)
         height += len(under) + 1
         if width > columns or height > rows:

@@ -84,7 +84,7 @@ def watch(
     if terminal:
         moments = play_episodes(agent, env, episodes, seed, trust=trust, pictures=True)
         return _on_terminal(moments, env.id, episodes, speed, fps, each)
-    from hotloop.viewing.frames import Recorder
+    from hotloop.viewing.frames import FrameRecorder
     from hotloop.viewing.play import play_episodes
     from hotloop.viewing.scenes import page_writer
 
@@ -96,7 +96,7 @@ def watch(
     if video is None and frames is None:
         return Viewing(_kept(play_episodes(agent, env, episodes, seed, trust=trust, pictures=False), each))
     film, folder = (None if name is None else Path(name) for name in (video, frames))
-    with Recorder(film, folder, speed, fps) as recorder:
+    with FrameRecorder(film, folder, speed, fps) as recorder:
         kept = _kept(recorder.take(play(agent), max_frames), each)
     return Viewing(kept, tuple(path for path in (film, folder) if path), recorder.frames, recorder.cut)
 
@@ -106,14 +106,14 @@ def _on_terminal(
 ) -> Viewing:
     """Until the episodes end or `q` or Ctrl-C is pressed; then the terminal is as it was."""
     from hotloop.viewing.scenes import drawing_of, is_drawn
-    from hotloop.viewing.screen import Pace, Screen, colours_of
+    from hotloop.viewing.screen import FramePace, Screen, colors_of
     from hotloop.viewing.terminal import Player
 
     if not is_drawn(env_id):
         raise NoPictureError(f"`{env_id}` has no picture for the terminal", "`--video FILE.mp4` shows it")
     natural, interrupted = float(drawing_of(env_id).FPS), False
     with Screen() as screen:
-        player = Player(screen, Pace(natural, fps / natural if fps else speed), colours_of(os.environ))
+        player = Player(screen, FramePace(natural, fps / natural if fps else speed), colors_of(os.environ))
         try:
             player.show(moments, of)
         except KeyboardInterrupt:

@@ -20,16 +20,16 @@ class Counter:
 
 training, evaluation = Counter(1.0), Counter(100.0)
 weight = torch.nn.Parameter(torch.zeros(1))
-optimisers = [torch.optim.SGD([weight], lr=0.1), torch.optim.SGD([weight], lr=0.1)]
+optimizers = [torch.optim.SGD([weight], lr=0.1), torch.optim.SGD([weight], lr=0.1)]
 for _ in range(20 + int(sys.argv[1])):
     training.reset()
     for step in range(5):
         training.step(0)
         if step == 2:
-            for optimiser in optimisers:
-                optimiser.zero_grad()
+            for optimizer in optimizers:
+                optimizer.zero_grad()
                 weight.sum().backward()
-                optimiser.step()
+                optimizer.step()
     for _ in range(3):
         evaluation.reset()
         for _ in range(5):

@@ -8,7 +8,7 @@ import pytest
 from hotloop.core.errors import LaneError, NonFiniteError
 from hotloop.core.types import ArraySpec, Batch
 from hotloop.learners.dqn import DQNLearner
-from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimizerSettings, TargetSettings
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.presets.network_settings import BranchSettings, NetworkSettings
 from hotloop.workloads.sfc.env import PARTS
@@ -24,7 +24,7 @@ def learner(lane, spec, branches=SMALL, hidden=(10, 8), target_every=3, network=
             batch_size=ROWS,
             env=EnvSettings(num_envs=ROWS),
             network=NetworkSettings(torso="branch_attention", branches=branches, hidden=hidden, **(network or {})),
-            optimiser=OptimiserSettings(lr=1e-3, max_gradient_norm=0.5),
+            optimizer=OptimizerSettings(learning_rate=1e-3, max_grad_norm=0.5),
             target=TargetSettings(every=target_every),
             learner=LearnerSettings(lane=lane),
             **changes,

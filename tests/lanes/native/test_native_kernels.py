@@ -191,7 +191,7 @@ def test_five_updates_in_one_call_are_bit_identical_to_five_calls():
 
 @pytest.mark.parametrize(("bad", "atoms"), [(np.nan, 1), (np.inf, 1), (np.nan, 5)])  # C51 clips an infinite target
 @pytest.mark.parametrize("field", ["obs", "reward", "next_obs"])
-def test_numbers_that_are_not_finite_stop_before_the_optimiser_sees_them(field, bad, atoms):
+def test_numbers_that_are_not_finite_stop_before_the_optimizer_sees_them(field, bad, atoms):
     layout = replace(SMALL, atoms=atoms, v_max=1.0)
     updater = NativeUpdater(layout, UpdateConstants(huber=False), rows=2)
     vectors = tuple(np.random.default_rng(0).random((4, layout.num_parameters), np.float32))

@@ -86,12 +86,12 @@ def test_auto_takes_the_eager_lane_however_long_the_run():
     [
         {"double": True, "n_step": 3},
         {"network": {"dueling": True}},
-        {"loss": "huber", "network": {"atoms": 5, "v_max": 30.0}, "replay": {"prioritised": True}},
-        {"optimiser": {"accumulate": 2}, "target": {"every": 1, "tau": 0.01}},
+        {"loss": "huber", "network": {"atoms": 5, "v_max": 30.0}, "replay": {"prioritized": True}},
+        {"optimizer": {"accumulate": 2}, "target": {"every": 1, "tau": 0.01}},
     ],
 )
 def test_a_run_of_every_variant_trains_and_loads_again(variant, tmp_path: Path):
-    tree = {"total_env_steps": 400, "warmup_env_steps": 100, "evaluation": {"episodes": 2, "final_episodes": 2}}
+    tree = {"total_env_steps": 400, "learning_starts": 100, "evaluation": {"episodes": 2, "final_episodes": 2}}
     network = {"topology": {"hidden": 8, "ring_degree": 4}, **variant.get("network", {})}
     settings = hotloop.preset("topology-dqn", **tree, **(variant | {"network": network}), run_dir=str(tmp_path / "run"))
     assert hotloop.train(settings)["updates"] > 0

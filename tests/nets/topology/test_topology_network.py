@@ -290,14 +290,14 @@ def test_the_same_seed_draws_the_same_numbers_of_the_right_spread():
 def test_it_learns():
     torch.manual_seed(0)
     network = TopologyNetwork(small_world(2, 12, 1, 4, 0.2, 1))
-    optimiser = torch.optim.Adam(network.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
     obs = torch.randn(64, 2)
     goal = 1 + obs[:, :1].abs()
     losses = []
     for _ in range(300):
         loss = (network(obs) - goal).square().mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.1 * losses[0]

@@ -1,4 +1,4 @@
-"""A small DQN that runs in a moment: masks, ends of both kinds, a target network, two optimisers' worth of traps."""
+"""A small DQN that runs in a moment: masks, ends of both kinds, a target network, two optimizers' worth of traps."""
 
 import random
 import sys
@@ -51,7 +51,7 @@ def main():
     torch.manual_seed(SEED)
     env, online, target = Walk(SEED), Net(), Net()
     target.load_state_dict(online.state_dict())
-    optimiser = torch.optim.Adam(online.parameters(), lr=LR)
+    optimizer = torch.optim.Adam(online.parameters(), lr=LR)
     rows, updates = [], 0
     obs, info = env.reset()
     for step in range(STEPS):
@@ -82,9 +82,9 @@ def main():
         goal = rewards + GAMMA * (1 - ended) * best
         q = online(states).gather(1, actions[:, None])[:, 0]
         loss = ((q - goal) ** 2).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         updates += 1
         if updates % 20 == 0:
             target.load_state_dict(online.state_dict())

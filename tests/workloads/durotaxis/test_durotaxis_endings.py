@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from tests.envs.test_durotaxis_env import act, plant
+
+from tests.workloads.durotaxis.test_durotaxis_env import act, plant
 
 FAR = {"gamma": 15.0, "alpha": 0.5, "noise": 0.5}
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.envs.test_durotaxis_env import act, plant
 
 from hotloop.core.errors import EnvError, SettingsError
 from hotloop.core.rng import derive_seeds
@@ -12,6 +11,7 @@ from hotloop.envs.registry import make_baseline
 from hotloop.presets.env_settings import EnvSettings
 from hotloop.workloads.durotaxis.env import Durotaxis
 from hotloop.workloads.durotaxis.settings import DurotaxisSettings
+from tests.workloads.durotaxis.test_durotaxis_env import act, plant
 
 
 def test_a_curriculum_begins_with_the_ratio_alone():

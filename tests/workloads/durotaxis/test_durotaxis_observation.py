@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
-from tests.envs.test_durotaxis_env import look, plant
+
+from tests.workloads.durotaxis.test_durotaxis_env import look, plant
 
 TRIANGLE = [(100, 50), (100, 350), (500, 50)]  # sides of 300, 400 and 500
 

@@ -1,4 +1,4 @@
-"""A known colony, drawn: text as a reader sees it, the colours of a few pixels, and an episode watched to its end."""
+"""A known colony, drawn: text as a reader sees it, the colors of a few pixels, and an episode watched to its end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from hotloop.workloads.durotaxis.picture import (
     TRACK,
     YOUNG,
     Past,
-    age_colour,
+    age_color,
     horizon,
     picture,
 )
@@ -75,7 +75,7 @@ def played(**options: Any) -> tuple[Episode, Any]:
 def test_a_colony_in_plain_characters() -> None:
     start = colony(positions=np.array([[1.0, 1.0]]), ages=np.array([0]), edges=np.empty((0, 2), int), step=0)
     start["centroid"] = [1.0, 1.0]
-    lines = draw.text_of(colony(), past_of(start, colony()), colour=False).split("\n")
+    lines = draw.text_of(colony(), past_of(start, colony()), color=False).split("\n")
     goal = 70  # 0.95 of 74 columns
     assert lines[0] == "step 1   3 nodes   2 edges   linear m 0.05 b 1"
     assert lines[1] == "+" + "-" * 74 + "+"
@@ -94,10 +94,10 @@ def test_a_colony_in_plain_characters() -> None:
     ]
 
 
-def test_the_coloured_text_fits_a_usual_terminal_however_long_the_episode() -> None:
+def test_the_colored_text_fits_a_usual_terminal_however_long_the_episode() -> None:
     crowd = colony(positions=np.tile([[599.0, 399.0]], (12, 1)), ages=np.zeros(12, int), step=1000)
     crowd |= {"substrate": "exponential", "m": 0.00217, "b": 1.4713}
-    text = draw.text_of(crowd, past_of(*[crowd] * 1_001), colour=True)
+    text = draw.text_of(crowd, past_of(*[crowd] * 1_001), color=True)
     columns, rows = size_of(text)
     assert columns < 80
     assert rows <= 20  # of 24, three being taken by numbers and keys
@@ -139,8 +139,8 @@ def test_the_profile_the_track_and_the_traces_follow_the_numbers() -> None:
     assert not _has(empty[ACTIONS.top + 30 : ACTIONS.top + 60, ACTIONS.left + 100], TRACES[0])
 
 
-def _has(pixels: np.ndarray, colour: tuple[int, int, int]) -> bool:
-    return bool((pixels == colour).all(axis=-1).any())
+def _has(pixels: np.ndarray, color: tuple[int, int, int]) -> bool:
+    return bool((pixels == color).all(axis=-1).any())
 
 
 def _row_of(frame: np.ndarray, index: int) -> str:
@@ -153,7 +153,7 @@ def _row_of(frame: np.ndarray, index: int) -> str:
 
 
 def test_nodes_turn_from_new_through_young_to_old() -> None:
-    assert [age_colour(age) for age in (0, 1, 10, 999)] == [NEW, YOUNG, OLD, OLD]
+    assert [age_color(age) for age in (0, 1, 10, 999)] == [NEW, YOUNG, OLD, OLD]
 
 
 def test_an_axis_of_steps_grows_by_leaps() -> None:
@@ -168,8 +168,8 @@ def test_fields_of_any_shape_and_empty_colonies_can_be_drawn(size: tuple[float, 
     assert draw.frame(envs.get_state(), 0).shape == (656, 1000, 3)
     nobody = colony(positions=np.empty((0, 2)), ages=np.empty(0, int), edges=np.empty((0, 2), int), field=list(size))
     assert picture(nobody, past_of(nobody)).shape == (656, 1000, 3)
-    assert "0 nodes" in draw.text_of(nobody, past_of(nobody), colour=False)
-    assert draw.text(envs.get_state(), 1, colour=False).count("o") >= 1
+    assert "0 nodes" in draw.text_of(nobody, past_of(nobody), color=False)
+    assert draw.text(envs.get_state(), 1, color=False).count("o") >= 1
 
 
 def test_flat_ground_has_one_shade() -> None:
@@ -181,7 +181,7 @@ def test_an_episode_remembers_its_way_and_ends_at_the_goal() -> None:
     assert isinstance(scene, draw.DurotaxisScene)
     assert last.stats["success"]
     assert scene.measures() == {"centroid": last.stats["final_centroid"], "colony_size": 6}
-    rows = scene.text(colour=False).split("\n")
+    rows = scene.text(color=False).split("\n")
     assert rows[0].startswith(f"step {last.length} ")
     track = rows[13].split()[-1]
     assert len(track) == min(last.length + 1, draw.TRACE)
@@ -200,14 +200,14 @@ def test_a_second_episode_begins_without_a_past() -> None:
             step = scene.envs.step(policy.act(obs, mask))
             scene.note(step)
             obs, mask = step.obs, step.action_mask
-    gamma = scene.text(colour=False).split("\n")[16].split()
+    gamma = scene.text(color=False).split("\n")[16].split()
     assert gamma[0] == "gamma"
     assert len(gamma[-1]) == 2
 
 
 def test_where_nodes_choose_the_ratio_is_the_share_that_was_deleted() -> None:
     _, scene = played(action="per_node")
-    ratio = scene.text(colour=False).split("\n")[15].split()
+    ratio = scene.text(color=False).split("\n")[15].split()
     assert ratio[:6] == ["delete", "ratio", "0.50", "0", "to", "1"]  # of six nodes three
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from tests.envs.test_durotaxis_env import HALF, act, plant
+
+from tests.workloads.durotaxis.test_durotaxis_env import HALF, act, plant
 
 FOUR = [(20, 200), (40, 200), (60, 200), (80, 200)]  # 2, 3, 4 and 5 stiff, 3.5 in the mean
 

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.envs.sfc.test_sfc_env import FW, INDUSTRY, INDUSTRY_SLOT, NAT, WAIT, only_two, two_centres
 
 from hotloop.cli.main import main
 from hotloop.core.errors import EnvError
@@ -12,6 +11,7 @@ from hotloop.core.rng import derive_seeds
 from hotloop.envs.cartpole import CartPole
 from hotloop.envs.registry import make_baseline
 from hotloop.workloads.sfc.env import Sfc
+from tests.workloads.sfc.test_sfc_env import FW, INDUSTRY, INDUSTRY_SLOT, NAT, WAIT, only_two, two_centres
 
 
 def chosen(envs, name):

@@ -75,7 +75,7 @@ def test_a_picture_shows_centres_and_services_and_a_text_too():
     env.reset(seed=1)
     assert env.render().shape == (320, 480, 3)
     state = env._envs.get_state()
-    plain = draw.text(state, 0, colour=False).split("\n")
+    plain = draw.text(state, 0, color=False).split("\n")
     assert plain[0] == "   0.00 ms   round 1 of 5   acceptance   0.0%"
     assert sum(line.startswith((" DC", ">DC")) for line in plain) == 4
     assert sum(line.startswith(">DC") for line in plain) == 1

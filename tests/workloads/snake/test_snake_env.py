@@ -118,7 +118,7 @@ def test_room_is_the_share_of_free_cells_that_can_be_reached():
 
 
 def test_enhanced_features_come_in_their_order():
-    """There: one free neighbour straight on; the tail at (0, 1), down and left, 3 cells off and within reach."""
+    """There: one free neighbor straight on; the tail at (0, 1), down and left, 3 cells off and within reach."""
     envs = made(board_size=5, observation="enhanced")
     put(envs, POCKET, direction=0)
     obs = envs.step(LEFT).obs[0]

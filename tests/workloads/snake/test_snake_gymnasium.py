@@ -76,10 +76,10 @@ def test_a_picture_shows_every_cell_and_a_text_too():
     env.reset(seed=1)
     state = env._envs.get_state()
     assert env.render().shape == (320, 320, 3)
-    colours = draw.colours(state, 0)
-    assert tuple(colours[4, 4]) == draw.FACE
-    assert (colours == draw.APPLE).all(axis=-1).sum() == 1
-    plain = draw.text(state, 0, colour=False).split("\n")
+    colors = draw.colors(state, 0)
+    assert tuple(colors[4, 4]) == draw.FACE
+    assert (colors == draw.APPLE).all(axis=-1).sum() == 1
+    plain = draw.text(state, 0, color=False).split("\n")
     assert plain[4].startswith(". . o o @ ")
     assert sum(line.count("*") for line in plain) == 1
     assert draw.text(state, 0).count("\x1b[48;2;") == 64

@@ -15,14 +15,14 @@ import hotloop
 from hotloop.core.errors import HotloopError
 from hotloop.nets.topology.generators import dense, small_world
 from hotloop.nets.topology.graph import make_topology, measure
-from hotloop.viewing.draw_network import colour, draw_network, lay_out, limit_of
+from hotloop.viewing.draw_network import color, draw_network, lay_out, limit_of
 from hotloop.workloads.topology import verbs
 
 
-def test_colours_diverge_from_grey():
-    assert colour(0.0, 2.0) == "#d6d6d6"
-    assert colour(2.0, 2.0) == colour(9.0, 2.0) == "#b2182b"
-    assert colour(-2.0, 2.0) == "#2166ac"
+def test_colors_diverge_from_grey():
+    assert color(0.0, 2.0) == "#d6d6d6"
+    assert color(2.0, 2.0) == color(9.0, 2.0) == "#b2182b"
+    assert color(-2.0, 2.0) == "#2166ac"
     assert limit_of(np.array([0.0, 0.0])) == 1.0
     assert limit_of(np.array([])) == 1.0
 
@@ -83,7 +83,7 @@ def test_the_verb_draws_a_graph_file(tmp_path: Path, capsys):
 
 
 def test_the_verb_draws_a_run(tmp_path: Path, capsys):
-    short = {"total_env_steps": 200, "warmup_env_steps": 100, "evaluation": {"episodes": 1, "final_episodes": 1}}
+    short = {"total_env_steps": 200, "learning_starts": 100, "evaluation": {"episodes": 1, "final_episodes": 1}}
     hotloop.train(hotloop.preset("topology-dqn", **short, run_dir=str(tmp_path / "run")))
     assert verbs.draw([str(tmp_path / "run"), "--out", str(tmp_path / "net.svg")]) == 0
     assert re.search(r"nodes +70, 64 levels", capsys.readouterr().out)
@@ -98,7 +98,7 @@ def test_the_verb_refuses_what_it_cannot_draw(tmp_path: Path):
         verbs.draw([str(tmp_path / "nowhere")])
     with pytest.raises(HotloopError, match="cannot read"):
         verbs.draw([str(tmp_path / "nowhere.json")])
-    short = {"total_env_steps": 200, "warmup_env_steps": 100, "evaluation": {"episodes": 1, "final_episodes": 1}}
+    short = {"total_env_steps": 200, "learning_starts": 100, "evaluation": {"episodes": 1, "final_episodes": 1}}
     hotloop.train(hotloop.preset("cartpole-dqn", **short, run_dir=str(tmp_path / "layers")))
     with pytest.raises(HotloopError, match="made of layers"):
         verbs.draw([str(tmp_path / "layers"), "--out", str(tmp_path / "net.svg")])

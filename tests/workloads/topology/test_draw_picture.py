@@ -35,9 +35,9 @@ def test_a_picture_has_even_sides_and_white_paper(graph):
 
 
 def test_positive_biases_are_red_and_negative_ones_blue(graph):
-    for bias, colour in ((5.0, RED), (-5.0, BLUE)):
-        exact = (painted(graph, 0.0, bias) == colour).all(axis=2)
-        assert exact.sum() > 20 * len(graph.computed)  # most of each disc: beyond the limit the colour is full
+    for bias, color in ((5.0, RED), (-5.0, BLUE)):
+        exact = (painted(graph, 0.0, bias) == color).all(axis=2)
+        assert exact.sum() > 20 * len(graph.computed)  # most of each disc: beyond the limit the color is full
 
 
 def test_a_stronger_weight_is_a_wider_and_darker_line(graph):
@@ -66,7 +66,7 @@ def run_dir(tmp_path_factory):
     settings = hotloop.preset(
         "topology-dqn",
         total_env_steps=400,
-        warmup_env_steps=100,
+        learning_starts=100,
         updates_per_env_step="1/4",
         checkpoint={"every": 100, "keep": 10},
         evaluation={"every": 1_000, "episodes": 1, "final_episodes": 1},

@@ -19,10 +19,10 @@ from hotloop.core.extras import need
 
 need("sb3", "this", "stable_baselines3")
 
-from hotloop.adapters.sb3.acceleration import Report as Report  # noqa: E402
+from hotloop.adapters.sb3.acceleration import AccelerationReport as AccelerationReport  # noqa: E402
 from hotloop.adapters.sb3.acceleration import accelerate as accelerate  # noqa: E402
 from hotloop.adapters.sb3.acceleration import report as report  # noqa: E402
 from hotloop.adapters.sb3.acceleration import restore as restore  # noqa: E402
 from hotloop.adapters.sb3.callback import AccelerateCallback as AccelerateCallback  # noqa: E402
 
-__all__ = ["AccelerateCallback", "Report", "accelerate", "report", "restore"]
+__all__ = ["AccelerateCallback", "AccelerationReport", "accelerate", "report", "restore"]

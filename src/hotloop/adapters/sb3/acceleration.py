@@ -31,7 +31,7 @@ Model = TypeVar("Model", bound=BaseAlgorithm)
 
 
 @dataclass(frozen=True)
-class Report:
+class AccelerationReport:
     """What was made fast, and what was left as it is, with the reason."""
 
     fast: tuple[str, ...] = ()
@@ -45,7 +45,9 @@ class Report:
 class Acceleration:
     """What an accelerated model holds on to."""
 
-    def __init__(self, engine: QEngine | PolicyEngine | SACEngine, report: Report, things: list[Any]) -> None:
+    def __init__(
+        self, engine: QEngine | PolicyEngine | SACEngine, report: AccelerationReport, things: list[Any]
+    ) -> None:
         self.engine, self.report, self.things = engine, report, things
 
     def is_ready(self, model: BaseAlgorithm) -> bool:
@@ -102,7 +104,7 @@ def _accelerate_off_policy(model: DQN | SAC | TD3, reading: Reading | Stacks) ->
     else:
         left.append(f"replay ({_replay_reason(model)})")
     _quicken_env(model, fast, left, things)
-    made = Acceleration(engine, Report(tuple(fast), tuple(left)), things)
+    made = Acceleration(engine, AccelerationReport(tuple(fast), tuple(left)), things)
     quicken(model.policy, QuickQPolicy if isinstance(model, DQN) else QuickSquashedPolicy, engine)
     quicken(model, _methods(model), made)
     return made
@@ -116,7 +118,7 @@ def _accelerate_ppo(model: PPO, reading: Reading) -> Acceleration:
     engine = PolicyEngine(model, reading)
     fast, left, things = ["train", "act", "rollout"], list[str](), [model, model.policy, model.rollout_buffer]
     _quicken_env(model, fast, left, things)
-    made = Acceleration(engine, Report(tuple(fast), tuple(left)), things)
+    made = Acceleration(engine, AccelerationReport(tuple(fast), tuple(left)), things)
     quicken(model.policy, QuickActorCritic, engine)
     quicken(model.rollout_buffer, QuickRolloutBuffer, engine)
     quicken(model, QuickPPO, made)
@@ -151,14 +153,14 @@ def restore(model: Model) -> Model:
     return model
 
 
-def report(model: BaseAlgorithm) -> Report:
+def report(model: BaseAlgorithm) -> AccelerationReport:
     """What of the model is fast and what is not, with reasons."""
     held = model.__dict__.get(STATE)
-    return held.report if held is not None else Report(left=(_read(model)[1] or "it was not accelerated",))
+    return held.report if held is not None else AccelerationReport(left=(_read(model)[1] or "it was not accelerated",))
 
 
-def _optimised(model: BaseAlgorithm) -> list[tuple[torch.optim.Optimizer, nn.Module]]:
-    """The model's optimisers, and what each of them moves."""
+def _optimized(model: BaseAlgorithm) -> list[tuple[torch.optim.Optimizer, nn.Module]]:
+    """The model's optimizers, and what each of them moves."""
     if isinstance(model, SAC | TD3):
         return [(part.optimizer, part) for part in (model.actor, model.critic)]
     return [(model.policy.optimizer, model.policy.q_net if isinstance(model, DQN) else model.policy)]
@@ -166,14 +168,14 @@ def _optimised(model: BaseAlgorithm) -> list[tuple[torch.optim.Optimizer, nn.Mod
 
 def settings_problem(model: BaseAlgorithm) -> str:
     """What may change from one `train` to the next, and native updates do not know."""
-    optimisers = [optimiser for optimiser, _ in _optimised(model)]
+    optimizers = [optimizer for optimizer, _ in _optimized(model)]
     if isinstance(model, SAC) and model.ent_coef_optimizer is not None:
-        optimisers.append(model.ent_coef_optimizer)
-    if problem := next(filter(None, map(_optimiser_problem, optimisers)), ""):
+        optimizers.append(model.ent_coef_optimizer)
+    if problem := next(filter(None, map(_optimizer_problem, optimizers)), ""):
         return problem
     if isinstance(model, SAC | TD3):
-        constants = {(*one.param_groups[0]["betas"], one.param_groups[0]["eps"]) for one in optimisers}
-        return updates_problem(model) if len(constants) == 1 else "its optimisers have different constants"
+        constants = {(*one.param_groups[0]["betas"], one.param_groups[0]["eps"]) for one in optimizers}
+        return updates_problem(model) if len(constants) == 1 else "its optimizers have different constants"
     if not model.max_grad_norm > 0.0:
         return f"its `max_grad_norm` is {model.max_grad_norm}"
     if isinstance(model, PPO) and plain_class(model.rollout_buffer) is not RolloutBuffer:
@@ -181,14 +183,14 @@ def settings_problem(model: BaseAlgorithm) -> str:
     return ""
 
 
-def _optimiser_problem(optimiser: torch.optim.Optimizer) -> str:
-    if type(optimiser) is not torch.optim.Adam:
-        return f"its optimiser is {type(optimiser).__name__}, not Adam"
-    group = optimiser.param_groups[0]
+def _optimizer_problem(optimizer: torch.optim.Optimizer) -> str:
+    if type(optimizer) is not torch.optim.Adam:
+        return f"its optimizer is {type(optimizer).__name__}, not Adam"
+    group = optimizer.param_groups[0]
     for name in ("weight_decay", "amsgrad", "maximize", "decoupled_weight_decay"):
         if group.get(name):
-            return f"its optimiser has `{name}`"
-    return "its optimiser has several groups of parameters" if len(optimiser.param_groups) > 1 else ""
+            return f"its optimizer has `{name}`"
+    return "its optimizer has several groups of parameters" if len(optimizer.param_groups) > 1 else ""
 
 
 def _read(model: BaseAlgorithm) -> tuple[Reading | Stacks | None, str]:
@@ -211,15 +213,15 @@ def _read(model: BaseAlgorithm) -> tuple[Reading | Stacks | None, str]:
 
 def _frozen(model: BaseAlgorithm) -> str:
     """Why not every parameter would move as Adam moves it."""
-    for optimiser, network in _optimised(model):
-        held = {id(parameter) for parameter in optimiser.param_groups[0]["params"]}
+    for optimizer, network in _optimized(model):
+        held = {id(parameter) for parameter in optimizer.param_groups[0]["params"]}
         for name, parameter in network.named_parameters():
             if not parameter.requires_grad:
                 return f"its parameter `{name}` is frozen"
             if id(parameter) not in held:
-                return f"its parameter `{name}` is not in its optimiser"
+                return f"its parameter `{name}` is not in its optimizer"
             if parameter.dtype != torch.float32:
                 return f"its parameter `{name}` is {parameter.dtype}"
-        if problem := steps_problem(optimiser):
+        if problem := steps_problem(optimizer):
             return problem
     return ""

@@ -20,7 +20,7 @@ from hotloop.learners.dqn import DQNLearner
 from hotloop.learners.own_network import GivenModule
 from hotloop.nets.given_network import SharedNetwork
 from hotloop.nets.reading import Reading, read_q_network
-from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimiserSettings, TargetSettings
+from hotloop.presets.dqn_settings import DQNSettings, LearnerSettings, OptimizerSettings, TargetSettings
 from hotloop.presets.network_settings import MLPLayout
 
 KEPT_LEARNERS = 8
@@ -50,9 +50,9 @@ class QEngine:
         if learner is None:
             if len(self._learners) == KEPT_LEARNERS:
                 self._learners.clear()
-            names = ("max_gradient_norm", "beta1", "beta2", "epsilon")
+            names = ("max_grad_norm", "beta1", "beta2", "eps")
             settings = DQNSettings(
-                optimiser=OptimiserSettings(**dict(zip(names, constants, strict=True))),
+                optimizer=OptimizerSettings(**dict(zip(names, constants, strict=True))),
                 target=TargetSettings(unit="env_steps"),  # `_on_step` moves it
                 learner=LearnerSettings(lane="native"),
             )

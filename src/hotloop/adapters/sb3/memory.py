@@ -1,4 +1,4 @@
-"""A policy's parameters and its optimiser's moments in flat vectors, which torch's own objects are views of.
+"""A policy's parameters and its optimizer's moments in flat vectors, which torch's own objects are views of.
 
 So nothing has to be carried over before a model is saved, evaluated or trained by somebody else: `policy.state_dict()`
 and `policy.optimizer.state_dict()` are true at any time.
@@ -14,7 +14,7 @@ from torch import nn
 
 from hotloop.core.errors import ArgumentError, NonFiniteError
 from hotloop.core.types import Array
-from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.optimizer import FlatParameters
 from hotloop.learners.own_network import Sharing
 from hotloop.nets.given_network import SharedNetwork
 
@@ -37,11 +37,11 @@ class SharedMemory:
     def __init__(
         self,
         network: SharedNetwork,
-        optimiser: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer,
         target: SharedNetwork | None,
         home: Home | None = None,
     ) -> None:
-        self.optimiser, self._state = optimiser, optimiser.state
+        self.optimizer, self._state = optimizer, optimizer.state
         self._parameters, self._home = list(network.parameters()), home
         self.online_tensor = _flattened(network, home.online if home else None)
         self.target_tensor = torch.zeros(0) if target is None else _flattened(target, home.target if home else None)
@@ -72,15 +72,15 @@ class SharedMemory:
 
     @property
     def count(self) -> int:
-        """Optimiser steps made so far."""
+        """Optimizer steps made so far."""
         return int(self._steps[0])
 
     def advance(self, updates: int) -> None:
         self._steps += updates
 
-    def is_shared(self, optimiser: torch.optim.Optimizer) -> bool:
+    def is_shared(self, optimizer: torch.optim.Optimizer) -> bool:
         """Whether torch's objects still are the views they were, and none was replaced or frozen."""
-        if optimiser is not self.optimiser or optimiser.state is not self._state:
+        if optimizer is not self.optimizer or optimizer.state is not self._state:
             return False
         if self._state.get(self._parameters[0]) is not self._first_state:
             return False
@@ -106,17 +106,17 @@ def _flattened(network: nn.Module, home: Array | None) -> torch.Tensor:
     return flat.values
 
 
-def steps_made(optimiser: torch.optim.Optimizer) -> int:
+def steps_made(optimizer: torch.optim.Optimizer) -> int:
     """Of its first parameter, and of all where there is no `steps_problem`."""
-    state = next(iter(optimiser.state.values()), None)
+    state = next(iter(optimizer.state.values()), None)
     return 0 if state is None else int(state["step"])
 
 
-def steps_problem(optimiser: torch.optim.Optimizer) -> str:
+def steps_problem(optimizer: torch.optim.Optimizer) -> str:
     """Why these steps cannot be counted by one number; empty where they can."""
-    counts = {float(state["step"]) for state in optimiser.state.values() if "step" in state}
-    held = len(optimiser.state) in (0, sum(len(group["params"]) for group in optimiser.param_groups))
-    return "" if held and len(counts) <= 1 else "its optimiser has not stepped all parameters equally often"
+    counts = {float(state["step"]) for state in optimizer.state.values() if "step" in state}
+    held = len(optimizer.state) in (0, sum(len(group["params"]) for group in optimizer.param_groups))
+    return "" if held and len(counts) <= 1 else "its optimizer has not stepped all parameters equally often"
 
 
 def not_finite(update: int) -> NonFiniteError:

@@ -79,21 +79,21 @@ class PolicyEngine:
     def is_shared(self, model: PPO) -> bool:
         return self.memory.is_shared(model.policy.optimizer)
 
-    def _spec(self, rows: int, normalise: bool, constants: tuple[float, ...]) -> PolicySpec:
+    def _spec(self, rows: int, normalize: bool, constants: tuple[float, ...]) -> PolicySpec:
         max_norm, beta1, beta2, epsilon = constants
         return PolicySpec(
-            actions=self._actions, rows=rows, policy_loss="clipped", normalise_advantage=normalise, value_clip=0.0,
-            value_weight=0.0, entropy_weight=0.0, kl_stop=0.0, max_gradient_norm=max_norm, beta1=beta1, beta2=beta2,
+            actions=self._actions, rows=rows, policy_loss="clipped", normalize_advantage=normalize, value_clip=0.0,
+            vf_coef=0.0, ent_coef=0.0, kl_stop=0.0, max_grad_norm=max_norm, beta1=beta1, beta2=beta2,
             epsilon=epsilon,
         )  # fmt: skip
 
-    def _plan(self, rows: int, normalise: bool, constants: tuple[float, ...]) -> tuple[Any, ...]:
+    def _plan(self, rows: int, normalize: bool, constants: tuple[float, ...]) -> tuple[Any, ...]:
         """What is being updated in minibatches of `rows`: sizes, memory of both networks, constants, own rows."""
-        key = (rows, normalise, *constants)
+        key = (rows, normalize, *constants)
         if key not in self._plans:
             if len(self._plans) == KEPT_PLANS:
                 self._plans.clear()
-            spec = self._spec(rows, normalise, constants)
+            spec = self._spec(rows, normalize, constants)
             memory, numbers = network_plans(spec, self._layouts, rows, training=True)
             sizes = (self._layout.obs_size, self._actions.width, self._actions.num_outputs)
             taken = (*(np.zeros(rows * size, np.float32) for size in sizes), np.arange(rows))
@@ -115,41 +115,41 @@ class PolicyEngine:
         run_networks(*memory, self.memory.online, obs, *out)
         return out
 
-    def epoch(self, model: PPO, rows: Rows, clips: tuple[float, float]) -> tuple[Array, bool]:
+    def epoch(self, model: PPO, rows: MinibatchRows, clips: tuple[float, float]) -> tuple[Array, bool]:
         """Statistics [measures, minibatches] of one pass over the rollout, and whether KL ended it."""
         order, size = np.random.permutation(len(rows.obs)), min(model.batch_size or len(rows.obs), len(rows.obs))
         group = model.policy.optimizer.param_groups[0]
         limit = NONE if model.target_kl is None else 1.5 * model.target_kl
         constants = (float(model.max_grad_norm), *group["betas"], group["eps"])
-        reals = np.array([*clips, model.vf_coef, model.ent_coef, limit], np.float64)
+        float_plan = np.array([*clips, model.vf_coef, model.ent_coef, limit], np.float64)
         whole_part, measured = len(order) // size * size, []
         for part in (order[:whole_part], order[whole_part:]):
             if not part.size:
                 continue
             plan = self._plan(min(size, part.size), bool(model.normalize_advantage), constants)
-            stats, ended = self._minibatches(rows, plan, reals, part, float(group["lr"]))
+            stats, ended = self._minibatches(rows, plan, float_plan, part, float(group["lr"]))
             measured.append(stats)
             if ended:
                 return np.concatenate(measured, axis=1), True
         return np.concatenate(measured, axis=1), False
 
     def _minibatches(
-        self, rows: Rows, plan: tuple[Any, ...], reals: Array, order: Array, lr: float
+        self, rows: MinibatchRows, plan: tuple[Any, ...], float_plan: Array, order: Array, lr: float
     ) -> tuple[Array, bool]:
         what, networks, constants, taken, scratch = plan
         memory, stats = self.memory, np.empty((measure.GRADIENT_NORM + 1, order.size // what[measure.ROWS]), np.float32)
         measured, made = run_minibatches(
-            what, reals, *networks, constants, memory.online, self._gradient, *memory.moments, rows.obs, rows.action,
-            rows.columns, order, lr, memory.count, taken, scratch, stats,
+            what, float_plan, *networks, constants, memory.online, self._gradient, *memory.moments, rows.obs,
+            rows.action, rows.columns, order, lr, memory.count, taken, scratch, stats,
         )  # fmt: skip
         memory.advance(made)
         stats = stats[:, :measured]
-        if measured > made and not stats[measure.KL, -1] > reals[measure.KL_STOP] >= 0.0:
+        if measured > made and not stats[measure.KL, -1] > float_plan[measure.KL_STOP] >= 0.0:
             raise not_finite(memory.count + 1)
         return stats, measured > made
 
 
-class Rows:
+class MinibatchRows:
     """A full rollout buffer, flattened as `RolloutBuffer.get` does it, in the types that kernels take."""
 
     def __init__(self, buffer: RolloutBuffer) -> None:
@@ -172,7 +172,7 @@ class QuickPPO(PPO, InPlace):
         self._update_learning_rate(self.policy.optimizer)
         clip = self.clip_range(self._current_progress_remaining)
         value_clip = None if self.clip_range_vf is None else self.clip_range_vf(self._current_progress_remaining)
-        rows, ended = Rows(self.rollout_buffer), False
+        rows, ended = MinibatchRows(self.rollout_buffer), False
         epochs: list[Array] = []
         while len(epochs) < self.n_epochs and not ended:
             clips = (clip, NONE if value_clip is None else value_clip)

@@ -30,7 +30,7 @@ from hotloop.lanes.native.policy_loss_kernels import (
     surrogate,
 )
 from hotloop.lanes.native.unit_kernels import flat
-from hotloop.lanes.native.update_kernels import optimise
+from hotloop.lanes.native.update_kernels import optimize
 from hotloop.lanes.native.vector_kernels import FLUSH, float_mode, set_float_mode
 
 Float = np.float32
@@ -41,10 +41,10 @@ Taken = tuple[Array, Array, Array, Array]
 
 
 @inline_kernel
-def _advantage_scales(advantage: Array, chosen: Array, normalise: int) -> tuple[float, float]:
-    """Mean and 1 / (deviation + 1e-8) of a minibatch; 0 and 1 where it is not to be normalised."""
+def _advantage_scales(advantage: Array, chosen: Array, normalize: int) -> tuple[float, float]:
+    """Mean and 1 / (deviation + 1e-8) of a minibatch; 0 and 1 where it is not to be normalized."""
     count, mean, variance = chosen.size, 0.0, 0.0
-    if not normalise or count < 2:
+    if not normalize or count < 2:
         return 0.0, 1.0
     for row in chosen:
         mean += advantage[row]
@@ -56,17 +56,17 @@ def _advantage_scales(advantage: Array, chosen: Array, normalise: int) -> tuple[
 
 @inline_kernel
 def _policy_terms(
-    what: Array, reals: Array, columns: Columns, chosen: Array, measures: Array, slopes: Array, sums: Array
+    int_plan: Array, float_plan: Array, columns: Columns, chosen: Array, measures: Array, slopes: Array, sums: Array
 ) -> None:
     """Means of the policy's terms, and the loss's slopes by each row's log-probability and entropy."""
     old_log_prob, advantage, _, _ = columns
-    mean, per_deviation = _advantage_scales(advantage, chosen, what[policy.NORMALISE])
-    share, clip = 1.0 / chosen.size, reals[policy.CLIP]
+    mean, per_deviation = _advantage_scales(advantage, chosen, int_plan[policy.NORMALIZE])
+    share, clip = 1.0 / chosen.size, float_plan[policy.CLIP]
     for b in range(chosen.size):
         log_ratio = measures[LOG_PROB, b] - old_log_prob[chosen[b]]
         ratio, scaled = math.exp(log_ratio), (advantage[chosen[b]] - mean) * per_deviation
         row_loss, slope = surrogate(ratio, 0.0, scaled, clip, 0)
-        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -reals[policy.ENTROPY_WEIGHT] * share
+        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -float_plan[policy.ENTROPY_WEIGHT] * share
         sums[policy.POLICY_LOSS] += share * row_loss
         sums[policy.ENTROPY] += share * measures[ENTROPY, b]
         sums[policy.KL] += share * ((ratio - 1.0) - log_ratio)
@@ -75,46 +75,47 @@ def _policy_terms(
 
 @inline_kernel
 def _value_terms(
-    reals: Array, columns: Columns, chosen: Array, work: Array, head: int, to: int, step: int, sums: Array
+    float_plan: Array, columns: Columns, chosen: Array, work: Array, head: int, to: int, step: int, sums: Array
 ) -> None:
     """The mean of value errors, and the gradient by each row's value at `to + b * step`."""
     _, _, values, returns = columns
-    share, clip = 1.0 / chosen.size, reals[policy.VALUE_CLIP]
+    share, clip = 1.0 / chosen.size, float_plan[policy.VALUE_CLIP]
     for b in range(chosen.size):
         value, old, moves = float(work[head + b]), float(values[chosen[b]]), 1.0
         if clip >= 0.0 and abs(value - old) > clip:
             value, moves = old + min(max(value - old, -clip), clip), 0.0
         error = value - returns[chosen[b]]
         sums[policy.VALUE_LOSS] += share * error * error
-        work[to + b * step] = Float(reals[policy.VALUE_WEIGHT] * share * 2.0 * error * moves)
+        work[to + b * step] = Float(float_plan[policy.VALUE_WEIGHT] * share * 2.0 * error * moves)
 
 
 @inline_kernel
 def _loss(
-    what: Array, reals: Array, networks: Networks, parameters: Array, gradient: Array, columns: Columns, chosen: Array,
+    int_plan: Array, float_plan: Array, networks: Networks, parameters: Array, gradient: Array, columns: Columns,
+    chosen: Array,
     taken: Taken, scratch: tuple[Array, ...], sums: Array,
 ) -> None:  # fmt: skip
     """From both networks' head outputs: means of all terms, and `HEAD_ROWS` of both for `backward`."""
     (numbers, work, value_numbers, value_work), (_, action, nothing, every) = networks, taken
     log_p, p, entropies, by_mean, by_log_std, measures, slopes = scratch
-    stride, first, masks = numbers[plan.COLUMN_STRIDE], what[policy.SHARED], np.empty(0, np.bool_)
-    last = parameters.size - what[policy.CONTINUOUS]
+    stride, first, masks = numbers[plan.COLUMN_STRIDE], int_plan[policy.SHARED], np.empty(0, np.bool_)
+    last = parameters.size - int_plan[policy.CONTINUOUS]
     head, log_std = numbers[plan.HEAD_ONLINE] + first * stride, parameters[last:]
     to, step = numbers[plan.HEAD_ROWS] + first, numbers[plan.HEAD_STRIDE]
-    log_softmax_rows(what, work, head, 1, stride, masks, every, log_p, p)
-    measure_choices(what, action, every, log_p, p, log_p, p, measures, entropies)
+    log_softmax_rows(int_plan, work, head, 1, stride, masks, every, log_p, p)
+    measure_choices(int_plan, action, every, log_p, p, log_p, p, measures, entropies)
     measure_continuous(
-        what, work, head, stride, nothing, action, every, log_std, log_std, measures, by_mean, by_log_std
+        int_plan, work, head, stride, nothing, action, every, log_std, log_std, measures, by_mean, by_log_std
     )
-    _policy_terms(what, reals, columns, chosen, measures, slopes, sums)
-    descend_choices(what, action, every, log_p, p, entropies, slopes, work, to, step)
+    _policy_terms(int_plan, float_plan, columns, chosen, measures, slopes, sums)
+    descend_choices(int_plan, action, every, log_p, p, entropies, slopes, work, to, step)
     descend_numbers(
-        what, work, head, stride, action, every, log_std, slopes, by_mean, by_log_std, to, step, gradient[last:]
+        int_plan, work, head, stride, action, every, log_std, slopes, by_mean, by_log_std, to, step, gradient[last:]
     )
     value_head, value_to = value_numbers[plan.HEAD_ONLINE], value_numbers[plan.HEAD_ROWS]
-    _value_terms(reals, columns, chosen, value_work, value_head, value_to, value_numbers[plan.HEAD_STRIDE], sums)
-    value_loss, entropy = reals[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
-    sums[policy.LOSS] = sums[policy.POLICY_LOSS] - reals[policy.ENTROPY_WEIGHT] * entropy + value_loss
+    _value_terms(float_plan, columns, chosen, value_work, value_head, value_to, value_numbers[plan.HEAD_STRIDE], sums)
+    value_loss, entropy = float_plan[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
+    sums[policy.LOSS] = sums[policy.POLICY_LOSS] - float_plan[policy.ENTROPY_WEIGHT] * entropy + value_loss
 
 
 @inline_kernel
@@ -129,33 +130,33 @@ def _gather(seen: Array, action: Array, chosen: Array, taken: Taken) -> None:
 
 
 @inline_kernel
-def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, action: Array, columns: Columns,
+def _check(int_plan: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, action: Array, columns: Columns,
            order: Array, taken: Taken, stats: Array) -> None:  # fmt: skip
     """Kernels write where the plan says; what does not fit would be an out-of-bounds write."""
-    rows, numbers, (own_obs, own_action, nothing, every) = what[policy.ROWS], networks.numbers, taken
-    width = what[policy.CHOICES] + what[policy.CONTINUOUS]
+    rows, numbers, (own_obs, own_action, nothing, every) = int_plan[policy.ROWS], networks.numbers, taken
+    width = int_plan[policy.CHOICES] + int_plan[policy.CONTINUOUS]
     fits = rows == numbers[plan.ROWS] and rows == networks.value_numbers[plan.ROWS]
     fits = fits and obs.shape[1] == numbers[plan.OBS_SIZE] and action.size == obs.shape[0] * width
     fits = fits and own_obs.size == rows * obs.shape[1] and own_action.size == rows * width and every.size == rows
-    fits = fits and nothing.size == rows * what[policy.OUTPUTS] and order.size % rows == 0
+    fits = fits and nothing.size == rows * int_plan[policy.OUTPUTS] and order.size % rows == 0
     fits = fits and stats.shape[0] > policy.GRADIENT_NORM and stats.shape[1] >= order.size // rows
     for each in vectors:
-        fits = fits and each.size == what[policy.PARAMETERS]
+        fits = fits and each.size == int_plan[policy.PARAMETERS]
     for each in columns:
         fits = fits and each.size == obs.shape[0]
     for row in order:
         fits = fits and 0 <= row < obs.shape[0]
     for row in range(obs.shape[0] if fits else 0):
-        for part in range(what[policy.CHOICES]):
-            fits = fits and 0 <= action[row * width + part] < what[policy.COUNTS + part]
+        for part in range(int_plan[policy.CHOICES]):
+            fits = fits and 0 <= action[row * width + part] < int_plan[policy.COUNTS + part]
     if not fits:
         raise ValueError("the rollout does not fit the native plan")
 
 
 @kernel
 def run_minibatches(
-    what: Array,
-    reals: Array,
+    int_plan: Array,
+    float_plan: Array,
     numbers: Array,
     work: Array,
     value_numbers: Array,
@@ -180,8 +181,8 @@ def run_minibatches(
     Fewer made than measured: the last one's KL is above the limit (`KL_STOP`, negative for none), or its loss or
     gradient is not finite; neither parameters nor moments have seen it.
     """
-    networks, rows = Networks(numbers, work, value_numbers, value_work), what[policy.ROWS]
-    _check(what, networks, (parameters, gradient, mean, square), obs, action, columns, order, taken, stats)
+    networks, rows = Networks(numbers, work, value_numbers, value_work), int_plan[policy.ROWS]
+    _check(int_plan, networks, (parameters, gradient, mean, square), obs, action, columns, order, taken, stats)
     mode, seen, sums = float_mode(), flat(obs), np.zeros(policy.GRADIENT_NORM + 1)
     set_float_mode(mode | FLUSH)
     measured, made = 0, 0
@@ -190,11 +191,11 @@ def run_minibatches(
         for i in range(sums.size):
             sums[i] = 0.0
         _gather(seen, action, chosen, taken)
-        networks_forward(what, networks, parameters, taken[0], rows, 1)
-        _loss(what, reals, networks, parameters, gradient, columns, chosen, taken, scratch, sums)
-        is_far = reals[policy.KL_STOP] >= 0.0 and sums[policy.KL] > reals[policy.KL_STOP]
+        networks_forward(int_plan, networks, parameters, taken[0], rows, 1)
+        _loss(int_plan, float_plan, networks, parameters, gradient, columns, chosen, taken, scratch, sums)
+        is_far = float_plan[policy.KL_STOP] >= 0.0 and sums[policy.KL] > float_plan[policy.KL_STOP]
         if not is_far:
-            networks_backward(what, networks, parameters, gradient, taken[0])
+            networks_backward(int_plan, networks, parameters, gradient, taken[0])
             sums[policy.GRADIENT_NORM] = math.sqrt(sum_of_squares(gradient))
         for i in range(sums.size):
             stats[i, j] = sums[i]
@@ -202,7 +203,7 @@ def run_minibatches(
         if is_far or not (math.isfinite(sums[policy.LOSS]) and math.isfinite(sums[policy.GRADIENT_NORM])):
             break
         made += 1
-        optimise(constants, parameters, gradient, (mean, square), sums[policy.GRADIENT_NORM], lr, first_update + made)
+        optimize(constants, parameters, gradient, (mean, square), sums[policy.GRADIENT_NORM], lr, first_update + made)
     set_float_mode(mode)
     return measured, made
 

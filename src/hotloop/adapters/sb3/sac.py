@@ -21,7 +21,7 @@ from hotloop.nets.sac_network import CRITICS, TEMPERATURE
 
 
 class SACEngine:
-    """The memory that a model's networks and optimisers share with machine code, and the kernels that work on it."""
+    """The memory that a model's networks and optimizers share with machine code, and the kernels that work on it."""
 
     def __init__(self, model: SAC | TD3, stacks: Stacks) -> None:
         self._stochastic = isinstance(model, SAC)
@@ -45,9 +45,9 @@ class SACEngine:
             modules[TEMPERATURE] = LogTemperature(self._log_temperature)
         self.groups = GroupVectors(modules, ())
         self.memories: dict[str, SharedMemory] = {}
-        for name, (_, optimiser, target) in networks.items():
+        for name, (_, optimizer, target) in networks.items():
             slow = None if target is None else SharedNetwork(target, orders[name])
-            self.memories[name] = SharedMemory(shared[name], optimiser, slow, self._home(name))
+            self.memories[name] = SharedMemory(shared[name], optimizer, slow, self._home(name))
         if self._log_temperature is not None:
             memory = SharedMemory(modules[TEMPERATURE], model.ent_coef_optimizer, None, self._home(TEMPERATURE))
             self.memories[TEMPERATURE] = memory
@@ -80,7 +80,7 @@ class SACEngine:
             smoothing_clip=0.0 if self._stochastic else float(model.target_noise_clip),
             policy_delay=1 if self._stochastic else int(model.policy_delay),
             critic_weight=0.5 if self._stochastic else 1.0,
-            max_gradient_norm=0.0,
+            max_grad_norm=0.0,
             accumulate=1,
             beta1=float(group["betas"][0]),
             beta2=float(group["betas"][1]),
@@ -149,14 +149,14 @@ class SACEngine:
 
 
 def updates_problem(model: SAC | TD3) -> str:
-    """Why the steps of the model's optimisers are not those that its updates would have made."""
+    """Why the steps of the model's optimizers are not those that its updates would have made."""
     critic, actor = steps_made(model.critic.optimizer), steps_made(model.actor.optimizer)
     if isinstance(model, SAC):
         tuned = model.ent_coef_optimizer
         counts = {critic, actor, critic if tuned is None else steps_made(tuned)}
-        return "" if len(counts) == 1 else "its optimisers have not made equally many steps"
+        return "" if len(counts) == 1 else "its optimizers have not made equally many steps"
     if (critic, actor) != (model._n_updates, model._n_updates // model.policy_delay):
-        return "its optimisers have made other numbers of steps than its updates"
+        return "its optimizers have made other numbers of steps than its updates"
     return ""
 
 

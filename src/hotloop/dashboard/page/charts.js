@@ -1,11 +1,11 @@
 // The one kind of chart that redraws while a run grows: lines with bands, by uPlot. All else comes drawn.
 import { el, short } from "./elements.js";
 
-export const COLOURS = 7;
+export const COLORS = 7;
 const styles = getComputedStyle(document.documentElement);
 export const variable = (name) => styles.getPropertyValue(name).trim();
-export const colour = (place) => variable(`--c${place % COLOURS}`);
-export const shade = (place) => `var(--c${place % COLOURS})`; // for styles, which follow the light by themselves
+export const color = (place) => variable(`--c${place % COLORS}`);
+export const shade = (place) => `var(--c${place % COLORS})`; // for styles, which follow the light by themselves
 const dashes = [[], [7, 3], [2, 3]];
 
 export function faded(hex, share) {
@@ -78,15 +78,15 @@ export class CurveChart {
     const series = [{}];
     const bands = [];
     for (const line of this.lines) {
-      const stroke = () => colour(line.place);
-      const dash = dashes[Math.floor(line.place / COLOURS) % dashes.length];
+      const stroke = () => color(line.place);
+      const dash = dashes[Math.floor(line.place / COLORS) % dashes.length];
       const few = line.x.length < 40 && !this.small;
       series.push({ label: line.label, key: line.key, stroke, width: this.small ? 1.5 : 2, dash, spanGaps: true,
         points: { show: line.x.length === 1 || few, size: few ? 4 : 6, fill: stroke } });
       if (line.low) {
         const edge = { stroke: () => "transparent", width: 0, spanGaps: true, points: { show: false }, edge: true };
         series.push({ ...edge }, { ...edge });
-        bands.push({ series: [series.length - 1, series.length - 2], fill: () => faded(colour(line.place), 0.18) });
+        bands.push({ series: [series.length - 1, series.length - 2], fill: () => faded(color(line.place), 0.18) });
       }
     }
     const zooms = this.onZoom !== null;
@@ -134,7 +134,7 @@ export class CurveChart {
     this.plot.series.forEach((line, at) => {
       if (!at || line.edge) return;
       const value = near(this.plot.data[at], idx);
-      if (value !== null) shown.push(el("span", { colour: shade(this.lines.find((one) => one.key === line.key)?.place ?? 0) }, short(value)));
+      if (value !== null) shown.push(el("span", { color: shade(this.lines.find((one) => one.key === line.key)?.place ?? 0) }, short(value)));
     });
     this.values.replaceChildren(...shown.slice(0, 9));
   }
@@ -157,7 +157,7 @@ export class CurveChart {
     context.beginPath();
     context.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
     context.clip();
-    context.strokeStyle = faded(colour(this.seeds.place), 0.75);
+    context.strokeStyle = faded(color(this.seeds.place), 0.75);
     context.lineWidth = devicePixelRatio;
     for (const run of this.seeds.runs) {
       context.beginPath();

@@ -11,7 +11,7 @@ const SMALL_MEASURES = 12;
 const state = {
   runs: [], arms: [], byId: new Map(), armOf: new Map(), chosen: new Set(), places: new Map(), version: 0, control: false,
   x: sessionStorage.getItem("x") ?? "env_steps", y: sessionStorage.getItem("y") ?? "score", window: null,
-  // a colour of its own for each arm that is drawn, kept as long as the page is open
+  // a color of its own for each arm that is drawn, kept as long as the page is open
   place(key) {
     if (!this.places.has(key)) this.places.set(key, this.places.size);
     return this.places.get(key);
@@ -108,7 +108,7 @@ async function drawCurves() {
 const curvesSeldom = seldom(() => drawCurves().catch(failed), 1000);
 
 function drawKeys(data) {
-  one("keys").replaceChildren(...data.arms.map((arm) => el("button", { type: "button", class: "key", colour: shade(state.place(arm.key)),
+  one("keys").replaceChildren(...data.arms.map((arm) => el("button", { type: "button", class: "key", color: shade(state.place(arm.key)),
     onmouseenter: () => showSeeds(arm.key), onmouseleave: () => showSeeds(null), onfocus: () => showSeeds(arm.key), onblur: () => showSeeds(null) },
     el("i"), arm.label, el("small", {}, arm.seeds > 1 ? `${arm.seeds} seeds` : ""))));
   const points = data.arms.flatMap((arm) => arm.runs ?? []).reduce((sum, run) => sum + run.points, 0);

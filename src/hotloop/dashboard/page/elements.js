@@ -5,7 +5,7 @@ export function el(tag, attributes = {}, ...children) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else if (name === "class") made.className = value;
-    else if (name === "colour") made.style.setProperty("--colour", value);
+    else if (name === "color") made.style.setProperty("--color", value);
     else if (name === "share") made.style.setProperty("--share", String(value));
     else if (name in made && name !== "list" && name !== "form") made[name] = value;
     else made.setAttribute(name, value);

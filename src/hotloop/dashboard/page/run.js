@@ -68,7 +68,7 @@ export class RunView {
     this.more = el("div");
     this.likeness = el("div");
     this.machine = el("div");
-    const keys = el("div", { class: "keys still" }, ...[[0, "evaluation (greedy episodes)"], [4, "training (mean of the last 100 episodes)"]].map(([place, label]) => el("span", { class: "key", colour: shade(place) }, el("i"), label)));
+    const keys = el("div", { class: "keys still" }, ...[[0, "evaluation (greedy episodes)"], [4, "training (mean of the last 100 episodes)"]].map(([place, label]) => el("span", { class: "key", color: shade(place) }, el("i"), label)));
     this.axis = el("div", { class: "segments", role: "group", "aria-label": "x axis" });
     const left = el("div", { class: "wide-part" }, el("div", { class: "tools" }, el("h2", {}, "Return"), this.axis), curve, keys,
       this.files, el("h2", {}, "Where the time goes"), phases, this.phaseKeys, this.strip, this.phaseFiles,
@@ -185,7 +185,7 @@ export class RunView {
   }
 
   drawStrip() {
-    this.phaseKeys.replaceChildren(...this.data.phases.filter((phase) => phase.share >= 0.002).map((phase) => el("span", { class: "key", colour: phaseShade(phase.name) }, el("i"), phase.name, el("small", {}, percent(phase.share)))));
+    this.phaseKeys.replaceChildren(...this.data.phases.filter((phase) => phase.share >= 0.002).map((phase) => el("span", { class: "key", color: phaseShade(phase.name) }, el("i"), phase.name, el("small", {}, percent(phase.share)))));
     const idle = this.idle ? [el("details", { class: "chip" }, el("summary", {}, this.idle), el("p", {}, "Of this machine, while the page looks on; other programs may use it."))] : [];
     const found = this.data.findings.map((finding) => el("details", { class: "chip" }, el("summary", {}, finding.evidence), el("p", {}, finding.remedy), el("p", { class: "faint" }, `${finding.rule}: ${finding.title}`)));
     const none = !found.length && !idle.length && this.data.phases.length ? [el("p", { class: "faint" }, "The doctor's rules find nothing in what the run wrote down.")] : [];

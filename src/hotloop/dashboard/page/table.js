@@ -11,7 +11,7 @@ const COLUMNS = [
   ["began", "began", "wide-only"],
 ];
 
-// `seed=1`, `optimiser.lr<0.001`, `status=running`; any other word is part of a name. `shared`: what all runs have alike.
+// `seed=1`, `optimizer.learning_rate<0.001`, `status=running`; any other word is part of a name. `shared`: what all runs have alike.
 export function matcher(text, shared = {}) {
   const tests = text.split(/\s+/).filter(Boolean).map((word) => {
     const found = /^([\w.-]+)(<=|>=|!=|=|<|>)(.*)$/.exec(word);
@@ -143,9 +143,9 @@ export class RunTable {
     const key = entry.arm?.key ?? entry.run.arm;
     const box = el("input", { type: "checkbox", checked: picked === ids.length, indeterminate: picked > 0 && picked < ids.length,
       "aria-label": `draw ${entry.label}`, onchange: () => this.choose(entry) });
-    const colour = picked ? shade(this.state.place(key)) : "transparent";
+    const color = picked ? shade(this.state.place(key)) : "transparent";
     const cells = [
-      el("td", { class: "pick" }, el("label", { colour }, box)),
+      el("td", { class: "pick" }, el("label", { color }, box)),
       el("td", { class: "left name" }, this.title(entry)),
       el("td", { class: "left" }, this.status(entry)),
       el("td", {}, this.progress(entry)),

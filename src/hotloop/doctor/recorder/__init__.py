@@ -15,13 +15,13 @@ Files:
     events.py       What the hooks report to between two events of the script, as short as can be
     fingerprints.py Values in short: equal fingerprints mean equal numbers
     follow.py       Follows a whole training at next to no cost: no clock on every event, no phases, no limit
-    gradients.py    Changes that compute the same: no gradients while acting, fused optimisers
+    gradients.py    Changes that compute the same: no gradients while acting, fused optimizers
     guard.py        Sees to it that the script ends when the doctor has seen enough, and that nothing is lost where it
                     leaves early
     hooks.py        Hooks on classes as they are made: envs by their `step`, replay by what it stores and samples,
                     loggers by name
-    keras_hooks.py  Hooks on Keras and TensorFlow: forwards, gradients, optimiser steps
-    learning.py     Passes that ask PyTorch: networks and optimisers, operators, compilations, covariances
+    keras_hooks.py  Hooks on Keras and TensorFlow: forwards, gradients, optimizer steps
+    learning.py     Passes that ask PyTorch: networks and optimizers, operators, compilations, covariances
     libraries.py    Hooks on modules, set the moment the script has imported them, before the importer gets them
     lines.py        What the syntax of a source file shows of its lines: formatting, loops around them, host reads,
                     shifting lists
@@ -44,14 +44,14 @@ Files:
     results.py      What an env's `step` returned: how many env steps that was, and how many episodes it ended
     sampling.py     Where the loop stands, looked at every few milliseconds; each look is charged the time since the
                     previous one
-    sources.py      Where the user's own source says what decides: where the optimiser was made, what it mentions
+    sources.py      Where the user's own source says what decides: where the optimizer was made, what it mentions
     stacks.py       Where in the program something happens: the functions on the stack, and one of them replaced
     storing.py      Rows stored in one call, where the replay's method only appends its arguments
     switches.py     Changes that compute the same, and can be taken back: nothing printed, evaluated or drawn
     timeline.py     The loop over time: cut into equal numbers of env steps; where its steady state begins
     toggling.py     Compares thread counts within one run of the script: by turns as it is and with a change, a stretch
                     each
-    torch_hooks.py  Hooks on PyTorch: forwards, backwards, optimiser steps
+    torch_hooks.py  Hooks on PyTorch: forwards, backwards, optimizer steps
     tracing.py      Follows a whole program for what it computes: fingerprints of env calls and parameters
     trial.py        Tries changes on the running program: each by turns with the program as it is, a stretch of env
                     steps each
@@ -60,5 +60,5 @@ Files:
     watch.py        The course of a recording: when it begins, when the steady state does, what is counted, its end
     words.py        What a word of events means: the phase of each, told from their order alone
     workshop.py     What the program works with, read from its objects when the loop has ended: env, network,
-                    optimiser, library
+                    optimizer, library
 """

@@ -2,7 +2,7 @@
 
 A stretch is either an event (an env call, a forward, a backward, ...) or the gap between two. What a forward or a gap
 was for is known only later: forwards that lead to a backward learn, forwards that lead to an env call act. So stretches
-wait in order until the next backward, optimiser step or env call tells, then are charged once each: the phases sum to
+wait in order until the next backward, optimizer step or env call tells, then are charged once each: the phases sum to
 the time from the first env call to the end. The first update of a real program is charged to start-up: PyTorch sets
 itself up in it, for a second or so that would pass for the loop's own in a short recording.
 """
@@ -78,12 +78,12 @@ class Attribution:
         self._waiting: list[Any] = []
         """Events that nothing has yet told the meaning of."""
         self._steps: dict[int, int] = {}
-        """By optimiser: the number of the update that its last step was part of."""
+        """By optimizer: the number of the update that its last step was part of."""
         self._stepped = False
         """Whether any has in this turn."""
         self._previous = ""
         self._acts_late = self._learned = False
-        """Whether forwards were ever seen between an optimiser step and the env call; whether this turn has learned."""
+        """Whether forwards were ever seen between an optimizer step and the env call; whether this turn has learned."""
         self._known: dict[tuple[str, str, bool, int], Known] = {}
 
     @property
@@ -149,7 +149,7 @@ class Attribution:
         self._resolve(some, False)
 
     def _count_learning(self, kind: str, detail: tuple[int, bool, int] | None) -> None:
-        """There are as many updates as steps of the optimiser that steps most: an actor's that makes two steps after
+        """There are as many updates as steps of the optimizer that steps most: an actor's that makes two steps after
         every second of the critic's makes none of its own. One that is new takes part in the turn's update, and one
         that has paused for long (networks that learn by turns) catches up."""
         counts = self.counts

@@ -1,5 +1,5 @@
 """What a program did just before one event: forwards with what went in and came out, losses, gradients, settings of the
-optimiser, states of the random generators, and the value that was asked for."""
+optimizer, states of the random generators, and the value that was asked for."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .lines import read_syntax
 from .order import OUTSIDE, RECORDING, UPDATE, WAIT
-from .places import DOCTOR, USER, Places, line_of, qualified_name
+from .places import DOCTOR, USER, SourcePlaces, line_of, qualified_name
 
 if TYPE_CHECKING:
     from .places import Stack
@@ -77,7 +77,7 @@ def split_recording(
     phases: dict[str, float],
     processor: dict[str, float],
     update_parts: dict[str, float],
-    places: Places,
+    places: SourcePlaces,
 ) -> dict[Any, float]:
     """What is done for every frame of the stack (its text, where anomaly detection wants one for each operation) is
     done for frames of ours too: so much of it becomes the recording's; the rest is changed accordingly."""
@@ -105,7 +105,7 @@ def split_recording(
     return found
 
 
-def _part_of_ours(stack: Stack, places: Places) -> float:
+def _part_of_ours(stack: Stack, places: SourcePlaces) -> float:
     """Of the frames that a text of the stack is made of; 0 where none is made."""
     making = [
         depth
@@ -116,7 +116,7 @@ def _part_of_ours(stack: Stack, places: Places) -> float:
     return frames.count(DOCTOR) / len(frames) if frames else 0.0
 
 
-def line_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
+def line_costs(charged: Charged, places: SourcePlaces) -> list[dict[str, Any]]:
     """Each sample goes to the innermost line of the user's own, itself and all it called."""
     costs: dict[tuple[str, str, CodeType, int], float] = {}
     for (phase, part, stack), seconds in charged.items():
@@ -128,7 +128,7 @@ def line_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
     return _rows(costs, places, sum(charged.values()))
 
 
-def lines_beneath(charged: Charged, places: Places) -> list[dict[str, Any]]:
+def lines_beneath(charged: Charged, places: SourcePlaces) -> list[dict[str, Any]]:
     """Where one line of the user's own holds most of the loop, and a library runs it: the library's innermost lines; of
     the one beneath it, where that library only calls another's loop."""
     package, caller = _library_loop(charged, places)
@@ -146,7 +146,7 @@ def lines_beneath(charged: Charged, places: Places) -> list[dict[str, Any]]:
     return _rows(costs, places, sum(charged.values())) if package else []
 
 
-def _library_loop(charged: Charged, places: Places, above: str = "") -> tuple[str, tuple[CodeType, int] | None]:
+def _library_loop(charged: Charged, places: SourcePlaces, above: str = "") -> tuple[str, tuple[CodeType, int] | None]:
     """The package that runs the loop, and the line of the user's, or of the package above it, that calls it; ("", None)
     where the user's own code runs it."""
     costs: dict[tuple[str, tuple[CodeType, int]], float] = {}
@@ -161,7 +161,7 @@ def _library_loop(charged: Charged, places: Places, above: str = "") -> tuple[st
     return (package, caller) if runs_it else ("", None)
 
 
-def _innermost_own(stack: Stack, places: Places, above: str) -> tuple[str, tuple[CodeType, int]] | None:
+def _innermost_own(stack: Stack, places: SourcePlaces, above: str) -> tuple[str, tuple[CodeType, int]] | None:
     """The package called from the innermost line of the user's own, or of the package `above`, and that line."""
     called = ""
     for code, instruction in stack:
@@ -173,11 +173,13 @@ def _innermost_own(stack: Stack, places: Places, above: str) -> tuple[str, tuple
     return None
 
 
-def _package(code: CodeType, places: Places) -> str:
+def _package(code: CodeType, places: SourcePlaces) -> str:
     return places.name(code.co_filename).replace(os.sep, "/").partition("/")[0]
 
 
-def _rows(costs: Mapping[tuple[str, str, CodeType, int], float], places: Places, whole: float) -> list[dict[str, Any]]:
+def _rows(
+    costs: Mapping[tuple[str, str, CodeType, int], float], places: SourcePlaces, whole: float
+) -> list[dict[str, Any]]:
     rows = []
     for (phase, part, code, line), seconds in sorted(costs.items(), key=lambda item: -item[1]):
         if seconds < LEAST_SHARE * whole:
@@ -197,7 +199,7 @@ def _rows(costs: Mapping[tuple[str, str, CodeType, int], float], places: Places,
     return rows
 
 
-def stack_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
+def stack_costs(charged: Charged, places: SourcePlaces) -> list[dict[str, Any]]:
     costs: dict[tuple[str, str, tuple[str, ...]], float] = {}
     for (phase, part, stack), seconds in charged.items():
         frames = tuple(places.frame(*frame) for frame in reversed(list(_own(stack, places))))
@@ -206,7 +208,7 @@ def stack_costs(charged: Charged, places: Places) -> list[dict[str, Any]]:
     return [dict(phase=one[0], part=one[1], frames=one[2], seconds=seconds) for one, seconds in dearest]
 
 
-def loops_around(charged: Charged, places: Places) -> tuple[dict[str, list[str]], dict[str, str]]:
+def loops_around(charged: Charged, places: SourcePlaces) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Of the user's own lines in stacks, where the loops around them begin; and what stands on both."""
     loops: dict[str, list[str]] = {}
     sources: dict[str, str] = {}
@@ -219,7 +221,7 @@ def loops_around(charged: Charged, places: Places) -> tuple[dict[str, list[str]]
     return loops, sources
 
 
-def _own_lines(charged: Charged, places: Places) -> Iterator[tuple[str, int]]:
+def _own_lines(charged: Charged, places: SourcePlaces) -> Iterator[tuple[str, int]]:
     seen: set[tuple[str, int]] = set()
     for _, _, stack in charged:
         for code, instruction in stack:
@@ -251,7 +253,7 @@ def waits_by_itself(stack: Stack) -> bool:
     return bool(SLEEPING.search(read_syntax(code.co_filename).source(line_of(code, instruction))))
 
 
-def _own(stack: Stack, places: Places) -> Iterable[tuple[CodeType, int]]:
+def _own(stack: Stack, places: SourcePlaces) -> Iterable[tuple[CodeType, int]]:
     """Without the doctor's own frames and what stands below the script."""
     for code, line in stack:
         if places.whose(code) != DOCTOR and not code.co_filename.startswith("<frozen importlib"):

@@ -9,7 +9,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .passes import Pass
-from .places import DOCTOR, USER, Places, line_of, qualified_name
+from .places import DOCTOR, USER, SourcePlaces, line_of, qualified_name
 
 if TYPE_CHECKING:
     from .order import Order
@@ -33,7 +33,7 @@ class CallCounter(Pass):
 
     early = True
 
-    def __init__(self, places: Places, order: Order) -> None:
+    def __init__(self, places: SourcePlaces, order: Order) -> None:
         self.places, self.order = places, order
         self._before: dict[str, int] | None = None
         """What the watch had counted when this began."""

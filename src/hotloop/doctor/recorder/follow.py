@@ -1,6 +1,6 @@
 """Follows a whole training at next to no cost: no clock on every event, no phases, no limit.
 
-A `Follower` stands in the place of the watch: of all that the hooks report it keeps env calls, resets and optimiser
+A `Follower` stands in the place of the watch: of all that the hooks report it keeps env calls, resets and optimizer
 steps, and hands them to its passes with what the program passed and got.
 """
 
@@ -30,10 +30,10 @@ class FollowPass(Pass):
         """An outermost `reset`, likewise."""
 
     def on_made(self, optimiser: Any) -> None:
-        """`optimiser` has been made."""
+        """`optimizer` has been made."""
 
     def on_optimiser(self, optimiser: Any) -> None:
-        """`optimiser` has made a step."""
+        """`optimizer` has made a step."""
 
 
 class Follower(Watch):
@@ -93,7 +93,7 @@ class Follower(Watch):
 
 
 class OptimiserSteps(Pass):
-    """Tells the follower of every step of every optimiser of PyTorch's kind."""
+    """Tells the follower of every step of every optimizer of PyTorch's kind."""
 
     watch: Follower
 
@@ -101,10 +101,10 @@ class OptimiserSteps(Pass):
         return {"torch": self._arrive}
 
     def _arrive(self, torch: ModuleType) -> None:
-        """Each class of optimiser is hooked when one is first made of it, so that those of others count too."""
+        """Each class of optimizer is hooked when one is first made of it, so that those of others count too."""
         base = torch.optim.Optimizer
         make, follower = base.__init__, self.watch
-        hook_step = follower.faults.guarded("an optimiser", functools.partial(hook_optimiser, follower))
+        hook_step = follower.faults.guarded("an optimizer", functools.partial(hook_optimiser, follower))
 
         @functools.wraps(make)
         def initialise(optimiser: Any, *args: Any, **keywords: Any) -> None:

@@ -1,4 +1,4 @@
-"""Changes to what PyTorch is asked for that compute the same: no gradients while acting, fused optimisers."""
+"""Changes to what PyTorch is asked for that compute the same: no gradients while acting, fused optimizers."""
 
 from __future__ import annotations
 
@@ -131,30 +131,30 @@ def tensors_in(result: Any) -> Any:
 
 
 class Fused(Switch):
-    name = "fused optimiser"
+    name = "fused optimizer"
     what = "one kernel for all parameters instead of several operations for each (`fused=True`)"
     kind = TO_ROUNDING
 
     def __init__(self, updates: Any) -> None:
         super().__init__()
         self.updates = updates
-        """Who knows the optimisers."""
+        """Who knows the optimizers."""
         self._before: list[tuple[dict[str, Any], Any, Any]] = []
 
     def reason(self, trial: Trial) -> str:
         if not self.optimisers or not trial.updates:
-            return "no optimiser of PyTorch's was seen to step"
+            return "no optimizer of PyTorch's was seen to step"
         names = {type(one).__name__ for one in self.optimisers}
         if not names & set(FUSED):
             return f"{', '.join(sorted(names))} has no fused form"
         groups = [group for one in self.optimisers for group in one.param_groups if "fused" in group]
         if not groups:
-            return f"this PyTorch ({sys.modules['torch'].__version__}) has no fused optimisers"
+            return f"this PyTorch ({sys.modules['torch'].__version__}) has no fused optimizers"
         if all(group["fused"] for group in groups):
-            return "the optimiser is fused already"
+            return "the optimizer is fused already"
         devices = {parameter.device.type for group in groups for parameter in group["params"]}
         if not devices <= fused_devices():
-            return f"this PyTorch has no fused optimisers for {', '.join(sorted(devices))}"
+            return f"this PyTorch has no fused optimizers for {', '.join(sorted(devices))}"
         return ""
 
     def count(self, trial: Trial) -> int:

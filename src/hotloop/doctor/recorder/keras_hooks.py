@@ -1,7 +1,7 @@
-"""Hooks on Keras and TensorFlow, set the moment the script has imported them: forwards, gradients, optimiser steps.
+"""Hooks on Keras and TensorFlow, set the moment the script has imported them: forwards, gradients, optimizer steps.
 
 `fit` and `predict` are hooked as their classes are made (`hooks.py`). What `tf.function` compiles is one event: an
-update, where an optimiser was applied while it was traced, and a forward otherwise.
+update, where an optimizer was applied while it was traced, and a forward otherwise.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class KerasHooks(Pass):
     def __init__(self) -> None:
         self.optimisers: dict[int, Any] = {}
         self._applied = 0
-        """Optimisers applied so far, those of traces included."""
+        """Optimizers applied so far, those of traces included."""
         self._kinds: dict[int, tuple[Any, str]] = {}
         """Of each compiled function, held: what its calls are."""
 

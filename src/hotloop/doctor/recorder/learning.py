@@ -1,4 +1,4 @@
-"""Passes that ask PyTorch: networks and optimisers, operators, matrix products, compilations, covariances."""
+"""Passes that ask PyTorch: networks and optimizers, operators, matrix products, compilations, covariances."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIDE = 512
 
 
 class Learning(Pass):
-    """What can be told of networks and optimisers when the loop has ended."""
+    """What can be told of networks and optimizers when the loop has ended."""
 
     def __init__(self, hooks: TorchHooks) -> None:
         self.hooks = hooks
@@ -89,7 +89,7 @@ def _denormals(torch: Any, optimisers: list[Any]) -> int:
 
 
 def _unneeded(modules: dict[int, Any], forwards: dict[int, int], optimised: set[int]) -> int:
-    """Forwards that recorded gradients nobody uses: no optimiser holds any parameter of the module."""
+    """Forwards that recorded gradients nobody uses: no optimizer holds any parameter of the module."""
     total = 0
     for identity, count in forwards.items():
         module = modules.get(identity)
@@ -269,7 +269,7 @@ class Products(Pass):
         self._done = False
 
     def on_update(self, now: float) -> None:
-        """From the first optimiser step of one update to that of another, so that these are whole updates."""
+        """From the first optimizer step of one update to that of another, so that these are whole updates."""
         updates = self.watch.attribution.counts["updates"]
         if self._done or updates == self._seen:
             return

@@ -17,7 +17,7 @@ from typing import Any
 from .hooks import bases_of
 from .originals import open_file
 from .passes import Pass
-from .places import Places
+from .places import SourcePlaces
 from .sources import assignment
 
 try:
@@ -39,7 +39,7 @@ LEAST_AXES = 3
 class Memory(Pass):
     """Faults and resident memory while the loop ran; live graphs and large arrays when it ended."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SourcePlaces) -> None:
         self.places = places
         self._before: tuple[int, int, int] | None = None
         self._after: tuple[int, int, int] | None = None

@@ -1,4 +1,4 @@
-"""What parameters are called: by their place in the module that owns them, looked up once for each optimiser."""
+"""What parameters are called: by their place in the module that owns them, looked up once for each optimizer."""
 
 from __future__ import annotations
 

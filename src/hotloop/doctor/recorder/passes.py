@@ -88,7 +88,7 @@ class Pass:
         """An env call ended at `now`."""
 
     def on_update(self, now: float) -> None:
-        """An optimiser step ended at `now`."""
+        """An optimizer step ended at `now`."""
 
     def now_and_then(self, now: float) -> None:
         """An env call ended at `now`, and the last time this was asked is about a second ago."""

@@ -29,7 +29,7 @@ UNSEEN = os.path.join(OURS, "importlib", "_bootstrap.py")
 USER, LIBRARY, DOCTOR = "user", "library", "doctor"
 
 
-class Places:
+class SourcePlaces:
     """Whose code a file is, and how a report names it."""
 
     def __init__(self, script: str) -> None:

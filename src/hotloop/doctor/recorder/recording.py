@@ -41,11 +41,11 @@ from .order import (
 from .originals import as_json, open_file, replace_file
 from .pace import Pace
 from .passes import Pass
-from .places import Places
+from .places import SourcePlaces
 from .program import Ending, prepare, run_program
 from .remarks import NO_ENV, NO_ENV_YET, Remarks
 from .repeats import Copies, Repeats
-from .sampling import Sampler
+from .sampling import StackSampler
 from .sources import Made, Mentions
 from .storing import Storing
 from .switches import Callers, Evaluation, Logging, Rendering, SwitchedClasses, SwitchedLibraries
@@ -67,11 +67,11 @@ MOST_OF_SAVING = 400.0
 """So many times as long as was spent on notes of what was seen so far the loop must have run before the next."""
 
 
-def passes_of(order: Order, places: Places, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
+def passes_of(order: Order, places: SourcePlaces, torch_hooks: TorchHooks, alarm: Alarm) -> list[Pass]:
     """What a run of each kind carries, besides the hooks that every run has."""
     made: dict[str, Callable[[], list[Pass]]] = {
         TIMING: lambda: [
-            *(Sampler(places, order.interval, alarm=alarm), Pauses(), WorkerTime(), Queue()),
+            *(StackSampler(places, order.interval, alarm=alarm), Pauses(), WorkerTime(), Queue()),
             *(Learning(torch_hooks), Workshop(torch_hooks), Remarks()),
             *(Memory(places), Mentions(places, order.script), Compilations()),
         ],
@@ -135,7 +135,7 @@ class Recording:
         self._saving = threading.Lock()
 
     def _watch(self) -> Watch:
-        order, places = self.order, Places(self.order.script)
+        order, places = self.order, SourcePlaces(self.order.script)
         made = Made(places)
         torch_hooks = TorchHooks(made)
         hooks: list[Pass] = [self.alarm, made, torch_hooks, KerasHooks(), self.classes, Libraries(self.classes)]
@@ -163,14 +163,14 @@ class Recording:
             return Follower(self.classes, Pace(order), at_limit=self.stop_script)
         if order.kind == EPISODES:
             return Follower(OptimiserSteps(), self.classes, Episodes(order.lines))
-        places = Places(order.script)
+        places = SourcePlaces(order.script)
         close = (Closeup(), Unseeded(places)) if order.look_at else ()
         tracing = Tracing(order, places, close[0] if close else None)
         return Tracer(tracing, OptimiserSteps(), self.classes, *close, at_limit=self.stop_script)
 
     def _trial(self) -> Watch:
         """Switches of one kind, the hooks that they need, and a control."""
-        order, places = self.order, Places(self.order.script)
+        order, places = self.order, SourcePlaces(self.order.script)
         log, render, store, evaluation = Logging(), Rendering(), Storing(), Evaluation(places)
         self.classes = SwitchedClasses(order.env_classes, log, render, store)
         updates, gradients = Updates(places, store, evaluation), NoGradients()

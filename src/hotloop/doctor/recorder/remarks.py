@@ -52,7 +52,7 @@ class Remarks(Pass):
         if unseen:
             trace["counts"]["unseen_updates"] = steps
             notes[:] = [note for note in notes if note != NO_ENV]
-            notes.append(f"{steps:,} optimiser steps were made {BY_ANOTHER_THREAD if watch.begun else BEFORE_ANY_ENV}")
+            notes.append(f"{steps:,} optimizer steps were made {BY_ANOTHER_THREAD if watch.begun else BEFORE_ANY_ENV}")
         if not watch.begun:
             return
         notes.insert(0, f"envs found: {', '.join(sorted(set(watch.envs.values())))}" if watch.env_calls else ALONE)
@@ -64,5 +64,5 @@ class Remarks(Pass):
             )
         elif not watch.attribution.counts["updates"] and not unseen:
             notes.append(
-                "no optimiser step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
+                "no optimizer step was seen in the recorded time; --after N skips N env steps, --seconds watches longer"
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 from .order import ACT, UPDATE
 from .passes import Pass
-from .places import USER, Places
+from .places import USER, SourcePlaces
 
 MOST_NUMBERS = 1_000_000
 """Larger inputs are not looked at: to compare them would take as long as the forward."""
@@ -22,9 +22,9 @@ HOST = "cpu"
 
 
 class ByLine(Pass):
-    """Counts by the user's own line; the phase is known with the next optimiser step or env call."""
+    """Counts by the user's own line; the phase is known with the next optimizer step or env call."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SourcePlaces) -> None:
         self.places = places
         self._pending: dict[tuple[str, str], list[int]] = {}
         self._found: dict[tuple[str, str, str], list[int]] = {}
@@ -68,7 +68,7 @@ def _add(found: dict[Any, list[int]], key: Any, count: int, largest: int) -> Non
 class Copies(ByLine):
     """Tensors that are moved from one device to another by `to`, `cpu` and `cuda`, with their bytes."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SourcePlaces) -> None:
         super().__init__(places)
         self._kept: dict[str, Any] = {}
 
@@ -110,9 +110,9 @@ class Copies(ByLine):
 
 
 class Repeats(ByLine):
-    """Remembers what was computed since the last optimiser step or env call: inputs by their bytes."""
+    """Remembers what was computed since the last optimizer step or env call: inputs by their bytes."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SourcePlaces) -> None:
         super().__init__(places)
         self._seen: set[Any] = set()
         self._losses: list[Any] = []

@@ -31,7 +31,7 @@ from .costs import (
 )
 from .order import OTHER
 from .passes import Pass
-from .places import UNSEEN, Places, is_recording
+from .places import UNSEEN, SourcePlaces, is_recording
 from .timeline import after
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ DEEPEST = 120
 MOST_INTERVALS = 2.0
 
 
-class Sampler(Pass):
+class StackSampler(Pass):
     """Takes the looks and charges each to the phase that runs."""
 
     early = True
 
     def __init__(
         self,
-        places: Places,
+        places: SourcePlaces,
         interval: float,
         clock: Callable[[], float] = time.perf_counter,
         alarm: Alarm | None = None,

@@ -17,7 +17,7 @@ from .hooks import timed
 from .lines import read_syntax
 from .originals import open_file
 from .passes import Pass
-from .places import LIBRARY, USER, Places, line_of, unseen
+from .places import LIBRARY, USER, SourcePlaces, line_of, unseen
 from .words import LEARN
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ MOST_FILES, MOST_MENTIONS = 200, 500
 class Made(Pass):
     """Notes the innermost line of the user's own under which each was made; the last one counts."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SourcePlaces) -> None:
         self.places = places
         self.where: dict[str, str] = {}
         self.makers: dict[str, tuple[str, str]] = {}
@@ -156,7 +156,7 @@ def _package(module: Any) -> str:
 class Mentions(Pass):
     """Functions and classes that set something up, by name, in the files of the script that were loaded."""
 
-    def __init__(self, places: Places, script: str) -> None:
+    def __init__(self, places: SourcePlaces, script: str) -> None:
         self.places, self.script = places, script
 
     def add_to(self, trace: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ def innermost_common(one: list[CodeType], other: list[CodeType]) -> list[CodeTyp
     return shared[::-1]
 
 
-class Place:
+class StackLocation:
     """A function where the program finds it: on a class, or by name in modules."""
 
     def __init__(self, function: Callable[..., Any], owners: list[tuple[Any, str]], label: str) -> None:
@@ -51,7 +51,7 @@ class Place:
                 type.__setattr__(owner, name, hook)
 
 
-def find_function(frame: FrameType) -> Place | None:
+def find_function(frame: FrameType) -> StackLocation | None:
     """What was called to make this frame, where another can be put in its place: a method of the first argument's
     class, or a function by its name in modules; None for functions within functions."""
     code = frame.f_code
@@ -62,10 +62,10 @@ def find_function(frame: FrameType) -> Place | None:
         for base in type.__dict__["__mro__"].__get__(type(first)) if first is not None else ():
             function = vars(base).get(code.co_name)
             if isinstance(function, FunctionType) and _is_of(function, code):
-                return Place(function, [(base, code.co_name)], f"{base.__name__}.{code.co_name}")
+                return StackLocation(function, [(base, code.co_name)], f"{base.__name__}.{code.co_name}")
     function = frame.f_globals.get(code.co_name)
     if isinstance(function, FunctionType) and _is_of(function, code):
-        return Place(function, names_of(function, frame.f_globals), code.co_name)
+        return StackLocation(function, names_of(function, frame.f_globals), code.co_name)
     return None
 
 

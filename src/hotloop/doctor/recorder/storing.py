@@ -85,7 +85,7 @@ class Storing(Switch):
 
     def reason(self, trial: Trial) -> str:
         if not self.seen:
-            return "no replay was recognised: no class that has a method such as add or push, and one such as sample"
+            return "no replay was recognized: no class that has a method such as add or push, and one such as sample"
         if self._rows_per_call < 2:
             return "one call stores all there is to store at an env call"
         if self._matched < self._counted or not self._matched:

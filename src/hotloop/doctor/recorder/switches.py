@@ -15,7 +15,7 @@ from . import words
 from .hooks import ClassHooks
 from .libraries import Libraries
 from .passes import Pass
-from .places import Places, unseen
+from .places import SourcePlaces, unseen
 from .stacks import callers, find_function
 from .storing import Storing
 from .trial import WARMING, Switch, Trial
@@ -52,7 +52,7 @@ class Evaluation(Switch):
     name = "evaluation off"
     may_come_late = True
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SourcePlaces) -> None:
         super().__init__()
         self.places = places
         self.trial: Trial | None = None

@@ -28,7 +28,7 @@ class Slice(NamedTuple):
 
 
 class Timeline:
-    """When there are too many slices, neighbours are joined, so that a long recording costs no more memory than a short
+    """When there are too many slices, neighbors are joined, so that a long recording costs no more memory than a short
     one."""
 
     def __init__(

@@ -43,7 +43,7 @@ class Toggler(Pass):
         self.costs: list[tuple[int, float]] = []
         """(change, seconds per env step or update) in order; change -1 is the script as it is."""
         self.learning: list[tuple[int, float]] = []
-        """(change, processor seconds of forward, backward and optimiser's step): what lasts has no turns, in which the
+        """(change, processor seconds of forward, backward and optimizer's step): what lasts has no turns, in which the
         machine's other work and what becomes of the program fall out; only what it can change is looked at."""
         self.as_it_is = [0.0, 0.0]
         """Processor seconds as it is, and those of learning in them."""
@@ -153,7 +153,7 @@ def whole(ratio: float, share: float) -> float:
 
 
 def ratios(costs: list[tuple[int, float]], change: int) -> list[float]:
-    """The mean of both neighbours as they are, over the changed stretch between them: drift falls out."""
+    """The mean of both neighbors as they are, over the changed stretch between them: drift falls out."""
     found = []
     for before, here, after in zip(costs[1:], costs[2:], costs[3:]):
         if here[0] == change:

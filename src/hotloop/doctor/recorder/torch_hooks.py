@@ -1,4 +1,4 @@
-"""Hooks on PyTorch, set the moment the script has imported it: forwards, backwards, optimiser steps.
+"""Hooks on PyTorch, set the moment the script has imported it: forwards, backwards, optimizer steps.
 
 Functions that TorchScript may compile (`torch.randint` and its like) must stay what they are.
 """
@@ -142,7 +142,7 @@ class TorchHooks(Pass):
         module.load_state_dict = unseen(load_state_dict)
 
     def _hook_optimisers(self, optimiser: Any) -> None:
-        """Each class of optimiser is hooked when one is first made of it, so that those of others count too."""
+        """Each class of optimizer is hooked when one is first made of it, so that those of others count too."""
         make, watch, optimisers, rates, made = optimiser.__init__, self.watch, self.optimisers, self.rates, self.made
 
         def time_steps(kind: Any) -> None:
@@ -150,7 +150,7 @@ class TorchHooks(Pass):
             if not hasattr(kind.step, "watched"):
                 kind.step = timed_step(watch, kind.step)
 
-        hook_step = watch.faults.guarded("an optimiser", time_steps)
+        hook_step = watch.faults.guarded("an optimizer", time_steps)
         note_rate = watch.faults.guarded("a learning rate", lambda one: rates.append(one.param_groups[0].get("lr", 0)))
 
         @functools.wraps(make)
@@ -167,7 +167,7 @@ class TorchHooks(Pass):
 
 
 def timed_step(watch: Watch, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same `step`, its outermost calls reported with the optimiser that stepped."""
+    """The same `step`, its outermost calls reported with the optimizer that stepped."""
 
     @functools.wraps(function)
     def hook(*args: Any, **keywords: Any) -> Any:

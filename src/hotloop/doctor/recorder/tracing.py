@@ -1,8 +1,8 @@
 """Follows a whole program for what it computes: a fingerprint of every env call and of all parameters after every
-optimiser step, in the order in which they came.
+optimizer step, in the order in which they came.
 
-One line each: `E env step line FIELDS`, `R env step ordinal line observation`, `U optimiser number updates line
-PARAMETERS`; `P optimiser NAMES` before its first update, `L number place` for every line of the user's own source.
+One line each: `E env step line FIELDS`, `R env step ordinal line observation`, `U optimizer number updates line
+PARAMETERS`; `P optimizer NAMES` before its first update, `L number place` for every line of the user's own source.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .follow import Follower, FollowPass
 from .order import Order
 from .originals import as_json, open_file
 from .parameters import names_in, names_of
-from .places import LIBRARY, USER, Places, line_of
+from .places import LIBRARY, USER, SourcePlaces, line_of
 
 AT_ONCE = 2_000
 """Lines that are written together."""
 DEEPEST = 80
 LEARNERS = {"q_learner": "QLearner", "policy_learner": "PolicyLearner", "sac_learner": "SACLearner"}
-"""Of hotloop's parts: they update a network's parameters without an optimiser of PyTorch's."""
+"""Of hotloop's parts: they update a network's parameters without an optimizer of PyTorch's."""
 
 OTHER_LEARNERS = ("jax", "tensorflow")
 """Libraries whose updates are not seen."""
@@ -61,14 +61,14 @@ class Optimiser:
 class Tracing(FollowPass):
     watch: Tracer
 
-    def __init__(self, order: Order, places: Places, closeup: Closeup | None = None) -> None:
+    def __init__(self, order: Order, places: SourcePlaces, closeup: Closeup | None = None) -> None:
         self.order, self.places, self.closeup = order, places, closeup
         self.envs: dict[int, EnvRows] = {}
         self.num_envs = self.env_steps = 0
         self.marks: list[Any] = []
         self.optimisers: dict[int, Optimiser] = {}
         self._made: dict[int, tuple[Any, list[str]]] = {}
-        """Each optimiser that has not stepped yet, and fingerprints of what it was made for, as it was then."""
+        """Each optimizer that has not stepped yet, and fingerprints of what it was made for, as it was then."""
         self._first_resets: dict[int, tuple[Any, list[Any], int]] = {}
         """Of envs that were not stepped yet: they have no number."""
         self._lines: list[str] = []

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from .passes import Pass
-from .places import USER, Places, line_of
+from .places import USER, SourcePlaces, line_of
 
 PYTHON_DRAWS = (
     "random",
@@ -43,7 +43,7 @@ DEEPEST = 80
 class Unseeded(Pass):
     """Hooks draws and seeds of Python's, numpy's and PyTorch's own generators, and generators made without a seed."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: SourcePlaces) -> None:
         self.places = places
         self.seeded: set[str] = set()
         self.found: dict[tuple[str, str], dict[str, str]] = {}

@@ -1,7 +1,7 @@
 """Changes to how a program learns: updates left out.
 
 An update that is a function of its own is left out whole, its last result stands for it. Where it is written into the
-loop, or one call makes many updates, backward and optimiser step are left out and the loss is still computed.
+loop, or one call makes many updates, backward and optimizer step are left out and the loss is still computed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from .order import CHANGES_LEARNING
 from .passes import Pass
-from .places import Places, unseen
+from .places import SourcePlaces, unseen
 from .stacks import callers, codes, find_function, innermost_common
 from .storing import Storing
 from .switches import Evaluation
@@ -25,11 +25,11 @@ FEW = 1.5
 
 
 class Updates(Pass):
-    """Sees backwards and optimiser steps, finds the function that is the update, and leaves out what it is told to."""
+    """Sees backwards and optimizer steps, finds the function that is the update, and leaves out what it is told to."""
 
     watch: Trial
 
-    def __init__(self, places: Places, store: Storing, evaluation: Evaluation) -> None:
+    def __init__(self, places: SourcePlaces, store: Storing, evaluation: Evaluation) -> None:
         self.places, self.store, self.evaluation = places, store, evaluation
         self.optimisers: list[Any] = []
         self.skips: Callable[[int], bool] | None = None
@@ -54,7 +54,7 @@ class Updates(Pass):
     def _arrive(self, torch: ModuleType) -> None:
         optimiser = torch.optim.Optimizer
         make, watch = optimiser.__init__, self.watch
-        hook = watch.faults.guarded("an optimiser", functools.partial(self._hook_steps))
+        hook = watch.faults.guarded("an optimizer", functools.partial(self._hook_steps))
 
         @functools.wraps(make)
         def initialise(one: Any, *args: Any, **keywords: Any) -> None:
@@ -120,7 +120,7 @@ class Updates(Pass):
             self._find()
 
     def _end_step(self) -> None:
-        """The next backward belongs to the next update where all of this one's optimisers have stepped."""
+        """The next backward belongs to the next update where all of this one's optimizers have stepped."""
         if self.skips is not None and not self.whole_calls and len(self._round) >= self._per_round:
             self._skipping = self.skips(self._rounds)
 
@@ -179,7 +179,7 @@ class FewerUpdates(Switch):
     def __init__(self, updates: Updates, every: int) -> None:
         super().__init__()
         self.updates, self.every = updates, every
-        self.name = {0: "no optimiser steps"}.get(every, f"every {every}th update")
+        self.name = {0: "no optimizer steps"}.get(every, f"every {every}th update")
         self._whole = False
 
     def look(self, trial: Trial) -> None:
@@ -189,13 +189,13 @@ class FewerUpdates(Switch):
         if self._whole:
             self.what = f"{updates.function} is not called: its last result stands for it"
         else:
-            self.what = "backward and optimiser step are left out; batches and losses are made all the same"
+            self.what = "backward and optimizer step are left out; batches and losses are made all the same"
         if self.every:
             self.what = f"of the others, {self.what}"
 
     def reason(self, trial: Trial) -> str:
         if not trial.updates:
-            return "no optimiser step was seen"
+            return "no optimizer step was seen"
         return ""
 
     def on(self) -> None:

@@ -54,7 +54,7 @@ class Watch(Events):
         """Ends `seconds` after the first env call or after so many `env_steps`; `at_limit` ends the script. `batch`
         events are seen before they are attributed. `steady`: after so many updates, or where the second is not 0 after
         so many env steps, the steady state begins, and a `window` of seconds with it, within the `seconds` in all;
-        where an optimiser exists all of them are waited for its first updates.
+        where an optimizer exists all of them are waited for its first updates.
         Where optimizers step for `alone_after` seconds (0: for ever) and no env does, their rounds are the loop.
         Then it goes on for `late` seconds in which hooks do nothing. `processor` is the clock of the processor time of
         the thread that asks; `own` what a hook adds to the gap before an event, and to the event."""
@@ -79,7 +79,7 @@ class Watch(Events):
         self.alone = False
         """Whether the loop began without an env step."""
         self.unseen_steps = 0
-        """Of optimisers, before any env step or by other threads than the one that steps envs."""
+        """Of optimizers, before any env step or by other threads than the one that steps envs."""
         self._updates = self._turns = 0
         """Updates as last looked at; how often there were new ones at an env call since the steady state began."""
         self._process = own_pid()
@@ -143,7 +143,7 @@ class Watch(Events):
             self.busy = False
 
     def expect_updates(self) -> None:
-        """An optimiser was made: the recording does not end before its first updates, as long as there is time."""
+        """An optimizer was made: the recording does not end before its first updates, as long as there is time."""
         if self.begun and not self._expects_updates and self.mark is None and not self.late_from:
             self.deadline = max(self.deadline, self.began + self._seconds)
         self._expects_updates = True

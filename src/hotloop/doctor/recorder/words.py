@@ -38,8 +38,8 @@ class Seen(NamedTuple):
     start: float
     end: float
     forward: tuple[int, bool, int] | None = None
-    """(rows, with gradients, module), its rows below zero where it is no forward of a network; of an optimiser's step
-    its last is the optimiser."""
+    """(rows, with gradients, module), its rows below zero where it is no forward of a network; of an optimizer's step
+    its last is the optimizer."""
     resumed: float = 0.0
     """When the script ran on after the event before, where that was not at once: what lies between was the
     recording's own."""

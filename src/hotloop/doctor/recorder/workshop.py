@@ -1,4 +1,4 @@
-"""What the program works with, read from its objects when the loop has ended: env, network, optimiser, library.
+"""What the program works with, read from its objects when the loop has ended: env, network, optimizer, library.
 
 Remedies are filled with it. Whatever cannot be read is left out; nothing is called but plain attributes.
 """
@@ -51,7 +51,7 @@ class Workshop(Pass):
         return found if env is not None else {}
 
     def _network(self) -> dict[str, Any]:
-        """Of the first network that an optimiser holds all of, where it is linear layers and activations."""
+        """Of the first network that an optimizer holds all of, where it is linear layers and activations."""
         held = {id(one) for optimiser in self.hooks.optimisers for one in _parameters(optimiser)}
         learning = []
         for module in (*self.hooks.owners, *self.hooks.modules.values()):

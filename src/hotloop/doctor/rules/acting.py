@@ -212,7 +212,7 @@ def walked_by_name(trace: Trace) -> Finding | None:
 
     One node after another, each weight a tensor of one number found by a text put together for it, each predecessor
     asked of a graph library: thousands of calls for what is one sparse multiplication, and as many again backward
-    and in the optimiser. Found where the network has fifty or more parameter tensors and its forward asks a graph
+    and in the optimizer. Found where the network has fifty or more parameter tensors and its forward asks a graph
     library or a text-keyed dictionary.
     """
     names, walks = named_lines(trace), walk_calls(trace)
@@ -224,14 +224,14 @@ def walked_by_name(trace: Trace) -> Finding | None:
     asked = f"{number(per_forward)} graph look-ups per forward, " if walks else ""
     by_name = f"{percent(sampled_share(trace, places))} of the loop on lines with text keys, " if names else ""
     evidence = (
-        f"{asked}{by_name}{number(trace.counts.parameter_tensors)} parameter tensors; forward, backward and optimiser "
+        f"{asked}{by_name}{number(trace.counts.parameter_tensors)} parameter tensors; forward, backward and optimizer "
         f"take {percent(share)} of the loop."
     )
     return suggest(trace, share, NETWORK_SPEEDUP, evidence=evidence, places=places)
 
 
 def network_share(trace: Trace) -> float:
-    """The functions that look up by name (usually `forward`) wherever they run, backward and optimiser."""
+    """The functions that look up by name (usually `forward`) wherever they run, backward and optimizer."""
     wheres = [line.where for line in named_lines(trace)] + places_of(walk_calls(trace))
     functions = {function_at(trace, where) for where in wheres}
     walking = function_share(trace, {function for function in functions if function[1]}, LEARNING)
@@ -292,8 +292,8 @@ def one_forward_per_row(trace: Trace) -> Finding | None:
 def target_with_gradients(trace: Trace) -> Finding | None:
     """The target network records gradients.
 
-    What a backward would need is kept for a network that no optimiser changes. Found where updates make forwards with
-    gradients on a module whose parameters are in no optimiser.
+    What a backward would need is kept for a network that no optimizer changes. Found where updates make forwards with
+    gradients on a module whose parameters are in no optimizer.
     """
     counts = trace.counts
     if not counts.updates or counts.unneeded_grad_forwards < 0.9 * counts.updates:
@@ -301,7 +301,7 @@ def target_with_gradients(trace: Trace) -> Finding | None:
     share = trace.share(UPDATE) - trace.part_share("optimiser")
     evidence = (
         f"{number(counts.unneeded_grad_forwards / counts.updates)} forwards per update record gradients for a network "
-        f"that no optimiser changes; forward and backward take {percent(share)} of the loop."
+        f"that no optimizer changes; forward and backward take {percent(share)} of the loop."
     )
     calls_it = any("target(" in line.source for line in trace.lines)
     return suggest(

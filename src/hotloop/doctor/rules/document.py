@@ -35,7 +35,7 @@ What a remedy keeps of the computation has the words of [all our verdicts](verdi
 *to rounding*, the same sums in another order; *changes learning*, another computation, for `hotloop compare` to judge.
 Where that hangs on something that no recording shows, it is said: *keeps the computation if ...*. Findings that keep
 it come first, ranked by expected gain, but what hands a part of the program over to hotloop stands below what can be
-mended in place for half of its gain; where one takes its time inside another's, the more general counts only what the
+fixed in place for half of its gain; where one takes its time inside another's, the more general counts only what the
 more particular leaves.
 
 Snippets hold what was recorded of your program; what was not is written as `...`, and names that stand for your own are
@@ -67,8 +67,8 @@ def _section(rule: Rule) -> str:
         code += f"\n# after\n{remedy.after.strip()}\n"
     code += "```\n"
     condition = f" Keeps the computation if {rule.condition}." if rule.condition else ""
-    remedy_words = f"Remedy ({rule.kind}): {remedy.text}{condition}"
-    parts = [f"### {rule.code}", f"**{rule.title}.** {rule.explanation}", remedy_words]
+    remedy_text = f"Remedy ({rule.kind}): {remedy.text}{condition}"
+    parts = [f"### {rule.code}", f"**{rule.title}.** {rule.explanation}", remedy_text]
     return "\n\n".join([*parts, code, *_knobs(rule)])
 
 

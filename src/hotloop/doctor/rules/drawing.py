@@ -17,7 +17,7 @@ from hotloop.doctor.rules.evidence import (
     sampled_share,
     suggest,
 )
-from hotloop.doctor.snippets import number_or_open, shape_words
+from hotloop.doctor.snippets import number_or_open, shape_text
 from hotloop.doctor.trace import ACT, ENV, EVALUATE, OUTSIDE, CallCount, LineCost, Trace
 from hotloop.render.numbers import percent
 
@@ -61,10 +61,10 @@ LOADER_SPEEDUP = 12.0
 def tree_of(trace: Trace) -> str:
     """With the rows, the observation and the batch that were recorded."""
     setup = trace.setup
-    rows = f"{number_or_open(setup.replay_capacity, '_')}, obs={shape_words(setup.obs_shape)}"
+    rows = f"{number_or_open(setup.replay_capacity, '_')}, obs={shape_text(setup.obs_shape)}"
     return (
         "import hotloop\n\n"
-        f"replay = hotloop.Replay({rows}, prioritised=True, alpha=...)\n"
+        f"replay = hotloop.Replay({rows}, prioritized=True, alpha=...)\n"
         "# in the loop\n"
         "replay.add(obs, action, reward, next_obs, terminated, truncated)  # as likely as the likeliest so far\n"
         f"batch = replay.sample({number_or_open(trace.counts.batch_size)})\n"
@@ -95,7 +95,7 @@ TREE = Remedy(
     "buffer.append(row)\n"
     "priorities.append(max(priorities))",
     "import hotloop\n\n"
-    "replay = hotloop.Replay(100_000, obs=(11,), prioritised=True, alpha=0.6)\n"
+    "replay = hotloop.Replay(100_000, obs=(11,), prioritized=True, alpha=0.6)\n"
     "# in the loop\n"
     "replay.add(obs, action, reward, next_obs, terminated, truncated)  # as likely as the likeliest so far\n"
     "batch = replay.sample(64)\n"
@@ -105,7 +105,7 @@ TREE = Remedy(
 ALL_LEAVES = Remedy(
     "Keep the priorities in an array, and find all rows of a batch with two calls of NumPy: a walk through a tree "
     "takes log2(n) steps of Python for each row. The same rows are drawn for the same numbers. Beyond some hundred "
-    "thousand rows the sum takes longer: hotloop's `Replay(prioritised=True)` has a tree in machine code.",
+    "thousand rows the sum takes longer: hotloop's `Replay(prioritized=True)` has a tree in machine code.",
     "index = [tree.find(mass) for mass in masses]\n"
     "for i, priority in zip(index, new_priorities):\n"
     "    tree.update(i, priority)",

@@ -17,7 +17,7 @@ from hotloop.doctor.rules.evidence import (
     function_of,
     function_share,
     loop_of,
-    microseconds_words,
+    microseconds_text,
     most_expensive,
     number,
     own_microseconds,
@@ -131,7 +131,7 @@ def one_env_after_another(trace: Trace) -> Finding | None:
     how = "per call" if trace.envs_in_turn == 1 else "one after another"
     own = f", with {number(per_env_step)} calls of your own functions for each" if calls else ""
     evidence = (
-        f"{number(envs)} envs are stepped {how}{own}: {microseconds_words(trace, share, rounds)} per "
+        f"{number(envs)} envs are stepped {how}{own}: {microseconds_text(trace, share, rounds)} per "
         f"{'call' if trace.envs_in_turn == 1 else 'round'}, {percent(share)} of the loop."
     )
     most = min(MOST_BATCHING_GAINS, envs / OPERATIONS_ON_ARRAYS)
@@ -239,7 +239,7 @@ def heavy_envs_in_one_process(trace: Trace) -> Finding | None:
     side_by_side = min(cores, max(trace.envs_at_once, counts.envs)) * WORKER_EFFICIENCY
     evidence = (
         f"{number(max(trace.envs_at_once, counts.envs))} envs take turns, "
-        f"{microseconds_words(trace, share, counts.env_steps)} each: {percent(share)} of the loop on one "
+        f"{microseconds_text(trace, share, counts.env_steps)} each: {percent(share)} of the loop on one "
         f"of {cores} cores."
     )
     speedup = per_call / (per_call / side_by_side + MESSAGE_MICROSECONDS)
@@ -309,7 +309,7 @@ def costly_reset(trace: Trace) -> Finding | None:
     if reset < STEPS_PER_RESET * step:
         return None
     evidence = (
-        f"{number(counts.episodes)} resets of {microseconds_words(trace, share, counts.episodes)} each take "
+        f"{number(counts.episodes)} resets of {microseconds_text(trace, share, counts.episodes)} each take "
         f"{percent(share)} of the loop; an env step takes {number(step)}."
     )
     return suggest(trace, share, RESET_SPEEDUP, evidence=evidence, places=_lines_of_reset(stacks))

@@ -90,7 +90,7 @@ def function_share(trace: Trace, functions: Collection[tuple[str, str]], phases:
 
 
 def _share(trace: Trace, costs: Iterable[LineCost | StackCost], phases: Collection[str]) -> float:
-    """Of stacks only the dearest are kept and lines know nothing of their callers, so callers take the larger share."""
+    """Only the most expensive stacks are kept and lines do not know their callers, so callers take the larger share."""
     total = sum(cost.seconds for cost in costs if cost.phase not in OUTSIDE and (not phases or cost.phase in phases))
     return min(1.0, total / trace.loop_seconds) if trace.loop_seconds > 0 else 0.0
 
@@ -129,7 +129,7 @@ def own_microseconds(trace: Trace, share: float, times: float) -> float:
     return 1e6 * share * trace.loop_seconds / max(1.0, times) / _waiting(trace)
 
 
-def microseconds_words(trace: Trace, share: float, times: float) -> str:
+def microseconds_text(trace: Trace, share: float, times: float) -> str:
     """By the clock of the phase table, wall-clock; and what is left of it where the machine was busy with others."""
     own, waiting = own_microseconds(trace, share, times), _waiting(trace)
     busy = f" (about {number(own)} without the wait for a busy core)" if waiting > 1.0 else ""

@@ -9,7 +9,7 @@ from hotloop.doctor.rules.beneath import Patterns, is_in, lines_above, share_of,
 from hotloop.doctor.rules.evidence import (
     by_cost,
     function_at,
-    microseconds_words,
+    microseconds_text,
     number,
     own_microseconds,
     place_of,
@@ -122,7 +122,7 @@ def predicted_by_the_row(trace: Trace) -> Finding | None:
     took = own_microseconds(trace, share, forwards)
     evidence = (
         f"`predict` is called {number(forwards / max(1, counts.env_steps))} times per env step, on {number(rows)} rows "
-        f"or so, and takes {microseconds_words(trace, share, forwards)} each time: {percent(share)} of the loop."
+        f"or so, and takes {microseconds_text(trace, share, forwards)} each time: {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_KERAS_GAINS, took / PREDICT_MICROSECONDS))
     return suggest(trace, share, speedup, evidence=evidence, places=places)
@@ -153,7 +153,7 @@ def fitted_by_the_step(trace: Trace) -> Finding | None:
     took = own_microseconds(trace, share, counts.updates)
     evidence = (
         f"`fit` is called {number(counts.updates / max(1, counts.env_steps))} times per env step and takes "
-        f"{microseconds_words(trace, share, counts.updates)} each time: {percent(share)} of the loop."
+        f"{microseconds_text(trace, share, counts.updates)} each time: {percent(share)} of the loop."
     )
     speedup = max(1.0, min(MOST_KERAS_GAINS, took / FIT_MICROSECONDS))
     return suggest(trace, share, speedup, evidence=evidence, places=places)

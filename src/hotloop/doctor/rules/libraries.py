@@ -22,7 +22,7 @@ def _model(trace: Trace, arguments: str, default: str = "PPO") -> str:
 
 
 FUSED = Remedy(
-    "Hand the setting through to PyTorch's optimiser: one call for all parameters.",
+    "Hand the setting through to PyTorch's optimizer: one call for all parameters.",
     'model = PPO("MlpPolicy", "CartPole-v1")',
     'from stable_baselines3 import PPO\n\nmodel = PPO("MlpPolicy", "CartPole-v1", '
     "policy_kwargs=dict(optimizer_kwargs=dict(fused=True)))",
@@ -40,7 +40,7 @@ ZOO_FUSED = Remedy(
     '--hyperparams "policy_kwargs:dict(optimizer_kwargs=dict(fused=True))"  # keep the policy_kwargs that are there',
 )
 FACTORY = Remedy(
-    "d3rlpy makes the optimiser by a factory that you may give it: one whose optimiser is fused.",
+    "d3rlpy makes the optimizer by a factory that you may give it: one whose optimizer is fused.",
     "dqn = d3rlpy.algos.DQNConfig(batch_size=32).create()",
     "import d3rlpy\nimport torch\n\n\n"
     "class FusedAdam(d3rlpy.optimizers.AdamFactory):\n"
@@ -52,10 +52,10 @@ FACTORY = Remedy(
     "dqn = d3rlpy.algos.DQNConfig(batch_size=32, optim_factory=FusedAdam()).create()  # with your other settings",
 )
 HANDED_ON = Remedy(
-    "A library makes the optimiser, not a line of yours: set `fused` on it once it is made. Where the library takes "
-    "arguments for its optimiser, `fused=True` among them may do the same; some drop it, so look at `param_groups`.",
+    "A library makes the optimizer, not a line of yours: set `fused` on it once it is made. Where the library takes "
+    "arguments for its optimizer, `fused=True` among them may do the same; some drop it, so look at `param_groups`.",
     "agent = Agent(network)",
-    "for group in agent.optimizer.param_groups:  # or wherever the library keeps its optimiser\n"
+    "for group in agent.optimizer.param_groups:  # or wherever the library keeps its optimizer\n"
     '    group["fused"] = True  # before the first update',
     fill=lambda trace, where: _handed_on(trace),
 )
@@ -91,7 +91,7 @@ DUMMY = Remedy(
 
 
 def _handed_on(trace: Trace) -> str:
-    """With the library's own line, which shows how its optimiser is called."""
+    """With the library's own line, which shows how its optimizer is called."""
     where = trace.makers.get(OPTIMISER, ("", ""))[1]
     source = trace.sources.get(where, "").partition("#")[0].strip()
     whole = source.count("(") == source.count(")")

@@ -60,8 +60,8 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
     """Another number of threads is faster.
 
     Threads wait for each other after every operation; small tensors are done before the others wake up, and more
-    threads than cores take turns. Found by running the loop with other thread counts, by turns and by the wall clock:
-    on a busy machine a thread also waits for others that stand in the queue for a core.
+    threads than cores take turns. Found by running the loop with other thread counts, interleaved and by the wall
+    clock: on a busy machine a thread also waits for others that stand in the queue for a core.
     """
     best = fastest(trace)
     if best is None:
@@ -77,18 +77,18 @@ def wrong_thread_count(trace: Trace) -> Finding | None:
 
 @rule("MACHINE002", remedy=DENORMALS, kind=TO_ROUNDING)
 def denormal_numbers(trace: Trace) -> Finding | None:
-    """The optimiser computes with denormal numbers.
+    """The optimizer computes with denormal numbers.
 
     Moments of units that no longer learn decay below 1e-38, where processors take many times as long. Found where
-    some of the optimiser's state is that small and the loop is faster with it flushed to zero, by no more than
-    forward, backward and optimiser take; where that was not tried, where a fifth of the state is.
+    some of the optimizer's state is that small and the loop is faster with it flushed to zero, by no more than
+    forward, backward and optimizer take; where that was not tried, where a fifth of the state is.
     """
     counts = trace.counts
     part = counts.denormal_values / max(1, 2 * counts.parameters)
     if part < LEAST_DENORMALS or trace.machine.get("denormals_flushed"):
         return None
     places = mentioned(trace, "set_flush_denormal") or [where for where in (trace.made.get("optimiser"),) if where]
-    evidence = f"{number(counts.denormal_values)} numbers of the optimiser's state ({percent(part)}) are denormal; "
+    evidence = f"{number(counts.denormal_values)} numbers of the optimizer's state ({percent(part)}) are denormal; "
     tried = next((one for one in trace.experiments if "denormal" in one.name), None)
     learning = sum(map(trace.part_share, ("forward", "backward", "optimiser")))
     most = 1 / (1 - learning) if 0 < learning < 1 else float("inf")
@@ -103,7 +103,7 @@ def denormal_numbers(trace: Trace) -> Finding | None:
     if part < MANY_DENORMALS:
         return None
     optimiser = trace.part_share("optimiser")
-    evidence += f"the optimiser takes {percent(optimiser)} of the loop."
+    evidence += f"the optimizer takes {percent(optimiser)} of the loop."
     return suggest(trace, optimiser, DENORMAL_SPEEDUP, evidence=evidence, places=places, relief=0.0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.clocks import crowding_words, gain_by_the_wall
+from hotloop.doctor.clocks import crowding_text, gain_by_the_wall
 from hotloop.doctor.finding import IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import SAVED_ENTIRELY, most_expensive, number, suggest
@@ -138,6 +138,6 @@ def pages_from_disk(trace: Trace) -> Finding | None:
         slept = min(counts.asleep_seconds, trace.loop_seconds)
         computes = max(0.0, trace.loop_seconds - slept - faults)
         share = 1 - 1 / max(1.0, gain_by_the_wall(trace, computes, slept - waited))
-        evidence += crowding_words(trace)
+        evidence += crowding_text(trace)
     places = most_expensive(trace, (STORE, SAMPLE, STORE_AND_SAMPLE))
     return suggest(trace, share, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)

@@ -7,7 +7,7 @@ from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import (
     by_cost,
     calls_like,
-    microseconds_words,
+    microseconds_text,
     most_expensive,
     number,
     own_microseconds,
@@ -25,7 +25,7 @@ from hotloop.render.numbers import percent
 
 TINY_PARAMETERS = 300_000
 CPU_UPDATE_MICROSECONDS = 500.0
-"""Calls of one optimiser step of a small network and of what leads to it, on a CPU: its arithmetic comes on top."""
+"""Calls of one optimizer step of a small network and of what leads to it, on a CPU: its arithmetic comes on top."""
 MOST_CPU_GAINS = 8.0
 """36 s on a GPU were 29 s on the CPU for a small DQN; 2 to 3 times were reported elsewhere. More only where updates
 were seen to take so much longer."""
@@ -109,7 +109,7 @@ def device_for_a_tiny_network(trace: Trace) -> Finding | None:
     here = CPU_UPDATE_MICROSECONDS * steps + 1.2 * arithmetic_microseconds(trace)
     evidence = (
         f"{number(counts.parameters)} parameters are on `{counts.device}`; an update of {number(counts.batch_size)} "
-        f"rows takes {microseconds_words(trace, trace.share(UPDATE), counts.updates)}, where its calls and arithmetic "
+        f"rows takes {microseconds_text(trace, trace.share(UPDATE), counts.updates)}, where its calls and arithmetic "
         f"take about {number(here)} on one core; acting and updates take {percent(share)} of the loop."
     )
     places = mentioned(trace, "device") or most_expensive(trace, (UPDATE,), ".to(")

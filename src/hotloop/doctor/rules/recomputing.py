@@ -33,7 +33,7 @@ ONE_SHAPE = Remedy(
     "q = fast(padded)[: len(obs)]",
 )
 KEPT = Remedy(
-    "Keep the answer of the first forward: weights and inputs are the same until the optimiser steps. One backward of "
+    "Keep the answer of the first forward: weights and inputs are the same until the optimizer steps. One backward of "
     "the sum of all losses takes the place of several through the same graph.",
     "value = network(obs).max(dim=1)[0].mean()\nloss = ((network(obs) - y) ** 2).mean()",
     "q = network(obs)\nvalue = q.max(dim=1)[0].mean()\nloss = ((q - y) ** 2).mean()",
@@ -44,7 +44,7 @@ KEPT = Remedy(
 def compiled_again(trace: Trace) -> Finding | None:
     """Compiled code is compiled again and again.
 
-    `torch.compile` specialises on shapes, types and Python values: a batch of another size, or a number that changes,
+    `torch.compile` specializes on shapes, types and Python values: a batch of another size, or a number that changes,
     compiles everything anew, for a tenth of a second to a minute. Found where five graphs or more were compiled
     while the loop ran.
     """
@@ -70,7 +70,7 @@ def computed_again(trace: Trace) -> Finding | None:
     """The same forward or backward is computed again.
 
     A network that is asked twice for the same rows with the same weights answers the same: once for the loss, once for
-    a statistic, once for the log. Found where a fifth or more of the forwards between two optimiser steps, or between
+    a statistic, once for the log. Found where a fifth or more of the forwards between two optimizer steps, or between
     two env calls, repeat an earlier one, byte by byte. What a library's loop computes again is the library's to mend.
     """
     if trace.beneath:

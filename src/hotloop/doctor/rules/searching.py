@@ -1,6 +1,6 @@
 """Searches inside the env step: flood fills, enumerated paths, graph libraries, sorting for a few.
 
-What the env asks again and again: graph libraries for neighbours, `sorted` for a few.
+What the env asks again and again: graph libraries for neighbors, `sorted` for a few.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _short(function: str) -> str:
 def python_search(trace: Trace) -> Finding | None:
     """The env step searches in Python.
 
-    A breadth-first search or flood fill takes a cell from a queue, looks at its neighbours and appends them: about a
+    A breadth-first search or flood fill takes a cell from a queue, looks at its neighbors and appends them: about a
     microsecond each in Python, some nanoseconds in machine code. Found where one env step takes four or more items
     from a queue.
     """
@@ -206,11 +206,11 @@ SORTED_THEN_CUT = re.compile(r"sorted\(.*\)\s*\[\s*:?[\w.]+\s*\]|sorted\(.*\)\s*
 
 GRAPH = Remedy(
     "Read the graph into arrays or lists once, outside the loop, and again when it changes; ask those inside it.",
-    "for neighbour in graph.neighbors(node):\n    visit(neighbour)",
-    "neighbours = {node: list(graph.neighbors(node)) for node in graph}\n"
+    "for neighbor in graph.neighbors(node):\n    visit(neighbor)",
+    "neighbors = {node: list(graph.neighbors(node)) for node in graph}\n"
     "# in the loop\n"
-    "for neighbour in neighbours[node]:\n"
-    "    visit(neighbour)",
+    "for neighbor in neighbors[node]:\n"
+    "    visit(neighbor)",
 )
 SORT = Remedy(
     "Select instead of sorting: `numpy.argpartition` finds the k smallest in one pass, `min` the smallest. Among equal "

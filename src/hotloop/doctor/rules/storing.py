@@ -16,7 +16,7 @@ from hotloop.doctor.rules.evidence import (
     features_at,
     function_at,
     loop_lines,
-    microseconds_words,
+    microseconds_text,
     number,
     own_microseconds,
     per_env_call,
@@ -25,7 +25,7 @@ from hotloop.doctor.rules.evidence import (
     source_at,
     suggest,
 )
-from hotloop.doctor.snippets import LEFT_OPEN, number_or_open, shape_words
+from hotloop.doctor.snippets import LEFT_OPEN, number_or_open, shape_text
 from hotloop.doctor.trace import ACT, ENV, EVALUATE, LOG, UPDATE, CallCount, Trace
 from hotloop.render.numbers import percent
 
@@ -59,7 +59,7 @@ def replay_of(capacity: int, obs: Sequence[int], num_envs: int, gamma: float, ba
     length, envs = number_or_open(capacity, "_"), number_or_open(num_envs)
     return (
         "import hotloop\n\n"
-        f"replay = hotloop.Replay({length}, obs={shape_words(obs)}, num_envs={envs}, gamma={number_or_open(gamma)})\n"
+        f"replay = hotloop.Replay({length}, obs={shape_text(obs)}, num_envs={envs}, gamma={number_or_open(gamma)})\n"
         "# in the loop\n"
         f"replay.add(obs, action, reward, final_obs, terminated, truncated)  # all {envs} envs, on any device\n"
         f"batch = replay.sample({number_or_open(batch_size)})  # batch.obs, batch.action, batch.reward, "
@@ -249,7 +249,7 @@ def inserted_at_the_front(trace: Trace) -> Finding | None:
     evidence = (
         f"`insert(0, ...)` runs {number(trace.per_env_step(calls))} times per env step on lists of up to "
         f"{number(max(call.largest for call in calls))}; the lines around it take "
-        f"{percent(share)} of the loop, {microseconds_words(trace, share, rows)} a row."
+        f"{percent(share)} of the loop, {microseconds_text(trace, share, rows)} a row."
     )
     speedup = max(1.0, min(MOST_INSERT_GAINS, own_microseconds(trace, share, rows) / ROW_MICROSECONDS))
     return suggest(trace, share, speedup, evidence=evidence, places=places_of(calls))

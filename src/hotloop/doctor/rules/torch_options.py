@@ -99,7 +99,7 @@ def checked_stacks(trace: Trace) -> list[StackCost]:
 def diagonal_covariance(trace: Trace) -> Finding | None:
     """A multivariate normal has a diagonal covariance.
 
-    It factorises the matrix, solves a triangular system for every row and checks that the matrix is positive definite,
+    It factorizes the matrix, solves a triangular system for every row and checks that the matrix is positive definite,
     for what is one normal per action. Found where the factors of those made in the loop are diagonal.
     """
     stacks = stacks_in(trace, FULL)

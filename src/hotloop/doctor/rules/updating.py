@@ -1,6 +1,6 @@
 """How often and with what machinery the network learns.
 
-What the optimiser, its parameters and the reading of results cost.
+What the optimizer, its parameters and the reading of results cost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hotloop.doctor.rules.evidence import (
     calls_like,
     edit_first,
     loop_of,
-    microseconds_words,
+    microseconds_text,
     most_expensive,
     number,
     own_microseconds,
@@ -24,7 +24,7 @@ from hotloop.doctor.rules.evidence import (
     suggest,
 )
 from hotloop.doctor.rules.storing import BUILDING, HOST_READS, batch_calls
-from hotloop.doctor.snippets import LEFT_OPEN, number_or_open, shape_words, with_argument, with_fewer_rounds
+from hotloop.doctor.snippets import LEFT_OPEN, number_or_open, shape_text, with_argument, with_fewer_rounds
 from hotloop.doctor.trace import (
     ACT,
     ENV,
@@ -99,7 +99,7 @@ def learner_snippet(trace: Trace, where: str = "") -> str:
         "import hotloop\n\n"
         "learner = hotloop.QLearner(\n"
         "    network,  # your own\n"
-        f"    lr={number_or_open(setup.lr)},\n"
+        f"    learning_rate={number_or_open(setup.lr)},\n"
         + (f'    loss="{loss}",\n' if loss else '    loss=...,  # yours: "huber" or "mse"\n')
         + f"    target_every={number_or_open(setup.target_every)},  # updates between two copies into your target\n"
         ")\n"
@@ -119,10 +119,10 @@ def policy_snippet(trace: Trace) -> str:
         "import hotloop\n\n"
         "policy = hotloop.PolicyLearner(\n"
         "    network,  # obs -> (logits, values)\n"
-        f"    lr={number_or_open(setup.lr)},\n"
+        f"    learning_rate={number_or_open(setup.lr)},\n"
         f"    batch_size={number_or_open(counts.batch_size)},\n"
-        f"{how})  # with your clip, epochs, gamma and coefficients\n"
-        f"rollout = hotloop.Rollout(num_steps={num_steps}, num_envs={num_envs}, obs={shape_words(setup.obs_shape)}, "
+        f"{how})  # with your clip_range, n_epochs, gamma and coefficients\n"
+        f"rollout = hotloop.Rollout(num_steps={num_steps}, num_envs={num_envs}, obs={shape_text(setup.obs_shape)}, "
         f"{kind})\n"
         "# in the loop\n"
         "action, note = policy.act(obs)\n"
@@ -136,7 +136,7 @@ def policy_snippet(trace: Trace) -> str:
 
 EXAMPLE_LEARNER = (
     "import hotloop\n\n"
-    'learner = hotloop.QLearner(network, lr=0.001, loss="huber", target_every=20)  # your own network\n'
+    'learner = hotloop.QLearner(network, learning_rate=0.001, loss="huber", target_every=20)  # your own network\n'
     "# in the loop\n"
     "stats = learner.update(batch)  # of hotloop.Replay, or a dict: obs [32, 4], action, reward, discount, next_obs"
 )
@@ -255,7 +255,7 @@ def bound_by_calls(trace: Trace) -> Finding | None:
     share = learning
     evidence = (
         f"an update of {number(counts.parameters)} parameters on {number(counts.batch_size)} rows takes "
-        f"{microseconds_words(trace, learning, counts.updates)}, its arithmetic about {number(arithmetic)}; they take "
+        f"{microseconds_text(trace, learning, counts.updates)}, its arithmetic about {number(arithmetic)}; they take "
         f"{percent(learning)} of the loop."
     )
     speedup = max(1.0, min(MOST_NATIVE_GAINS, took / (1.2 * arithmetic + NATIVE_CALL_MICROSECONDS)))
@@ -281,7 +281,7 @@ TENSOR_SPEEDUP = 4.0
 
 
 def fused_snippet(trace: Trace, where: str = "") -> str:
-    """The program's own line with one argument more; where it is not one whole call, the optimiser and the learning
+    """The program's own line with one argument more; where it is not one whole call, the optimizer and the learning
     rate that were recorded."""
     kind, rate = trace.counts.optimiser.split(" ")[0] or "Adam", number_or_open(trace.setup.lr)
     own = source_at(trace, trace.made.get("optimiser", ""))
@@ -290,13 +290,13 @@ def fused_snippet(trace: Trace, where: str = "") -> str:
 
 
 FUSED = Remedy(
-    "Ask for the fused optimiser: one call for all parameters.",
+    "Ask for the fused optimizer: one call for all parameters.",
     "optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)",
     "import torch\n\noptimizer = torch.optim.Adam(network.parameters(), lr=1e-3, fused=True)",
     fill=fused_snippet,
 )
 FLAT = Remedy(
-    "Keep parameters in a few large tensors, and index into them: the optimiser pays per tensor, not per number.",
+    "Keep parameters in a few large tensors, and index into them: the optimizer pays per tensor, not per number.",
     "weights = torch.nn.ParameterList(numbers)  # 300 tensors of one number",
     "import torch\n\nweights = torch.nn.Parameter(torch.stack(list(numbers)))  # weights[17] as before",
 )
@@ -320,17 +320,17 @@ SMALL = Remedy(
 
 @rule("UPDATE007", remedy=FUSED, kind=TO_ROUNDING)
 def optimiser_not_fused(trace: Trace) -> Finding | None:
-    """The optimiser steps through its parameters one by one.
+    """The optimizer steps through its parameters one by one.
 
     PyTorch's default on a CPU makes about ten calls for every parameter tensor; `fused=True` makes one for all. Found
-    where Adam, AdamW or SGD is not fused and the optimiser takes a fourteenth of the loop or more.
+    where Adam, AdamW or SGD is not fused and the optimizer takes a fourteenth of the loop or more.
     """
     name = trace.counts.optimiser
     share = trace.part_share("optimiser")
     if name.split(" ")[0] not in ("Adam", "AdamW", "SGD") or "fused" in name:
         return None
     tensors, several = number(trace.counts.parameter_tensors), trace.counts.optimisers > 1
-    whose = f", {trace.counts.optimisers} optimisers together," if several else ""
+    whose = f", {trace.counts.optimisers} optimizers together," if several else ""
     each = " The gain is that of all of them: each needs the argument." if several else ""
     evidence = f"`{name}` over {tensors} tensors{whose} is not fused and takes {percent(share)} of the loop.{each}"
     places = edit_first(trace.made.get("optimiser", ""), most_expensive(trace, (UPDATE,), ".step("))
@@ -342,8 +342,8 @@ def many_parameter_tensors(trace: Trace) -> Finding | None:
     """The network is hundreds of tiny parameters.
 
     Forward, gradient, moments and step are computed per tensor, at several microseconds each, whatever their size.
-    Found where an optimiser holds a hundred tensors or more of 64 numbers or fewer on average. Where they are walked by
-    name (UPDATE001), only the optimiser counts here.
+    Found where an optimizer holds a hundred tensors or more of 64 numbers or fewer on average. Where they are walked by
+    name (UPDATE001), only the optimizer counts here.
     """
     counts = trace.counts
     if counts.parameter_tensors < 2 * MANY_TENSORS or counts.parameters > TINY_TENSOR * counts.parameter_tensors:

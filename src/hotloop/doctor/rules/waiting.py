@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hotloop.doctor.clocks import crowding, crowding_words, gain_by_the_wall
+from hotloop.doctor.clocks import crowding, crowding_text, gain_by_the_wall
 from hotloop.doctor.finding import IDENTICAL, Finding, Remedy, rule
 from hotloop.doctor.rules.beneath import mentioned
 from hotloop.doctor.rules.evidence import (
@@ -90,7 +90,7 @@ def waiting_for_workers(trace: Trace) -> Finding | None:
     places = [*mentioned(trace, *STARTING_WORKERS), *places]
     if trace.clock == PROCESSOR:
         gone = 1 - 1 / max(1.0, _gain_without_workers(trace, share, answers))
-        evidence += crowding_words(trace)
+        evidence += crowding_text(trace)
         return suggest(trace, gone, SAVED_ENTIRELY, evidence=evidence, places=places, relief=0.0)
     return suggest(trace, share, speedup, evidence=evidence, places=places, relief=WAITING_RELIEF)
 

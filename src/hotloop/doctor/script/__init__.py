@@ -2,7 +2,7 @@
 it leaves.
 
 Files:
-    arms.py         What constructors decide, tried in processes by turns: the script with further arguments
+    arms.py         What constructors decide, tried in processes interleaved: the script with further arguments
     copies.py       The script's folder: which files a run has written, and a copy of it for further runs
     interpreter.py  Which Python runs the script
     plan.py         What to record of a foreign script and for how long

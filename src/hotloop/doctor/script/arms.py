@@ -1,4 +1,4 @@
-"""What constructors decide, tried in processes by turns: the script with its own arguments, and with some more."""
+"""What constructors decide, tried in processes interleaved: the script with its own arguments, and with some more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hotloop.core.errors import SettingsError
-from hotloop.doctor.experiments import LEAST_PAIRS, Stretch, judge
+from hotloop.doctor.experiments import LEAST_PAIRS, TrialInterval, judge
 from hotloop.doctor.recorder.order import CHANGES_LEARNING
 from hotloop.doctor.trace import Experiment, Untried
 
@@ -21,7 +21,7 @@ class ScriptArm(NamedTuple):
 
     @property
     def what(self) -> str:
-        return f"with `{shlex.join(self.arguments)}`, in processes by turns"
+        return f"with `{shlex.join(self.arguments)}`, in processes interleaved"
 
 
 def parse_arm(text: str) -> ScriptArm:
@@ -38,14 +38,14 @@ def parse_arm(text: str) -> ScriptArm:
     return ScriptArm(name.strip(), tuple(words))
 
 
-Run = Callable[[Sequence[str], str], tuple[Stretch | None, str]]
+Run = Callable[[Sequence[str], str], tuple[TrialInterval | None, str]]
 """Runs the script with further arguments, told what for: what it took, or why that is not known."""
 
 
 def try_arm(arm: ScriptArm, run: Run) -> Experiment | Untried:
     """Pairs of processes; the first that fails ends it."""
     told: dict[str, Any] = {"name": arm.name, "what": arm.what, "kind": CHANGES_LEARNING}
-    stretches: list[Stretch] = []
+    stretches: list[TrialInterval] = []
     for number in range(2 * LEAST_PAIRS):
         changed = ORDER[number % 4]
         purpose = f"arm {arm.name}, {number + 1} of {2 * LEAST_PAIRS}: {'changed' if changed else 'as it is'}"

@@ -39,7 +39,7 @@ class ScriptPlan:
     threads_seconds: float | None = None
     """Loop time of the thread comparison, in seconds from the first update; above 0; by default a part of `seconds`."""
     ops: bool = False
-    """Run once more under PyTorch's profiler for the dearest operators."""
+    """Run once more under PyTorch's profiler for the most expensive operators."""
     patience: float = 180.0
     """Seconds to wait for the first env step before giving up; above 0."""
     alone_after: float = 10.0
@@ -55,7 +55,7 @@ class ScriptPlan:
     experiment_seconds: float | None = None
     """Loop time of each experiment, with and without the change; above 0; by default a part of `seconds`."""
     arms: tuple[str, ...] = ()
-    """`NAME=ARGUMENTS`: the script with these too, in processes by turns."""
+    """`NAME=ARGUMENTS`: the script with these too, in processes interleaved."""
     in_place: bool = False
     """Whether the runs after the first work in the script's own folder too, instead of in a copy."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from hotloop.core.errors import SettingsError
 from hotloop.doctor.clocks import with_clock
-from hotloop.doctor.experiments import Stretch
+from hotloop.doctor.experiments import TrialInterval
 from hotloop.doctor.facts import hardware_facts
 from hotloop.doctor.growth import with_growth
 from hotloop.doctor.recorder.order import (
@@ -230,14 +230,14 @@ class _Recorder:
         own = self.arguments
         order: dict[str, Any] = {"lead_seconds": _lead(trace), "learns": trace.counts.updates > 0, "changes": NO_CHANGE}
 
-        def run(more: Sequence[str], purpose: str) -> tuple[Stretch | None, str]:
+        def run(more: Sequence[str], purpose: str) -> tuple[TrialInterval | None, str]:
             self.arguments = (*own, *more)
             seen = self.run(EXPERIMENTS, self.plan.time_to_try, purpose=purpose, **order)
             self.arguments = own
             whole = (self.left or {}).get("whole")
             if whole and whole[0] > 0:
                 env_steps, seconds, processor, _ = whole
-                return Stretch(env_steps, seconds, processor, 1), ""
+                return TrialInterval(env_steps, seconds, processor, 1), ""
             why = seen.subject.error or "it did not come to its loop in time"
             return None, "interrupted" if self.interrupted else why
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from hotloop.core.errors import HotloopError
 from hotloop.doctor.trace import SCHEMA, Trace
-from hotloop.doctor.views.against_rows import LEAST_SHARE, UNITS, Row, compare_costs
+from hotloop.doctor.views.against_rows import LEAST_SHARE, UNITS, ComparisonRow, compare_costs
 from hotloop.doctor.views.report import report_json
 from hotloop.render.numbers import interval, number, times
 
@@ -29,7 +29,7 @@ _CAUTION = (
 )
 
 
-def render_rows(rows: Sequence[Row], notes: Sequence[str] = ()) -> RenderableType:
+def render_rows(rows: Sequence[ComparisonRow], notes: Sequence[str] = ()) -> RenderableType:
     whole = [row for row in rows if not row["what"].startswith("line ")]
     lines = [row for row in rows if row["what"].startswith("line ") and row["verdict"] != "same"]
     lines = [row for row in lines if abs(row["adds"]) >= LEAST_SHARE][:_MOST_LINES]
@@ -41,7 +41,7 @@ def render_rows(rows: Sequence[Row], notes: Sequence[str] = ()) -> RenderableTyp
     return Group(*parts, Text(_CAUTION, "dim"))
 
 
-def _table(rows: Sequence[Row]) -> RenderableType:
+def _table(rows: Sequence[ComparisonRow]) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     cells = [_cells(row) for row in rows]
     for place, heading in enumerate(("", "old", "new", "ratio", "95 %", "verdict", "")):
@@ -54,14 +54,14 @@ def _table(rows: Sequence[Row]) -> RenderableType:
     return Padding(table, (0, 0, 0, 2))
 
 
-def _cells(row: Row) -> list[Text]:
+def _cells(row: ComparisonRow) -> list[Text]:
     name = row["what"].removeprefix("phase ").removeprefix("line ")
     ratio = times(row["ratio"]) if row["ratio"] is not None else "new"
     cells = [name, number(row["old"]), number(row["new"]), ratio, interval(row["low"], row["high"])]
     return [*map(Text, cells), Text(row["verdict"], _STYLES[row["verdict"]]), Text(row["source"], "dim")]
 
 
-def _conclusion(rows: Sequence[Row]) -> Text:
+def _conclusion(rows: Sequence[ComparisonRow]) -> Text:
     slower = [row["what"] for row in rows if row["verdict"] == "slower" and not row["what"].startswith("line ")]
     return Text(f"slower: {', '.join(slower)}", "bold red") if slower else Text("no phase became slower beyond doubt")
 
@@ -76,8 +76,8 @@ class ReportError(HotloopError):
 
 
 @dataclass(frozen=True)
-class Comparison:
-    rows: tuple[Row, ...]
+class TraceComparison:
+    rows: tuple[ComparisonRow, ...]
     """The loop first, then phases, then lines."""
     notes: tuple[str, ...] = ()
     """What else differs between the recordings, and may be the reason."""
@@ -113,7 +113,7 @@ def _checked(report: Any, name: str) -> dict[str, Any]:
     return report
 
 
-def compare_reports(old: dict[str, Any], new: Trace) -> Comparison:
+def compare_reports(old: dict[str, Any], new: Trace) -> TraceComparison:
     """Costs per env step, or per update where one of the recordings has no env step."""
     _checked(old, "the old report")
     now = report_json(new, ())
@@ -122,7 +122,7 @@ def compare_reports(old: dict[str, Any], new: Trace) -> Comparison:
         if unit is None:
             raise ReportError("the recordings have neither env steps nor updates in common", "record both for longer")
         rows = compare_costs(old, now, unit)
-        return Comparison(tuple(rows), (*_differences(old, now), *_doubts(rows)))
+        return TraceComparison(tuple(rows), (*_differences(old, now), *_doubts(rows)))
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise ReportError(f"the old report is damaged: {error!r}", _HINT) from None
 
@@ -143,7 +143,7 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
         yield f"compared over the first {steps[0]:,} env steps; the longer recording has {steps[1]:,}"
 
 
-def _doubts(rows: Sequence[Row]) -> Iterator[str]:
+def _doubts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     """A change of code seldom slows everything down."""
     ratios = [row["ratio"] for row in rows if row["what"].startswith("phase ") and row["ratio"]]
     if len(ratios) >= 3 and min(ratios) > 1.1 and max(ratios) < 2 * min(ratios):

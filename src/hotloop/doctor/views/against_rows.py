@@ -5,7 +5,7 @@ How far the costs of two recordings can be told apart.
 Both are cut to the env steps of the shorter one and these into windows of equally many: a loop that got faster comes
 further in the same time, and a warm-up without updates would weigh less in it. Window by window they went through the
 same stages, so they are compared in pairs: with o and n seconds in a window, the ratio R = sum n / sum o has the
-variance sum (n - R o)^2 / (k (k - 1)) / mean(o)^2 over k windows (the linearised ratio estimator, which a phase that is
+variance sum (n - R o)^2 / (k (k - 1)) / mean(o)^2 over k windows (the linearized ratio estimator, which a phase that is
 busy only now and then, an evaluation say, does not mislead as a median would), and its logarithm gets a t interval.
 """
 
@@ -23,7 +23,7 @@ from hotloop.doctor.trace import OUTSIDE
 
 LOOP = ""
 _MOST_WINDOWS, _LEAST_WINDOWS = 24, 3
-"""Neighbouring slices are alike; joined into windows they are nearly independent."""
+"""Neighboring slices are alike; joined into windows they are nearly independent."""
 _CONFIDENCE = 0.95
 _SURE = 0.25
 """Relative variance below which a cost is at least two deviations above zero."""
@@ -84,7 +84,7 @@ LEAST_SHARE = 0.01
 UNITS = {"env_steps": "env step", "updates": "update"}
 
 
-class Row(TypedDict):
+class ComparisonRow(TypedDict):
     what: str
     """`loop`, `phase update` or `line train.py:88`."""
     source: str
@@ -108,7 +108,7 @@ Key = tuple[str, str, str]
 """A line by its file, function and text: code above it moves its number without changing what it costs."""
 
 
-def compare_costs(old: dict[str, Any], new: dict[str, Any], unit: str) -> list[Row]:
+def compare_costs(old: dict[str, Any], new: dict[str, Any], unit: str) -> list[ComparisonRow]:
     """The loop first, then phases and lines, what adds most to the loop's cost first."""
     compared = _Compared(old, new, unit)
     phases = sorted(compared.phase_rows(), key=lambda row: -row["adds"])
@@ -124,12 +124,12 @@ class _Compared:
         self.variance = paired_variance(self.old[LOOP], self.new[LOOP])
         self.lines = _Lines(old, self.old), _Lines(new, self.new)
 
-    def phase_rows(self) -> Iterator[Row]:
+    def phase_rows(self) -> Iterator[ComparisonRow]:
         for name in dict.fromkeys([*self.old, *self.new]):
             if name != LOOP and self._matters(mean_cost(self.old, name), mean_cost(self.new, name)):
                 yield self.phase_row(f"phase {name}", name)
 
-    def phase_row(self, what: str, name: str) -> Row:
+    def phase_row(self, what: str, name: str) -> ComparisonRow:
         costs = mean_cost(self.old, name), mean_cost(self.new, name)
         if costs[0] > 0 and costs[1] > 0:
             ends = ratio_interval(costs[1] / costs[0], paired_variance(self.old[name], self.new[name]), self.windows)
@@ -141,7 +141,7 @@ class _Compared:
             row["verdict"] = "faster"
         return row
 
-    def line_rows(self) -> Iterator[Row]:
+    def line_rows(self) -> Iterator[ComparisonRow]:
         old, new = self.lines
         for key in dict.fromkeys([*old.costs, *new.costs]):
             costs = old.costs.get(key, 0.0), new.costs.get(key, 0.0)
@@ -161,9 +161,9 @@ class _Compared:
     def _matters(self, old: float, new: float) -> bool:
         return old >= LEAST_SHARE * self.loops[0] or new >= LEAST_SHARE * self.loops[1]
 
-    def _row(self, what: str, costs: tuple[float, float], ends: tuple[float, float] | None) -> Row:
+    def _row(self, what: str, costs: tuple[float, float], ends: tuple[float, float] | None) -> ComparisonRow:
         low, high = ends or (None, None)
-        return Row(
+        return ComparisonRow(
             what=what,
             source="",
             unit=self.unit,

@@ -233,19 +233,19 @@ _DEEPEST, _MOST_BOXES, _ROW = 48, 700, 21
 
 
 @dataclass
-class Box:
+class ChartBox:
     name: str
     phase: str
     seconds: float = 0.0
-    children: dict[str, Box] = field(default_factory=dict)
+    children: dict[str, ChartBox] = field(default_factory=dict)
 
-    def child(self, name: str, phase: str) -> Box:
-        return self.children.setdefault(name, Box(name, phase))
+    def child(self, name: str, phase: str) -> ChartBox:
+        return self.children.setdefault(name, ChartBox(name, phase))
 
 
 @dataclass(frozen=True)
 class Placed:
-    box: Box
+    box: ChartBox
     depth: int
     left: float
     """Share of the whole to the left of it."""
@@ -265,9 +265,9 @@ def flame_graph(trace: Trace) -> Html:
     return join([reset, graph])
 
 
-def grow_tree(stacks: Sequence[StackCost]) -> Box:
+def grow_tree(stacks: Sequence[StackCost]) -> ChartBox:
     """Phases below the root, then frames, outermost first; equal beginnings share a box."""
-    root = Box("the loop", "")
+    root = ChartBox("the loop", "")
     for stack in sorted(stacks, key=lambda stack: stack.phase):
         box = root
         box.seconds += stack.seconds
@@ -277,7 +277,7 @@ def grow_tree(stacks: Sequence[StackCost]) -> Box:
     return root
 
 
-def visible(root: Box) -> list[Placed]:
+def visible(root: ChartBox) -> list[Placed]:
     """The boxes wide enough to matter, as few as a page can carry."""
     boxes = list(_placed(root, root.seconds, 0, 0.0))
     if len(boxes) <= _MOST_BOXES:
@@ -287,7 +287,7 @@ def visible(root: Box) -> list[Placed]:
     return [placed for placed in boxes if placed.width > narrowest or not placed.depth]
 
 
-def _placed(box: Box, total: float, depth: int, left: float) -> Iterator[Placed]:
+def _placed(box: ChartBox, total: float, depth: int, left: float) -> Iterator[Placed]:
     yield Placed(box, depth, left, box.seconds / total)
     for child in sorted(box.children.values(), key=lambda child: -child.seconds):
         yield from _placed(child, total, depth + 1, left)

@@ -16,21 +16,21 @@ from hotloop.doctor.views.charts import badge, flame_graph, growth_plot, phase_b
 from hotloop.doctor.views.report import most_expensive
 from hotloop.doctor.views.summary import (
     CHANGING,
-    condition_words,
+    condition_text,
     cost_row,
     ending,
-    experiment_words,
+    experiment_text,
     facts,
     frequent_calls,
     machine_facts,
     rate,
     source_of,
-    too_little_words,
-    tried_words,
-    untried_words,
+    too_little_text,
+    tried_text,
+    untried_text,
     verdict,
 )
-from hotloop.doctor.views.text import begins_changing, below_findings, unexplained_words
+from hotloop.doctor.views.text import begins_changing, below_findings, unexplained_text
 from hotloop.render.html import Child, Html, document, element, join, phase_class, prose, section, table
 from hotloop.render.numbers import duration, number, percent, times
 
@@ -39,7 +39,7 @@ _LEAST_SHARE = 0.005
 
 def finding_cards(trace: Trace, findings: Sequence[Finding]) -> Html:
     if not findings:
-        words = too_little_words(trace) or "No rule found a cost that could be taken out of this loop."
+        words = too_little_text(trace) or "No rule found a cost that could be taken out of this loop."
         return section("Findings", element("p", words, class_="about" if trace.too_little else "clean"))
     cards: list[Html] = []
     for place, finding in enumerate(findings, start=1):
@@ -67,7 +67,7 @@ def _card(trace: Trace, finding: Finding, place: int) -> Html:
         _tried(trace, finding),
         _places(trace, finding),
         element("p", element("b", "Remedy: "), prose(finding.remedy)),
-        element("p", prose(_sentence(condition_words(finding)))) if finding.condition else None,
+        element("p", prose(_sentence(condition_text(finding)))) if finding.condition else None,
         _before_after(finding),
         class_="finding",
     )
@@ -78,7 +78,7 @@ def _sentence(words: str) -> str:
 
 
 def _tried(trace: Trace, finding: Finding) -> Html | None:
-    words = tried_words(trace, finding)
+    words = tried_text(trace, finding)
     return element("p", element("b", "Measured: "), prose(words)) if words else None
 
 
@@ -102,7 +102,7 @@ def _before_after(finding: Finding) -> Html | None:
 
 
 def line_rows(trace: Trace, at_most: int) -> Html | None:
-    """The dearest of them, each with a bar in its phase's colour."""
+    """The most expensive of them, each with a bar in its phase's color."""
     least = _LEAST_SHARE * trace.loop_seconds
     lines = most_expensive((line for line in _by_place(trace) if line.seconds >= least), at_most)
     if not lines:
@@ -192,8 +192,8 @@ def _experiments(trace: Trace, findings: Sequence[Finding]) -> Html:
         "The same loop with one thing changed, run in turns with the unchanged one, or with what it names; "
         "right of the line is faster."
     )
-    told = [replace(one, what=experiment_words(trace, one, findings)) for one in trace.experiments]
-    untried = element("ul", *(element("li", element("b", one.name), " ", untried_words(one)) for one in trace.untried))
+    told = [replace(one, what=experiment_text(trace, one, findings)) for one in trace.experiments]
+    untried = element("ul", *(element("li", element("b", one.name), " ", untried_text(one)) for one in trace.untried))
     return section("Experiments", whiskers(told, trace.clock), untried if trace.untried else None, note=note)
 
 
@@ -212,12 +212,12 @@ def _functions(trace: Trace) -> Html | None:
         [element("code", place.function), element("span", place.where, class_="what"), percent(place.share)]
         for place in hottest_functions(trace)
     ]
-    return table(["function", "its dearest line", "share"], rows) if rows else None
+    return table(["function", "its most expensive line", "share"], rows) if rows else None
 
 
 def _unexplained(trace: Trace, findings: Sequence[Finding]) -> Html | None:
     """Own places that no rule explains: a share, and no promise."""
-    rows = [element("li", unexplained_words(place)) for place in unexplained(trace, findings)]
+    rows = [element("li", unexplained_text(place)) for place in unexplained(trace, findings)]
     return element("div", element("p", "No rule explains:", class_="about"), element("ul", *rows)) if rows else None
 
 

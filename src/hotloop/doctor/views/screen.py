@@ -1,4 +1,4 @@
-"""The diagnosis on one screen: where the time goes, what to do first, which lines are the dearest.
+"""The diagnosis on one screen: where the time goes, what to do first, which lines are the most expensive.
 
 `text.py` says everything; this says what fits into about 45 lines of 100 columns for a simple script.
 """
@@ -18,9 +18,9 @@ from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Trace
 from hotloop.doctor.views.summary import (
     CHANGING,
     CostRow,
-    condition_words,
+    condition_text,
     cost_row,
-    keeps_words,
+    keeps_text,
     phase_rows,
     source_of,
     update_rows,
@@ -30,11 +30,11 @@ from hotloop.doctor.views.text import (
     begins_changing,
     below_findings,
     experiment_rows,
-    matrix_speed_words,
+    matrix_speed_text,
     plain_table,
     section,
     subject_line,
-    unexplained_words,
+    unexplained_text,
 )
 from hotloop.render.numbers import block_bar, duration, number, percent, times
 
@@ -48,7 +48,7 @@ _BAR = 8
 
 def render_screen(trace: Trace, findings: Sequence[Finding]) -> RenderableType:
     parts: list[RenderableType] = [subject_line(trace), Text(verdict(trace, findings), "bold")]
-    parts += section(_heading(trace), [_phases(trace), *matrix_speed_words(trace)])
+    parts += section(_heading(trace), [_phases(trace), *matrix_speed_text(trace)])
     parts += list(_findings(trace, findings))
     parts += _asked_for(trace, findings)
     parts += _hottest(trace, findings)
@@ -94,7 +94,7 @@ def _findings(trace: Trace, findings: Sequence[Finding]) -> Iterator[RenderableT
             yield Text(CHANGING, "magenta")
         yield _title(finding, place)
         if finding.condition:
-            yield Padding(Text(condition_words(finding), "dim"), (0, 0, 0, 3))
+            yield Padding(Text(condition_text(finding), "dim"), (0, 0, 0, 3))
         if place <= IN_FULL:
             yield Padding(_body(trace, finding, snippet=place == 1), (0, 0, 0, 3))
     for words in below_findings(trace, findings):
@@ -105,7 +105,7 @@ def _title(finding: Finding, place: int) -> Text:
     words = Text(f"{place}. {finding.title}", "bold")
     words.append(f"  {times(finding.gain)}", "bold yellow")
     words.append(f", {percent(finding.share)} of the loop, ", "not bold default")
-    words.append(keeps_words(finding), "green" if finding.keeps else "magenta")
+    words.append(keeps_text(finding), "green" if finding.keeps else "magenta")
     return words.append(f"  {finding.rule}", "not bold dim")
 
 
@@ -145,13 +145,11 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
     functions = [place for place in hottest_functions(trace, MOST_FUNCTIONS) if place.share >= LEAST_SHARE]
     told = ", ".join(f"{place.function} {percent(place.share)}" for place in functions)
     parts = [*section(f"hottest lines {whose}", [shown]), Padding(Text(f"by function: {told}"), (0, 0, 0, 2))]
-    return parts + [
-        Text(f"unexplained: {unexplained_words(place)}", "yellow") for place in unexplained(trace, findings)
-    ]
+    return parts + [Text(f"unexplained: {unexplained_text(place)}", "yellow") for place in unexplained(trace, findings)]
 
 
 def urgent_notes(trace: Trace) -> list[str]:
     """Those that change how the rest is to be read."""
-    words = ("busy with other", "could not be", "no optimiser step", "no env step", "incomplete", "missing", "cannot")
+    words = ("busy with other", "could not be", "no optimizer step", "no env step", "incomplete", "missing", "cannot")
     told = (*words, "not counted")  # a further run that could not be made
     return [note for note in trace.notes if any(word in note for word in told)]

@@ -105,7 +105,7 @@ def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
     loop = [row for row in phase_rows(trace) if row.name not in OUTSIDE and row.seconds > 0]
     unseen = trace.counts.unseen_updates
     if not loop or not (trace.counts.env_steps or trace.counts.updates):
-        learned = f"but {unseen:,} optimiser steps were" if unseen else "and no update was"
+        learned = f"but {unseen:,} optimizer steps were" if unseen else "and no update was"
         begins = f"No env step was seen in {duration(trace.seconds)}, {learned} seen"
         failed = f" The program {ending(trace)}." if trace.subject.ending == "crashed" else ""
         return f"{begins}: there is no loop to judge.{failed}"
@@ -115,15 +115,15 @@ def verdict(trace: Trace, findings: Sequence[Finding]) -> str:
         where = f"No env step was seen; {where}"
     if trace.subject.ending == "crashed":
         where = f"The program {ending(trace)}; what was seen before: {where}"
-    little = too_little_words(trace)
+    little = too_little_text(trace)
     if not findings and little:
         return f"{where}. {little}"
     changing = max((one.gain for one in findings if not one.keeps), default=0.0)
     apart = f"Beside it, {times(changing)} that changes learning: ask `hotloop compare`." if changing else ""
-    return " ".join(filter(None, [f"{where}; {_kept_words(trace, findings)}.", apart, little]))
+    return " ".join(filter(None, [f"{where}; {_kept_text(trace, findings)}.", apart, little]))
 
 
-def _kept_words(trace: Trace, findings: Sequence[Finding]) -> str:
+def _kept_text(trace: Trace, findings: Sequence[Finding]) -> str:
     """What is gained without another computation."""
     keeping = [one for one in findings if one.keeps and one.gain >= LEAST_GAIN]
     if not keeping:
@@ -148,17 +148,17 @@ def how_known(keeping: Sequence[Finding]) -> str:
     return f"{known}; if {whose}"
 
 
-def keeps_words(finding: Finding) -> str:
+def keeps_text(finding: Finding) -> str:
     """`to rounding, not tried`: what the remedy keeps, and whether anybody has looked at it here."""
     on_condition = " on a condition" * bool(finding.condition)
     return f"{finding.kind}{on_condition}, {finding.tried}"
 
 
-def condition_words(finding: Finding) -> str:
+def condition_text(finding: Finding) -> str:
     return f"keeps the computation if {finding.condition}" if finding.condition else ""
 
 
-def too_little_words(trace: Trace) -> str:
+def too_little_text(trace: Trace) -> str:
     """Why there is no all-clear; empty where enough was seen."""
     if not trace.too_little:
         return ""
@@ -176,7 +176,7 @@ def too_little_words(trace: Trace) -> str:
     )
 
 
-def together_words(trace: Trace, findings: Sequence[Finding]) -> str:
+def together_text(trace: Trace, findings: Sequence[Finding]) -> str:
     """What all findings gain that keep the computation; empty where there are not two of them."""
     keeping = [one for one in findings if one.keeps]
     if len(keeping) < 2:
@@ -260,7 +260,7 @@ def _joined(slices: Sequence[Slice]) -> Slice:
     )
 
 
-def experiment_words(trace: Trace, one: Experiment, findings: Sequence[Finding]) -> str:
+def experiment_text(trace: Trace, one: Experiment, findings: Sequence[Finding]) -> str:
     """What was changed; and where a finding had promised a gain for it, predicted and measured side by side."""
     finding, found = confirmed(one, findings), measured_by(one, trace.clock)
     if finding is None:
@@ -270,7 +270,7 @@ def experiment_words(trace: Trace, one: Experiment, findings: Sequence[Finding])
     return f"{one.what} ({held} {finding.rule}: {promise})"
 
 
-def tried_words(trace: Trace, finding: Finding) -> str:
+def tried_text(trace: Trace, finding: Finding) -> str:
     """The other way round: what experiments say of a finding."""
     tried = [(one, measured_by(one, trace.clock)) for one in trace.experiments if confirmed(one, [finding])]
     return "; ".join(
@@ -280,5 +280,5 @@ def tried_words(trace: Trace, finding: Finding) -> str:
     )
 
 
-def untried_words(one: Untried) -> str:
+def untried_text(one: Untried) -> str:
     return one.reason if one.reason.startswith("not tried") else f"does not apply: {one.reason}"

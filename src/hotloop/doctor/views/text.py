@@ -14,26 +14,26 @@ from rich.text import Text
 
 from hotloop.doctor.experiments import measured_by
 from hotloop.doctor.finding import Finding
-from hotloop.doctor.hottest import Place, hottest_functions, hottest_lines, unexplained, whose_lines
+from hotloop.doctor.hottest import CodeLocation, hottest_functions, hottest_lines, unexplained, whose_lines
 from hotloop.doctor.port import port_command
 from hotloop.doctor.roofline import roofline
 from hotloop.doctor.trace import OUTSIDE, PROCESSOR, UPDATE, Growth, Trace
 from hotloop.doctor.views.summary import (
     CHANGING,
     CostRow,
-    condition_words,
+    condition_text,
     cost_row,
     ending,
-    experiment_words,
+    experiment_text,
     facts,
     frequent_calls,
-    keeps_words,
+    keeps_text,
     phase_rows,
     rate,
     source_of,
-    together_words,
-    too_little_words,
-    untried_words,
+    together_text,
+    too_little_text,
+    untried_text,
     update_rows,
     verdict,
 )
@@ -49,7 +49,7 @@ def _finding_title(finding: Finding, place: int) -> Text:
     words.append(f"  {finding.rule}", "not bold dim")
     words.append(f"\n   {times(finding.gain)} faster", "bold yellow")
     words.append(f", {percent(finding.share)} of the loop, ", "not bold default")
-    return words.append(keeps_words(finding), "green" if finding.keeps else "magenta")
+    return words.append(keeps_text(finding), "green" if finding.keeps else "magenta")
 
 
 def _body(trace: Trace, finding: Finding) -> Table:
@@ -69,7 +69,7 @@ def _rows(trace: Trace, finding: Finding) -> Iterator[tuple[str, Text]]:
         yield label, place.append(f"  {source.strip()}", "default") if source else place
     yield "remedy", Text(finding.remedy)
     if finding.condition:
-        yield "if", Text(condition_words(finding))
+        yield "if", Text(condition_text(finding))
     if finding.before:
         yield "before", Text(finding.before.rstrip(), "red")
     if finding.after:
@@ -116,10 +116,10 @@ def _time(trace: Trace) -> list[RenderableType]:
     _add(table, cost_row(trace, "the loop", trace.loop_seconds), "the loop", "bold")
     for row in [row for row in phases if row.name in OUTSIDE]:
         _add(table, row, row.name)
-    return section("where the time goes", [table, *matrix_speed_words(trace)])
+    return section("where the time goes", [table, *matrix_speed_text(trace)])
 
 
-def matrix_speed_words(trace: Trace) -> list[RenderableType]:
+def matrix_speed_text(trace: Trace) -> list[RenderableType]:
     """How near its updates come to what the cores can multiply, where that was counted."""
     found = roofline(trace)
     return [] if found is None else [Text(found.sentence(), "yellow" if found.near else "")]
@@ -194,9 +194,9 @@ def experiment_rows(trace: Trace, findings: Sequence[Finding]) -> list[Renderabl
         table.add_row(Text(one.name), *shown, Text(one.kind))
     words = Table.grid(padding=(0, 2, 0, 0))
     for one in trace.experiments:
-        words.add_row(Text(one.name, "dim"), Text(experiment_words(trace, one, findings), "dim"))
+        words.add_row(Text(one.name, "dim"), Text(experiment_text(trace, one, findings), "dim"))
     for untried in trace.untried:
-        words.add_row(Text(untried.name), Text(untried_words(untried)))
+        words.add_row(Text(untried.name), Text(untried_text(untried)))
     rows: list[RenderableType] = [table] if trace.experiments else []
     return section("experiments (against the loop as it is, or what they name)", [*rows, words])
 
@@ -211,11 +211,11 @@ def _hottest(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
             table.add_row(percent(place.share), cost, Text(place.where, "cyan"), Text(words))
         whose = whose_lines(trace)
         parts += section(f"hottest {name} {whose}", [table]) if places else []
-    left = [Text(f"unexplained: {unexplained_words(place)}", "yellow") for place in unexplained(trace, findings)]
+    left = [Text(f"unexplained: {unexplained_text(place)}", "yellow") for place in unexplained(trace, findings)]
     return parts + section("no rule explains", left) if left else parts
 
 
-def unexplained_words(place: Place) -> str:
+def unexplained_text(place: CodeLocation) -> str:
     """No rule knows why, so nothing is promised."""
     what = f"{place.where}  {place.source}" if place.source else f"{place.function} ({place.where})"
     return f"{percent(place.share)} of the loop, {what}"
@@ -223,7 +223,7 @@ def unexplained_words(place: Place) -> str:
 
 def _findings(trace: Trace, findings: Sequence[Finding]) -> list[RenderableType]:
     if not findings:
-        words = too_little_words(trace) or "no findings: no rule found a cost that could be taken out of this loop"
+        words = too_little_text(trace) or "no findings: no rule found a cost that could be taken out of this loop"
         return [Text(f"\n{words}", "bold yellow" if trace.too_little else "bold green")]
     heading = Text(f"\n{len(findings)} finding{'s' if len(findings) > 1 else ''}, the greatest gain first", "bold")
     blocks: list[RenderableType] = []
@@ -242,6 +242,6 @@ def below_findings(trace: Trace, findings: Sequence[Finding]) -> list[str]:
     """What all of them gain together; and the whole training as a command of ours, once."""
     command = port_command(trace)
     return [
-        *filter(None, [together_words(trace, findings)]),
+        *filter(None, [together_text(trace, findings)]),
         *([f"a training of these sizes by hotloop: `{command}`"] * bool(command)),
     ]

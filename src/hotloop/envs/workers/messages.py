@@ -44,7 +44,7 @@ SLABS = 2
 
 
 @dataclass(frozen=True)
-class Plan:
+class BufferPlan:
     """All that decides where an array lies."""
 
     num_envs: int
@@ -81,7 +81,7 @@ def anonymous_file(name: str) -> int:
         return os.dup(file.fileno())
 
 
-def new_memory(plan: Plan) -> int:
+def new_memory(plan: BufferPlan) -> int:
     """A descriptor of zeroed memory that is large enough for `slabs_in`."""
     descriptor = anonymous_file("hotloop-envs")
     try:
@@ -92,7 +92,7 @@ def new_memory(plan: Plan) -> int:
     return descriptor
 
 
-def slabs_in(descriptor: int, plan: Plan) -> list[Slab]:
+def slabs_in(descriptor: int, plan: BufferPlan) -> list[Slab]:
     """The slabs, as views that keep the mapping alive; the descriptor may be closed."""
     size = _slab_bytes(plan)
     memory = mmap.mmap(descriptor, SLABS * size)
@@ -103,7 +103,7 @@ def action_dtype(spec: ActionSpec) -> np.dtype:
     return np.dtype(np.float32 if isinstance(spec, BoxActions | HybridActions) else np.int64)
 
 
-def _slab_at(memory: mmap.mmap, offset: int, plan: Plan) -> Slab:
+def _slab_at(memory: mmap.mmap, offset: int, plan: BufferPlan) -> Slab:
     arrays: dict[tuple[str, str], Array] = {}
     for key, shape, dtype in _fields(plan):
         count = int(np.prod(shape, dtype=np.int64))
@@ -116,7 +116,7 @@ def _slab_at(memory: mmap.mmap, offset: int, plan: Plan) -> Slab:
     return Slab(**({"final_mask": None, "next_mask": None} | values))
 
 
-def _fields(plan: Plan) -> list[tuple[tuple[str, str], tuple[int, ...], np.dtype]]:
+def _fields(plan: BufferPlan) -> list[tuple[tuple[str, str], tuple[int, ...], np.dtype]]:
     """Name and part (`.name`, or nothing) of every array, its shape and dtype, in the order they lie in."""
     count = plan.num_envs
     flag = np.dtype(np.bool_)
@@ -135,7 +135,7 @@ def _fields(plan: Plan) -> list[tuple[tuple[str, str], tuple[int, ...], np.dtype
     return fields
 
 
-def _slab_bytes(plan: Plan) -> int:
+def _slab_bytes(plan: BufferPlan) -> int:
     sizes = (int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for _, shape, dtype in _fields(plan))
     return sum(_aligned(size) for size in sizes)
 
@@ -185,7 +185,7 @@ def error_from_data(data: dict[str, str]) -> HotloopError:
     return error
 
 
-def plan_as_data(plan: Plan) -> dict[str, Any]:
+def plan_as_data(plan: BufferPlan) -> dict[str, Any]:
     obs = plan.obs_spec
     parts = {"": obs} if isinstance(obs, ArraySpec) else obs
     return {
@@ -198,11 +198,11 @@ def plan_as_data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def plan_from_data(data: dict[str, Any]) -> Plan:
+def plan_from_data(data: dict[str, Any]) -> BufferPlan:
     parts = {name: ArraySpec(tuple(shape), np.dtype(dtype)) for name, shape, dtype in data["obs"]}
     obs = parts[""] if data["one_array"] else parts
     raw_obs = None if data["raw_obs"] is None else raw_obs_from_data(data["raw_obs"], obs)
-    return Plan(data["num_envs"], obs, _action_from_data(data["action"]), data["has_action_mask"], raw_obs)
+    return BufferPlan(data["num_envs"], obs, _action_from_data(data["action"]), data["has_action_mask"], raw_obs)
 
 
 def _action_as_data(spec: ActionSpec) -> list[Any]:

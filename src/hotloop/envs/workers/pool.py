@@ -1,6 +1,6 @@
 """Gymnasium envs in worker processes: the same answers as in process, and a run that outlives an env's crash.
 
-Each worker has a group of neighbouring envs behind `GymnasiumEnvs` and writes what they answer into shared memory.
+Each worker has a group of neighboring envs behind `GymnasiumEnvs` and writes what they answer into shared memory.
 Where one is lost, its envs report the observation they showed last as the final one of a truncated episode.
 """
 

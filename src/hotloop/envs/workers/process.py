@@ -17,7 +17,7 @@ from hotloop.core.errors import EnvError
 from hotloop.core.interrupts import is_overdue
 from hotloop.core.program import ONE_THREAD
 from hotloop.envs.workers import messages
-from hotloop.envs.workers.messages import Plan, anonymous_file
+from hotloop.envs.workers.messages import BufferPlan, anonymous_file
 
 PROGRAM = "hotloop.envs.workers.serve"
 """Not `multiprocessing`: it would run the user's main script again, and fork where torch has threads."""
@@ -43,7 +43,7 @@ class WorkerLostError(Exception):
         self.loss = loss
 
 
-class Timeouts:
+class WorkerTimeouts:
     """How long workers may still take, together. A gap between two looks counts little: the machine may have slept,
     or this process was stopped, and the workers with it."""
 
@@ -88,19 +88,19 @@ class WorkerProcess:
         with contextlib.suppress(OSError):  # a dead one: found out by waiting for its answer
             self._line.send(order)
 
-    def attach(self, memory: int, plan: Plan) -> None:
+    def attach(self, memory: int, plan: BufferPlan) -> None:
         with contextlib.suppress(OSError):
             socket.send_fds(self._line, [messages.MEMORY], [memory])
             messages.send_message(self._line, messages.plan_as_data(plan))
 
-    def answer(self, patience: Timeouts) -> bytes:
+    def answer(self, patience: WorkerTimeouts) -> bytes:
         """One byte; an error of the env is raised, a worker that is gone or hangs is a WorkerLostError."""
         received = self._receive(1, patience)
         if received == messages.FAILED:
             raise messages.error_from_data(self.message(patience))
         return received
 
-    def message(self, patience: Timeouts) -> Any:
+    def message(self, patience: WorkerTimeouts) -> Any:
         return messages.read_message(lambda count: self._receive(count, patience))
 
     def has_ended(self) -> bool:
@@ -123,7 +123,7 @@ class WorkerProcess:
             self._process.wait(seconds)
         self._close_descriptors()
 
-    def _receive(self, count: int, patience: Timeouts) -> bytes:
+    def _receive(self, count: int, patience: WorkerTimeouts) -> bytes:
         if self._loss is not None:
             raise WorkerLostError(self._loss)
         if self._tick != patience.tick:  # a system call: not at every step

@@ -31,7 +31,7 @@ from hotloop.envs.gymnasium_envs import GymnasiumEnvs
 from hotloop.envs.gymnasium_make import is_registered
 from hotloop.envs.registry import make_envs
 from hotloop.envs.workers import messages
-from hotloop.envs.workers.messages import Plan, Slab, slabs_in
+from hotloop.envs.workers.messages import BufferPlan, Slab, slabs_in
 from hotloop.presets.env_settings import EnvSettings
 
 _first_seen: dict[str, str] = {}
@@ -124,7 +124,7 @@ class _Server:
 
     def _report(self, envs: GymnasiumEnvs) -> None:
         """Say what the envs are like and take the memory that is laid out for them."""
-        own = Plan(self._request["num_envs"], envs.obs_spec, envs.action_spec, envs.has_action_mask, envs.raw_obs)
+        own = BufferPlan(self._request["num_envs"], envs.obs_spec, envs.action_spec, envs.has_action_mask, envs.raw_obs)
         messages.send_message(self._line, messages.plan_as_data(own))
         _, descriptors, _, _ = socket.recv_fds(self._line, len(messages.MEMORY), 1)
         if not descriptors:

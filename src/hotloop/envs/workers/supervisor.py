@@ -16,8 +16,8 @@ from hotloop.core.rng import derive_seed
 from hotloop.core.terminal import say
 from hotloop.core.types import Array
 from hotloop.envs.workers import messages, serve
-from hotloop.envs.workers.messages import Plan, new_memory
-from hotloop.envs.workers.process import Timeouts, WorkerLost, WorkerLostError, WorkerProcess, wait_for
+from hotloop.envs.workers.messages import BufferPlan, new_memory
+from hotloop.envs.workers.process import WorkerLost, WorkerLostError, WorkerProcess, WorkerTimeouts, wait_for
 from hotloop.presets.env_settings import EnvSettings
 
 HINT = "mend what the stack shows; `env.worker_restarts` allows more, `env.worker_timeout_seconds` longer steps"
@@ -63,7 +63,7 @@ END_SECONDS = 1.0
 
 
 class Group:
-    """Neighbouring envs of one worker, which may be one process after the other."""
+    """Neighboring envs of one worker, which may be one process after the other."""
 
     def __init__(self, rows: slice, seeds: Array) -> None:
         self.rows = rows
@@ -100,7 +100,7 @@ class Supervisor:
         self._owner = os.getpid()
         self._settled = True  # False while answers are owed, so for good where waiting for them was interrupted
 
-    def open(self) -> Plan:
+    def open(self) -> BufferPlan:
         """Start all workers and lay out the memory they write to."""
         for group in self.groups:
             self._start(group)
@@ -198,20 +198,20 @@ class Supervisor:
         }
         group.process = WorkerProcess(request, self._folder)
 
-    def _first_plan(self, group: Group, patience: Timeouts) -> Plan:
+    def _first_plan(self, group: Group, patience: WorkerTimeouts) -> BufferPlan:
         try:
             return self._ask_plan(group.running(), patience)
         except WorkerLostError as error:
             incident = incident_of(self._settings.id, group.rows, 0, error.loss)
             raise incident.as_error("the envs could not be made") from error
 
-    def _ask_plan(self, process: WorkerProcess, patience: Timeouts) -> Plan:
+    def _ask_plan(self, process: WorkerProcess, patience: WorkerTimeouts) -> BufferPlan:
         data = process.message(patience)
         if "error" in data:
             raise messages.error_from_data(data)
         return messages.plan_from_data(data)
 
-    def _require_same(self, plan: Plan) -> None:
+    def _require_same(self, plan: BufferPlan) -> None:
         same = plan.obs_spec == self.plan.obs_spec and plan.action_spec == self.plan.action_spec
         if not same or plan.has_action_mask < self.plan.has_action_mask:
             raise EnvError(
@@ -231,5 +231,5 @@ class Supervisor:
         done = f"started again, its episodes truncated (restart {len(self.incidents)} of {allowed})"
         say(f"{incident}; {done}{incident.indented_stack}")
 
-    def _patience(self, extra: float = 0.0) -> Timeouts:
-        return Timeouts(self._settings.worker_timeout_seconds + extra)
+    def _patience(self, extra: float = 0.0) -> WorkerTimeouts:
+        return WorkerTimeouts(self._settings.worker_timeout_seconds + extra)

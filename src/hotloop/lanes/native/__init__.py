@@ -1,7 +1,7 @@
 """The native lane: updates in machine code, one call for several.
 
 Files:
-    activation_kernels.py   Activations and their slopes over flat float32 arrays, in loops that vectorise
+    activation_kernels.py   Activations and their slopes over flat float32 arrays, in loops that vectorize
     branch_kernels.py       The optional first stage: branches over the parts of an observation, and the attention
                             over them
     lane.py                 The native lane: both forwards, backward, clipping, Adam and target update of k updates

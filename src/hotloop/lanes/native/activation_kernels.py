@@ -1,4 +1,4 @@
-"""Activations and their slopes over flat float32 arrays, in loops that vectorise.
+"""Activations and their slopes over flat float32 arrays, in loops that vectorize.
 
 The library's `exp` and `tanh` are called element by element, so they are polynomials here (our own minimax fits).
 Largest relative errors measured: exp 8.1e-8 (between -87 and 88), tanh 3.4e-7. NaN stays NaN.

@@ -23,21 +23,21 @@ Float: Any = np.float32
 
 
 @unit(whole, vector, vector, index, index)
-def forward_branches(numbers: Array, parameters: Array, work: Array, columns: int, keep: int) -> None:
+def forward_branches(int_plan: Array, parameters: Array, work: Array, columns: int, keep: int) -> None:
     """The torso's input: each branch's units, then their weighted sum; from the observations [F, columns]."""
-    branches = numbers[numbers[plan.BRANCHES] :]
-    stride, code, rows = numbers[plan.COLUMN_STRIDE], numbers[plan.ACTIVATION], numbers[plan.ROWS]
+    branches = int_plan[int_plan[plan.BRANCHES] :]
+    stride, code, rows = int_plan[plan.COLUMN_STRIDE], int_plan[plan.ACTIVATION], int_plan[plan.ROWS]
     width, padded = branches[plan.WIDTH], padded_columns(columns)
     floor = ZERO_FLOOR if code == RELU else NO_FLOOR
-    source, step = numbers[plan.INPUT], 0
+    source, step = int_plan[plan.INPUT], 0
     for row in range(plan.BRANCH_TABLE, branches.size, plan.BRANCH_ROW):
         fan_in, fan_out = branches[row + plan.FAN_IN], branches[row + plan.FAN_OUT]
         copies = branches[row + plan.COPIES]
         if branches[row + plan.FIRST_FEATURE] >= 0:
-            source, step = numbers[plan.INPUT] + branches[row + plan.FIRST_FEATURE] * stride, 0
+            source, step = int_plan[plan.INPUT] + branches[row + plan.FIRST_FEATURE] * stride, 0
         target = branches[plan.BRANCH_EVEN] if step % 2 == 0 else branches[plan.BRANCH_ODD]
         if branches[row + plan.IS_LAST]:
-            target = numbers[plan.TORSO_INPUT] + branches[row + plan.OWN_BRANCH] * width * stride
+            target = int_plan[plan.TORSO_INPUT] + branches[row + plan.OWN_BRANCH] * width * stride
         weight, bias = (parameters, branches[row + plan.WEIGHT], fan_in, 1), (parameters, branches[row + plan.BIAS])
         for copy in range(copies):
             block = (work, source + copy * fan_in * stride, stride)
@@ -49,20 +49,20 @@ def forward_branches(numbers: Array, parameters: Array, work: Array, columns: in
             kept = (work, branches[row + plan.KEPT], branches[row + plan.STRIDE])
             transpose(kept, (work, target, stride), copies * fan_out, rows)
         source, step = target, step + 1
-    _attend(numbers, branches, parameters, work, columns)
+    _attend(int_plan, branches, parameters, work, columns)
     if keep:
         size, units = (branches[plan.NUM_BRANCHES] + 1) * width, branches[plan.ATTENTION]
-        transpose((work, branches[plan.KEPT_INPUT], size), (work, numbers[plan.TORSO_INPUT], stride), size, rows)
+        transpose((work, branches[plan.KEPT_INPUT], size), (work, int_plan[plan.TORSO_INPUT], stride), size, rows)
         for branch in range(branches[plan.NUM_BRANCHES]):
             kept = (work, branches[plan.KEPT_INNER] + branch * rows * units, units)
             transpose(kept, (work, branches[plan.INNER] + branch * units * stride, stride), units, rows)
 
 
 @inline_kernel
-def _attend(numbers: Array, branches: Array, parameters: Array, work: Array, columns: int) -> None:
+def _attend(int_plan: Array, branches: Array, parameters: Array, work: Array, columns: int) -> None:
     """Scores V tanh(W x), their softmax as shares, and the sum of the branches by them."""
-    stride, width, units = numbers[plan.COLUMN_STRIDE], branches[plan.WIDTH], branches[plan.ATTENTION]
-    count, shares, first = branches[plan.NUM_BRANCHES], branches[plan.SHARES], numbers[plan.TORSO_INPUT]
+    stride, width, units = int_plan[plan.COLUMN_STRIDE], branches[plan.WIDTH], branches[plan.ATTENTION]
+    count, shares, first = branches[plan.NUM_BRANCHES], branches[plan.SHARES], int_plan[plan.TORSO_INPUT]
     weight, bias = (parameters, branches[plan.INNER_WEIGHT], width, 1), (parameters, branches[plan.INNER_BIAS])
     score, score_bias = (parameters, branches[plan.SCORE_WEIGHT], units, 1), (parameters, branches[plan.SCORE_BIAS])
     padded = padded_columns(columns)
@@ -107,34 +107,36 @@ def _mix(out: Array, share: Array, values: Array, add: bool) -> None:
 
 
 @unit(whole, vector, vector, vector, vector, index)
-def backward_branches(numbers: Array, parameters: Array, work: Array, gradient: Array, obs: Array, obs_at: int) -> None:
+def backward_branches(
+    int_plan: Array, parameters: Array, work: Array, gradient: Array, obs: Array, obs_at: int
+) -> None:
     """Gradients of branches and attention, once the torso's are there; `obs` flat, [B, F] at `obs_at`."""
-    branches = numbers[numbers[plan.BRANCHES] :]
-    rows, size = numbers[plan.ROWS], (branches[plan.NUM_BRANCHES] + 1) * branches[plan.WIDTH]
+    branches = int_plan[int_plan[plan.BRANCHES] :]
+    rows, size = int_plan[plan.ROWS], (branches[plan.NUM_BRANCHES] + 1) * branches[plan.WIDTH]
     above, kept = branches[plan.INPUT_GRADIENT], branches[plan.KEPT_INPUT]
     # by the torso's input, from that by its first layer's output, which `backward` left in one of two places
-    fan_out, stride = numbers[plan.TABLE + plan.FAN_OUT], numbers[plan.TABLE + plan.STRIDE]
-    at = numbers[plan.GRADIENT_EVEN] if numbers[plan.TORSO] % 2 == 1 else numbers[plan.GRADIENT_ODD]
-    weight, zeros = (parameters, numbers[plan.TABLE + plan.WEIGHT], size), (work, numbers[plan.ZEROS])
+    fan_out, stride = int_plan[plan.TABLE + plan.FAN_OUT], int_plan[plan.TABLE + plan.STRIDE]
+    at = int_plan[plan.GRADIENT_EVEN] if int_plan[plan.TORSO] % 2 == 1 else int_plan[plan.GRADIENT_ODD]
+    weight, zeros = (parameters, int_plan[plan.TABLE + plan.WEIGHT], size), (work, int_plan[plan.ZEROS])
     multiply((work, above, size), (work, at, stride, 1), weight, zeros, (rows, size, fan_out), NO_FLOOR, 0)
-    _attention_gradient(numbers, branches, parameters, work, gradient)
-    multiply_by_slope(numbers[plan.ACTIVATION], work[above : above + rows * size], work[kept : kept + rows * size])
-    inputs = (obs, obs_at, numbers[plan.OBS_SIZE])
+    _attention_gradient(int_plan, branches, parameters, work, gradient)
+    multiply_by_slope(int_plan[plan.ACTIVATION], work[above : above + rows * size], work[kept : kept + rows * size])
+    inputs = (obs, obs_at, int_plan[plan.OBS_SIZE])
     for layer in range((branches.size - plan.BRANCH_TABLE) // plan.BRANCH_ROW - 1, -1, -1):
-        _layer_gradient(numbers, branches, layer, parameters, work, gradient, inputs)
+        _layer_gradient(int_plan, branches, layer, parameters, work, gradient, inputs)
 
 
 @inline_kernel
-def _attention_gradient(numbers: Array, branches: Array, parameters: Array, work: Array, gradient: Array) -> None:
+def _attention_gradient(int_plan: Array, branches: Array, parameters: Array, work: Array, gradient: Array) -> None:
     """Adds to each branch's gradient what comes through the weighted sum: directly, and through its share."""
-    rows, width, units = numbers[plan.ROWS], branches[plan.WIDTH], branches[plan.ATTENTION]
+    rows, width, units = int_plan[plan.ROWS], branches[plan.WIDTH], branches[plan.ATTENTION]
     size = (branches[plan.NUM_BRANCHES] + 1) * width
     weight_at, inner_at = branches[plan.SCORE_WEIGHT], branches[plan.INNER_GRADIENT]
-    _score_gradients(numbers, branches, work)
+    _score_gradients(int_plan, branches, work)
     score_weight, score_gradient = parameters[weight_at : weight_at + units], gradient[weight_at : weight_at + units]
     for i in range(units):
         score_gradient[i] = Float(0.0)
-    zeros, ones = (work, numbers[plan.ZEROS]), (work, numbers[plan.ONES], 0, 1)
+    zeros, ones = (work, int_plan[plan.ZEROS]), (work, int_plan[plan.ONES], 0, 1)
     inner_weight, inner_bias = branches[plan.INNER_WEIGHT], (gradient, branches[plan.INNER_BIAS], units)
     inner, across = (work, inner_at, units), (work, inner_at, 1, units)
     for branch in range(branches[plan.NUM_BRANCHES]):
@@ -152,9 +154,9 @@ def _attention_gradient(numbers: Array, branches: Array, parameters: Array, work
 
 
 @inline_kernel
-def _score_gradients(numbers: Array, branches: Array, work: Array) -> None:
+def _score_gradients(int_plan: Array, branches: Array, work: Array) -> None:
     """`SCORE_GRADIENT` [branches, B]; and each branch's own part of the sum's gradient."""
-    rows, width, stride = numbers[plan.ROWS], branches[plan.WIDTH], numbers[plan.COLUMN_STRIDE]
+    rows, width, stride = int_plan[plan.ROWS], branches[plan.WIDTH], int_plan[plan.COLUMN_STRIDE]
     count, shares, scores = branches[plan.NUM_BRANCHES], branches[plan.SHARES], branches[plan.SCORE_GRADIENT]
     size = (count + 1) * width
     for b in range(rows):
@@ -196,13 +198,13 @@ def _inner_row(out: Array, kept: Array, score_weight: Array, score_gradient: Arr
 
 @inline_kernel
 def _layer_gradient(
-    numbers: Array, branches: Array, layer: int, parameters: Array, work: Array, gradient: Array, inputs: Matrix
+    int_plan: Array, branches: Array, layer: int, parameters: Array, work: Array, gradient: Array, inputs: Matrix
 ) -> None:
     """Of weight and bias, summed over the copies; and by the activations below, unless they are the observations."""
     row = plan.BRANCH_TABLE + plan.BRANCH_ROW * layer
     fan_in, fan_out = branches[row + plan.FAN_IN], branches[row + plan.FAN_OUT]
     copies = branches[row + plan.COPIES]
-    rows, zeros, ones = numbers[plan.ROWS], (work, numbers[plan.ZEROS]), (work, numbers[plan.ONES], 0, 1)
+    rows, zeros, ones = int_plan[plan.ROWS], (work, int_plan[plan.ZEROS]), (work, int_plan[plan.ONES], 0, 1)
     even, odd = branches[plan.BRANCH_GRADIENT_EVEN], branches[plan.BRANCH_GRADIENT_ODD]
     upper_at, upper_stride = even if layer % 2 == 0 else odd, branches[row + plan.STRIDE]
     if branches[row + plan.IS_LAST]:
@@ -223,4 +225,4 @@ def _layer_gradient(
         lower_at, length = odd if layer % 2 == 0 else even, rows * stride
         upper, weight = (work, upper_at, upper_stride, 1), (parameters, branches[row + plan.WEIGHT], fan_in)
         multiply((work, lower_at, stride), upper, weight, zeros, (rows, fan_in, fan_out), NO_FLOOR, 0)
-        multiply_by_slope(numbers[plan.ACTIVATION], work[lower_at : lower_at + length], work[at : at + length])
+        multiply_by_slope(int_plan[plan.ACTIVATION], work[lower_at : lower_at + length], work[at : at + length])

@@ -29,7 +29,7 @@ from hotloop.lanes.native.unit_kernels import prepare_kernel, prepare_units, rea
 from hotloop.lanes.native.unit_kernels import vector as float_vector
 from hotloop.lanes.native.update_kernels import greedy, run_updates
 from hotloop.lanes.nonfinite import FailedUpdate, explained
-from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.optimizer import FlatParameters
 from hotloop.lanes.q_objective import QObjective, QSpec
 from hotloop.lanes.spec import go_on
 from hotloop.nets.branches import BranchLayout
@@ -175,10 +175,10 @@ class NativeLane:
         )
         updater = self._updater_for(batches.reward.shape[1])
         made, td_error, scalars = updater.update(self.online, self.target, self.moments, fields, lr, first_update)
-        if made < k:  # the kernel stops before an optimiser step that would spoil the parameters
-            kept = self.objective.kept(batches, made)
+        if made < k:  # the kernel stops before an optimizer step that would spoil the parameters
+            kept = self.objective.failure_batch(batches, made)
             failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), kept)
-            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
+            raise explained(failed, self.objective.nan_search_order(self.network, "float32", failed))
         return UpdateStats(scalars, td_error)
 
     def _updater_for(self, rows: int) -> NativeUpdater:
@@ -257,7 +257,7 @@ def update_constants(spec: QSpec) -> UpdateConstants:
     return UpdateConstants(
         double=spec.double,
         huber=spec.loss == "huber",
-        max_norm=spec.max_gradient_norm,
+        max_norm=spec.max_grad_norm,
         beta1=spec.beta1,
         beta2=spec.beta2,
         epsilon=spec.epsilon,

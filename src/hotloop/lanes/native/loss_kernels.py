@@ -33,40 +33,40 @@ rows_type = types.NamedTuple((whole, vector, vector, vector, mask_vector), Rows)
 
 @unit(whole, real_vector, vector, rows_type, index, vector, real_vector)
 def loss_and_head_gradient(
-    numbers: Array, constants: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array
+    int_plan: Array, constants: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array
 ) -> None:
     """From both networks' head outputs: TD errors, `means` (loss, q), and `HEAD_ROWS` [B, outputs] for `backward`."""
-    rows, stride, outputs = numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE], numbers[plan.OUTPUTS]
-    combine_streams(numbers, work, numbers[plan.HEAD_ONLINE], stride, 2 * rows if numbers[plan.DOUBLE] else rows)
-    combine_streams(numbers, work, numbers[plan.HEAD_TARGET], stride, rows)
-    gradient = numbers[plan.HEAD_GRADIENT]
+    rows, stride, outputs = int_plan[plan.ROWS], int_plan[plan.COLUMN_STRIDE], int_plan[plan.OUTPUTS]
+    combine_streams(int_plan, work, int_plan[plan.HEAD_ONLINE], stride, 2 * rows if int_plan[plan.DOUBLE] else rows)
+    combine_streams(int_plan, work, int_plan[plan.HEAD_TARGET], stride, rows)
+    gradient = int_plan[plan.HEAD_GRADIENT]
     work[gradient : gradient + outputs * stride] = Float(0.0)
-    if numbers[plan.ATOMS] == 1:
-        _scalar_rows(numbers, work, batch, start, td_error, means)
+    if int_plan[plan.ATOMS] == 1:
+        _scalar_rows(int_plan, work, batch, start, td_error, means)
     else:
-        categorical_rows(numbers, constants, work, batch, start, td_error, means)
-    split_gradient(numbers, work, gradient, stride, rows)
-    transpose((work, numbers[plan.HEAD_ROWS], numbers[plan.HEAD_STRIDE]), (work, gradient, stride), outputs, rows)
+        categorical_rows(int_plan, constants, work, batch, start, td_error, means)
+    split_gradient(int_plan, work, gradient, stride, rows)
+    transpose((work, int_plan[plan.HEAD_ROWS], int_plan[plan.HEAD_STRIDE]), (work, gradient, stride), outputs, rows)
 
 
 @inline_kernel
-def _scalar_rows(numbers: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array) -> None:
+def _scalar_rows(int_plan: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array) -> None:
     action, reward, discount, weight, masks = batch
-    rows, stride, actions = numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE], numbers[plan.ACTIONS]
-    first = numbers[plan.COMBINED] * stride
-    online, target = numbers[plan.HEAD_ONLINE] + first, numbers[plan.HEAD_TARGET] + first
-    select = online + rows if numbers[plan.DOUBLE] else target
+    rows, stride, actions = int_plan[plan.ROWS], int_plan[plan.COLUMN_STRIDE], int_plan[plan.ACTIONS]
+    first = int_plan[plan.COMBINED] * stride
+    online, target = int_plan[plan.HEAD_ONLINE] + first, int_plan[plan.HEAD_TARGET] + first
+    select = online + rows if int_plan[plan.DOUBLE] else target
     loss_sum, q_sum = 0.0, 0.0
     for b in range(rows):
         row = start + b
         best = best_action(work, select + b, stride, actions, masks, row)
         taken = action[row] * stride + b
         error = work[online + taken] - (reward[row] + discount[row] * work[target + best * stride + b])
-        row_loss, slope = _row_loss(error, numbers[plan.HUBER])
+        row_loss, slope = _row_loss(error, int_plan[plan.HUBER])
         td_error[row] = abs(error)
         loss_sum += weight[row] * row_loss
         q_sum += work[online + taken]
-        work[numbers[plan.HEAD_GRADIENT] + first + taken] = weight[row] / Float(rows) * slope
+        work[int_plan[plan.HEAD_GRADIENT] + first + taken] = weight[row] / Float(rows) * slope
     means[0], means[1] = loss_sum / rows, q_sum / rows
 
 
@@ -84,35 +84,35 @@ def _row_loss(error: float, huber: int) -> tuple[float, float]:
 
 @unit(whole, real_vector, vector, rows_type, index, vector, real_vector)
 def categorical_rows(
-    numbers: Array, constants: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array
+    int_plan: Array, constants: Array, work: Array, batch: Rows, start: int, td_error: Array, means: Array
 ) -> None:
-    rows, stride, atoms = numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE], numbers[plan.ATOMS]
-    first = numbers[plan.COMBINED] * stride
-    online, target = numbers[plan.HEAD_ONLINE] + first, numbers[plan.HEAD_TARGET] + first
-    next_p = numbers[plan.SCRATCH]
+    rows, stride, atoms = int_plan[plan.ROWS], int_plan[plan.COLUMN_STRIDE], int_plan[plan.ATOMS]
+    first = int_plan[plan.COMBINED] * stride
+    online, target = int_plan[plan.HEAD_ONLINE] + first, int_plan[plan.HEAD_TARGET] + first
+    next_p = int_plan[plan.SCRATCH]
     p, projected, q = next_p + atoms * stride, next_p + 2 * atoms * stride, next_p + 3 * atoms * stride
-    top, total = q + numbers[plan.ACTIONS] * stride, q + (numbers[plan.ACTIONS] + 1) * stride
-    select = online + rows if numbers[plan.DOUBLE] else target
-    expected_values(numbers, constants, work, select, stride, rows, q, next_p)
+    top, total = q + int_plan[plan.ACTIONS] * stride, q + (int_plan[plan.ACTIONS] + 1) * stride
+    select = online + rows if int_plan[plan.DOUBLE] else target
+    expected_values(int_plan, constants, work, select, stride, rows, q, next_p)
     best = np.empty(rows, np.int64)
     for b in range(rows):
-        best[b] = best_action(work, q + b, stride, numbers[plan.ACTIONS], batch.mask, start + b)
-    _take_atoms(numbers, work, target, best, 0, next_p)
+        best[b] = best_action(work, q + b, stride, int_plan[plan.ACTIONS], batch.mask, start + b)
+    _take_atoms(int_plan, work, target, best, 0, next_p)
     softmax(work, next_p, stride, atoms, rows, next_p, top, total)
     work[projected : projected + atoms * stride] = Float(0.0)
     for b in range(rows):
         move = (batch.reward[start + b], batch.discount[start + b])
-        _project_row(numbers, constants, work, move, next_p + b, projected + b, work[total + b])
-    _take_atoms(numbers, work, online, batch.action, start, p)
+        _project_row(int_plan, constants, work, move, next_p + b, projected + b, work[total + b])
+    _take_atoms(int_plan, work, online, batch.action, start, p)
     softmax(work, p, stride, atoms, rows, p, top, total)
-    _cross_entropy(numbers, constants, work, batch, start, td_error, (p, projected, top, total), means)
+    _cross_entropy(int_plan, constants, work, batch, start, td_error, (p, projected, top, total), means)
 
 
 @inline_kernel
-def _take_atoms(numbers: Array, work: Array, source: int, action: Array, start: int, out: int) -> None:
+def _take_atoms(int_plan: Array, work: Array, source: int, action: Array, start: int, out: int) -> None:
     """out [Z, B] = the logits of one action per row."""
-    stride, atoms = numbers[plan.COLUMN_STRIDE], numbers[plan.ATOMS]
-    for b in range(numbers[plan.ROWS]):
+    stride, atoms = int_plan[plan.COLUMN_STRIDE], int_plan[plan.ATOMS]
+    for b in range(int_plan[plan.ROWS]):
         place = source + action[start + b] * atoms * stride + b
         for z in range(atoms):
             work[out + z * stride + b] = work[place + z * stride]
@@ -120,10 +120,10 @@ def _take_atoms(numbers: Array, work: Array, source: int, action: Array, start: 
 
 @inline_kernel
 def _project_row(
-    numbers: Array, constants: Array, work: Array, move: tuple[float, float], next_p: int, projected: int, total: float
+    int_plan: Array, constants: Array, work: Array, move: tuple[float, float], next_p: int, projected: int, total: float
 ) -> None:
-    """Mass at r + discount * z_j, clipped, split between the two neighbouring atoms (Bellemare et al. 2017)."""
-    stride, atoms = numbers[plan.COLUMN_STRIDE], numbers[plan.ATOMS]
+    """Mass at r + discount * z_j, clipped, split between the two neighboring atoms (Bellemare et al. 2017)."""
+    stride, atoms = int_plan[plan.COLUMN_STRIDE], int_plan[plan.ATOMS]
     v_min, v_max = constants[plan.V_MIN], constants[plan.V_MAX]
     delta = (v_max - v_min) / (atoms - 1)
     reward, discount = move
@@ -139,7 +139,7 @@ def _project_row(
 
 @inline_kernel
 def _cross_entropy(
-    numbers: Array,
+    int_plan: Array,
     constants: Array,
     work: Array,
     batch: Rows,
@@ -149,13 +149,13 @@ def _cross_entropy(
     means: Array,
 ) -> None:
     """Rows -sum_i m_i log p_i, and the gradient p - m by the logits of the action taken."""
-    rows, stride, atoms = numbers[plan.ROWS], numbers[plan.COLUMN_STRIDE], numbers[plan.ATOMS]
-    online, gradient = numbers[plan.HEAD_ONLINE], numbers[plan.HEAD_GRADIENT]
+    rows, stride, atoms = int_plan[plan.ROWS], int_plan[plan.COLUMN_STRIDE], int_plan[plan.ATOMS]
+    online, gradient = int_plan[plan.HEAD_ONLINE], int_plan[plan.HEAD_GRADIENT]
     v_min, delta = constants[plan.V_MIN], (constants[plan.V_MAX] - constants[plan.V_MIN]) / (atoms - 1)
     p, projected, top, total = offsets
     loss_sum, q_sum = 0.0, 0.0
     for b in range(rows):
-        taken = (numbers[plan.COMBINED] + batch.action[start + b] * atoms) * stride + b
+        taken = (int_plan[plan.COMBINED] + batch.action[start + b] * atoms) * stride + b
         weight, log_total = batch.weight[start + b], work[top + b] + Float(math.log(work[total + b]))
         row_loss, scale, per_total = Float(0.0), weight / Float(rows), Float(1.0) / work[total + b]
         for z in range(atoms):

@@ -25,7 +25,7 @@ from hotloop.lanes.native.vector_kernels import (
     VOID,
     WIDE_PANEL,
     WIDE_ROWS,
-    Loop,
+    VectorLoop,
     at,
     block_function,
     declare,
@@ -120,7 +120,7 @@ def _product(builder: Any, arguments: list[Any], rows: int, vectors: int, lanes:
     access = _Partial(builder, columns, lanes) if vectors == 1 else _Whole()
     starts = [splat(builder, builder.load(at(builder, bias, number(m))), lanes) for m in range(rows)]
     lines = [at(builder, a, builder.mul(row_step, number(m))) for m in range(rows)]
-    loop = Loop(builder, depth, 1, [start for start in starts for _ in range(vectors)])
+    loop = VectorLoop(builder, depth, 1, [start for start in starts for _ in range(vectors)])
     b_line = at(builder, b, builder.mul(loop.index, b_stride))
     right = [access.load(builder, at(builder, b_line, number(v * LANES))) for v in range(vectors)]
     if vectors > 2:
@@ -188,7 +188,7 @@ def _dots(rows: int) -> Any:
         out, a, a_stride, x, length, bias = arguments
         lines = [at(builder, a, builder.mul(a_stride, number(m))) for m in range(rows)]
         whole = builder.and_(length, number(-LANES))
-        loop = Loop(builder, whole, LANES, [ir.Constant(VECTOR, [0.0] * LANES)] * rows)
+        loop = VectorLoop(builder, whole, LANES, [ir.Constant(VECTOR, [0.0] * LANES)] * rows)
         right = load_vector(builder, at(builder, x, loop.index))
         totals = [
             multiply_add(builder, load_vector(builder, at(builder, line, loop.index)), right, total)
@@ -214,7 +214,7 @@ def _sum_of_squares(builder: Any, arguments: list[Any]) -> Any:
     """Over whole vectors; four accumulators, since one waits four cycles for its predecessor."""
     x, length = arguments
     whole = builder.and_(length, number(-4 * LANES))
-    loop = Loop(builder, whole, 4 * LANES, [ir.Constant(VECTOR, [0.0] * LANES)] * 4)
+    loop = VectorLoop(builder, whole, 4 * LANES, [ir.Constant(VECTOR, [0.0] * LANES)] * 4)
     totals = []
     for part, total in enumerate(loop.carried):
         value = load_vector(builder, at(builder, x, loop.index, number(part * LANES)))

@@ -5,7 +5,7 @@ from the left as they are and the vector lanes run along the batch. The backward
 transposing activations costs a few per cent of a layer, transposing weights would cost more the wider the network.
 The input's gradient is not computed.
 
-From head outputs to values, on feature-major matrices [outputs, rows]: inner loops run along rows and vectorise.
+From head outputs to values, on feature-major matrices [outputs, rows]: inner loops run along rows and vectorize.
 """
 
 from __future__ import annotations
@@ -29,101 +29,101 @@ NARROW = LANES // 2
 
 
 @unit(whole, vector, vector, index, index, index)
-def forward(numbers: Array, parameters: Array, work: Array, columns: int, head: int, keep: int) -> None:
+def forward(int_plan: Array, parameters: Array, work: Array, columns: int, head: int, keep: int) -> None:
     """Head outputs [outputs, columns] at `head`, from the torso's inputs; `keep` activations for `backward`."""
-    torso, stride, code = numbers[plan.TORSO], numbers[plan.COLUMN_STRIDE], numbers[plan.ACTIVATION]
-    source = numbers[plan.TORSO_INPUT]
+    torso, stride, code = int_plan[plan.TORSO], int_plan[plan.COLUMN_STRIDE], int_plan[plan.ACTIVATION]
+    source = int_plan[plan.TORSO_INPUT]
     for layer in range(torso):
         row = plan.TABLE + plan.ROW * layer
-        target = numbers[plan.VALUES_EVEN] if layer % 2 == 0 else numbers[plan.VALUES_ODD]
+        target = int_plan[plan.VALUES_EVEN] if layer % 2 == 0 else int_plan[plan.VALUES_ODD]
         floor = ZERO_FLOOR if code == RELU else NO_FLOOR
-        _linear(numbers, row, parameters, (work, source, stride), (work, target, stride), columns, floor)
-        features = numbers[row + plan.FAN_OUT]
+        _linear(int_plan, row, parameters, (work, source, stride), (work, target, stride), columns, floor)
+        features = int_plan[row + plan.FAN_OUT]
         if code != RELU:
             activate(code, work[target : target + features * stride])
         if keep:
-            kept = (work, numbers[row + plan.KEPT], numbers[row + plan.STRIDE])
-            transpose(kept, (work, target, stride), features, numbers[plan.ROWS])
+            kept = (work, int_plan[row + plan.KEPT], int_plan[row + plan.STRIDE])
+            transpose(kept, (work, target, stride), features, int_plan[plan.ROWS])
         source = target
-    for layer in range(torso, torso + numbers[plan.HEADS]):
+    for layer in range(torso, torso + int_plan[plan.HEADS]):
         row = plan.TABLE + plan.ROW * layer
-        target = head + numbers[row + plan.FIRST_OUTPUT] * stride
-        _linear(numbers, row, parameters, (work, source, stride), (work, target, stride), columns, NO_FLOOR)
+        target = head + int_plan[row + plan.FIRST_OUTPUT] * stride
+        _linear(int_plan, row, parameters, (work, source, stride), (work, target, stride), columns, NO_FLOOR)
 
 
 @inline_kernel
 def _linear(
-    numbers: Array, row: int, parameters: Array, source: Matrix, target: Matrix, columns: int, floor: float
+    int_plan: Array, row: int, parameters: Array, source: Matrix, target: Matrix, columns: int, floor: float
 ) -> None:
     """target [out, columns] = W @ source [in, columns] + b; padding columns are computed along, never read as rows."""
-    fan_in, fan_out = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT]
-    weight, bias = numbers[row + plan.WEIGHT], numbers[row + plan.BIAS]
+    fan_in, fan_out = int_plan[row + plan.FAN_IN], int_plan[row + plan.FAN_OUT]
+    weight, bias = int_plan[row + plan.WEIGHT], int_plan[row + plan.BIAS]
     sizes = (fan_out, padded_columns(columns), fan_in)
     multiply(target, (parameters, weight, fan_in, 1), source, (parameters, bias), sizes, floor, 0)
 
 
 @unit(whole, vector, vector, vector, vector, index)
-def backward(numbers: Array, parameters: Array, work: Array, gradient: Array, seen: Array, first: int) -> None:
+def backward(int_plan: Array, parameters: Array, work: Array, gradient: Array, seen: Array, first: int) -> None:
     """Parameter gradients from those by the head outputs (`HEAD_ROWS`).
 
     `seen` is flat and holds, from `first` on, what the torso saw, batch-major.
     """
-    torso, above, below = numbers[plan.TORSO], numbers[plan.GRADIENT_ODD], numbers[plan.GRADIENT_EVEN]
-    inputs = (seen, first, numbers[plan.TABLE + plan.FAN_IN])
-    for head in range(numbers[plan.HEADS]):
+    torso, above, below = int_plan[plan.TORSO], int_plan[plan.GRADIENT_ODD], int_plan[plan.GRADIENT_EVEN]
+    inputs = (seen, first, int_plan[plan.TABLE + plan.FAN_IN])
+    for head in range(int_plan[plan.HEADS]):
         row = plan.TABLE + plan.ROW * (torso + head)
-        upper = (work, numbers[plan.HEAD_ROWS] + numbers[row + plan.FIRST_OUTPUT], numbers[plan.HEAD_STRIDE])
-        _layer_gradient(numbers, row, work, gradient, upper, _inputs_of(numbers, torso, work, inputs))
+        upper = (work, int_plan[plan.HEAD_ROWS] + int_plan[row + plan.FIRST_OUTPUT], int_plan[plan.HEAD_STRIDE])
+        _layer_gradient(int_plan, row, work, gradient, upper, _inputs_of(int_plan, torso, work, inputs))
         if torso > 0:
-            _input_gradient(numbers, row, parameters, upper, (work, below, _stride_below(numbers, torso)), head)
+            _input_gradient(int_plan, row, parameters, upper, (work, below, _stride_below(int_plan, torso)), head)
     for layer in range(torso - 1, -1, -1):
         row = plan.TABLE + plan.ROW * layer
         below, above = above, below
-        upper = (work, above, numbers[row + plan.STRIDE])
-        kept, length = numbers[row + plan.KEPT], numbers[plan.ROWS] * numbers[row + plan.STRIDE]
-        multiply_by_slope(numbers[plan.ACTIVATION], work[above : above + length], work[kept : kept + length])
-        _layer_gradient(numbers, row, work, gradient, upper, _inputs_of(numbers, layer, work, inputs))
+        upper = (work, above, int_plan[row + plan.STRIDE])
+        kept, length = int_plan[row + plan.KEPT], int_plan[plan.ROWS] * int_plan[row + plan.STRIDE]
+        multiply_by_slope(int_plan[plan.ACTIVATION], work[above : above + length], work[kept : kept + length])
+        _layer_gradient(int_plan, row, work, gradient, upper, _inputs_of(int_plan, layer, work, inputs))
         if layer > 0:
-            _input_gradient(numbers, row, parameters, upper, (work, below, _stride_below(numbers, layer)), 0)
+            _input_gradient(int_plan, row, parameters, upper, (work, below, _stride_below(int_plan, layer)), 0)
 
 
 @inline_kernel
-def _stride_below(numbers: Array, layer: int) -> int:
-    return numbers[plan.TABLE + plan.ROW * (layer - 1) + plan.STRIDE]
+def _stride_below(int_plan: Array, layer: int) -> int:
+    return int_plan[plan.TABLE + plan.ROW * (layer - 1) + plan.STRIDE]
 
 
 @inline_kernel
-def _inputs_of(numbers: Array, layer: int, work: Array, inputs: Matrix) -> Matrix:
+def _inputs_of(int_plan: Array, layer: int, work: Array, inputs: Matrix) -> Matrix:
     """What went into a layer, batch-major: the kept activations of the one below, or what the torso saw."""
     if layer == 0:
         return inputs
-    return (work, numbers[plan.TABLE + plan.ROW * (layer - 1) + plan.KEPT], _stride_below(numbers, layer))
+    return (work, int_plan[plan.TABLE + plan.ROW * (layer - 1) + plan.KEPT], _stride_below(int_plan, layer))
 
 
 @inline_kernel
-def _layer_gradient(numbers: Array, row: int, work: Array, gradient: Array, upper: Matrix, inputs: Matrix) -> None:
+def _layer_gradient(int_plan: Array, row: int, work: Array, gradient: Array, upper: Matrix, inputs: Matrix) -> None:
     """Of weight and bias, from the gradient `upper` by the layer's output and from its inputs, both batch-major."""
-    fan_in, fan_out, rows = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT], numbers[plan.ROWS]
-    weight, zeros = (gradient, numbers[row + plan.WEIGHT], fan_in), (work, numbers[plan.ZEROS])
+    fan_in, fan_out, rows = int_plan[row + plan.FAN_IN], int_plan[row + plan.FAN_OUT], int_plan[plan.ROWS]
+    weight, zeros = (gradient, int_plan[row + plan.WEIGHT], fan_in), (work, int_plan[plan.ZEROS])
     (upper_data, upper_at, upper_stride), (inputs_data, inputs_at, inputs_stride) = upper, inputs
-    if fan_in <= NARROW and row == plan.TABLE and numbers[plan.TORSO] > 0:
-        across = (work, numbers[plan.VALUES_EVEN], fan_out)  # free by now, and [widest, at least HALF]
+    if fan_in <= NARROW and row == plan.TABLE and int_plan[plan.TORSO] > 0:
+        across = (work, int_plan[plan.VALUES_EVEN], fan_out)  # free by now, and [widest, at least HALF]
         left = (inputs_data, inputs_at, 1, inputs_stride)
         multiply(across, left, upper, zeros, (fan_in, fan_out, rows), NO_FLOOR, 0)
         transpose(weight, across, fan_in, fan_out)
     else:
         left = (upper_data, upper_at, 1, upper_stride)
         multiply(weight, left, inputs, zeros, (fan_out, fan_in, rows), NO_FLOOR, 0)
-    ones, bias = (work, numbers[plan.ONES], 0, 1), (gradient, numbers[row + plan.BIAS], fan_out)
+    ones, bias = (work, int_plan[plan.ONES], 0, 1), (gradient, int_plan[row + plan.BIAS], fan_out)
     multiply(bias, ones, upper, zeros, (1, fan_out, rows), NO_FLOOR, 0)
 
 
 @inline_kernel
-def _input_gradient(numbers: Array, row: int, parameters: Array, upper: Matrix, lower: Matrix, add: int) -> None:
+def _input_gradient(int_plan: Array, row: int, parameters: Array, upper: Matrix, lower: Matrix, add: int) -> None:
     """lower [B, in] = upper [B, out] @ W [out, in]: the gradient by the layer's inputs."""
-    fan_in, fan_out, rows = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT], numbers[plan.ROWS]
+    fan_in, fan_out, rows = int_plan[row + plan.FAN_IN], int_plan[row + plan.FAN_OUT], int_plan[plan.ROWS]
     data, at, stride = upper
-    weight, zeros = (parameters, numbers[row + plan.WEIGHT], fan_in), (data, numbers[plan.ZEROS])
+    weight, zeros = (parameters, int_plan[row + plan.WEIGHT], fan_in), (data, int_plan[plan.ZEROS])
     multiply(lower, (data, at, stride, 1), weight, zeros, (rows, fan_in, fan_out), NO_FLOOR, add)
 
 
@@ -138,10 +138,10 @@ def _add(target: Array, source: Array, factor: float) -> None:
 
 
 @unit(whole, vector, index, index, index)
-def combine_streams(numbers: Array, work: Array, head: int, stride: int, columns: int) -> None:
+def combine_streams(int_plan: Array, work: Array, head: int, stride: int, columns: int) -> None:
     """Dueling: advantage + value - mean advantage, in place of the advantages (Wang et al. 2016)."""
-    actions, atoms, shared = numbers[plan.ACTIONS], numbers[plan.ATOMS], Float(-1.0) / Float(numbers[plan.ACTIONS])
-    if numbers[plan.COMBINED] > 0:
+    actions, atoms, shared = int_plan[plan.ACTIONS], int_plan[plan.ATOMS], Float(-1.0) / Float(int_plan[plan.ACTIONS])
+    if int_plan[plan.COMBINED] > 0:
         for z in range(atoms):
             value = work[head + z * stride : head + z * stride + columns]
             for a in range(actions):
@@ -151,10 +151,10 @@ def combine_streams(numbers: Array, work: Array, head: int, stride: int, columns
 
 
 @unit(whole, vector, index, index, index)
-def split_gradient(numbers: Array, work: Array, head: int, stride: int, columns: int) -> None:
+def split_gradient(int_plan: Array, work: Array, head: int, stride: int, columns: int) -> None:
     """The reverse: value gets the sum over actions, each advantage its own less the mean."""
-    actions, atoms, shared = numbers[plan.ACTIONS], numbers[plan.ATOMS], Float(-1.0) / Float(numbers[plan.ACTIONS])
-    if numbers[plan.COMBINED] > 0:
+    actions, atoms, shared = int_plan[plan.ACTIONS], int_plan[plan.ATOMS], Float(-1.0) / Float(int_plan[plan.ACTIONS])
+    if int_plan[plan.COMBINED] > 0:
         for z in range(atoms):
             value = _line(work, head, z, stride, columns)
             value[:] = Float(0.0)
@@ -206,13 +206,13 @@ def softmax(work: Array, logits: int, stride: int, atoms: int, columns: int, out
 
 @unit(whole, real_vector, vector, index, index, index, index, index)
 def expected_values(
-    numbers: Array, constants: Array, work: Array, logits: int, stride: int, columns: int, q: int, scratch: int
+    int_plan: Array, constants: Array, work: Array, logits: int, stride: int, columns: int, q: int, scratch: int
 ) -> None:
     """q [A, columns] = sum_i p_i z_i from logits [A * Z, columns]; scratch [Z + 2, columns]."""
-    atoms, v_min = numbers[plan.ATOMS], constants[plan.V_MIN]
+    atoms, v_min = int_plan[plan.ATOMS], constants[plan.V_MIN]
     delta = (constants[plan.V_MAX] - v_min) / (atoms - 1)
     top, total = scratch + atoms * stride, scratch + (atoms + 1) * stride
-    for a in range(numbers[plan.ACTIONS]):
+    for a in range(int_plan[plan.ACTIONS]):
         softmax(work, logits + a * atoms * stride, stride, atoms, columns, scratch, top, total)
         mean = _line(work, q, a, stride, columns)
         mean[:] = Float(0.0)

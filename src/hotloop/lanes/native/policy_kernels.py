@@ -26,7 +26,7 @@ from hotloop.lanes.native.policy_loss_kernels import (
     value_rows,
 )
 from hotloop.lanes.native.unit_kernels import flat
-from hotloop.lanes.native.update_kernels import optimise
+from hotloop.lanes.native.update_kernels import optimize
 from hotloop.lanes.native.vector_kernels import FLUSH, float_mode, set_float_mode
 from hotloop.maths.action_kernels import draw_actions
 
@@ -40,7 +40,7 @@ class Networks(NamedTuple):
     value_work: Array
 
 
-class Rollout(NamedTuple):
+class KernelRollout(NamedTuple):
     """Flat."""
 
     outputs: Array
@@ -58,43 +58,43 @@ Scratch = tuple[Array, ...]
 
 
 @inline_kernel
-def networks_forward(what: Array, networks: Networks, parameters: Array, obs: Array, rows: int, keep: int) -> None:
+def networks_forward(int_plan: Array, networks: Networks, parameters: Array, obs: Array, rows: int, keep: int) -> None:
     """Head outputs of obs [rows * F] in both workspaces."""
     numbers, work, value_numbers, value_work = networks
-    size, end = numbers[plan.OBS_SIZE], what[policy.POLICY_PARAMETERS]
+    size, end = numbers[plan.OBS_SIZE], int_plan[policy.POLICY_PARAMETERS]
     transpose((work, numbers[plan.INPUT], numbers[plan.COLUMN_STRIDE]), (obs, 0, size), rows, size)
     forward(numbers, parameters[:end], work, rows, numbers[plan.HEAD_ONLINE], keep)
-    if not what[policy.SHARED]:
+    if not int_plan[policy.SHARED]:
         stride = value_numbers[plan.COLUMN_STRIDE]
         transpose((value_work, value_numbers[plan.INPUT], stride), (obs, 0, size), rows, size)
-        own = parameters[end : end + what[policy.VALUE_PARAMETERS]]
+        own = parameters[end : end + int_plan[policy.VALUE_PARAMETERS]]
         forward(value_numbers, own, value_work, rows, value_numbers[plan.HEAD_ONLINE], keep)
 
 
 @inline_kernel
-def networks_backward(what: Array, networks: Networks, parameters: Array, gradient: Array, obs: Array) -> None:
+def networks_backward(int_plan: Array, networks: Networks, parameters: Array, gradient: Array, obs: Array) -> None:
     """Gradients of all but the log stds, from those by the head outputs (`HEAD_ROWS`) in both workspaces."""
     numbers, work, value_numbers, value_work = networks
-    end = what[policy.POLICY_PARAMETERS]
+    end = int_plan[policy.POLICY_PARAMETERS]
     backward(numbers, parameters[:end], work, gradient[:end], obs, 0)
-    if not what[policy.SHARED]:
-        last = end + what[policy.VALUE_PARAMETERS]
+    if not int_plan[policy.SHARED]:
+        last = end + int_plan[policy.VALUE_PARAMETERS]
         backward(value_numbers, parameters[end:last], value_work, gradient[end:last], obs, 0)
 
 
 @inline_kernel
 def _compute_rows(
-    what: Array, networks: Networks, parameters: Array, obs: Array, outputs: Array, values: Array
+    int_plan: Array, networks: Networks, parameters: Array, obs: Array, outputs: Array, values: Array
 ) -> None:
     """Every row goes through the tiles, even a single one: a row's numbers then do not depend on how many there are."""
     numbers, work, value_numbers, value_work = networks
-    rows, count, stride = obs.shape[0], what[policy.OUTPUTS], numbers[plan.COLUMN_STRIDE]
+    rows, count, stride = obs.shape[0], int_plan[policy.OUTPUTS], numbers[plan.COLUMN_STRIDE]
     if rows > numbers[plan.ROWS] or obs.shape[1] != numbers[plan.OBS_SIZE]:
         raise ValueError("observations do not fit the native plan: expected at most `rows` rows of obs_size floats")
-    if outputs.shape != (rows, count) or values.size != rows or parameters.size != what[policy.PARAMETERS]:
+    if outputs.shape != (rows, count) or values.size != rows or parameters.size != int_plan[policy.PARAMETERS]:
         raise ValueError("arrays do not fit the native plan: expected outputs [N, O], values [N] and all parameters")
-    networks_forward(what, networks, parameters, flat(obs), rows, 0)
-    head = numbers[plan.HEAD_ONLINE] + what[policy.SHARED] * stride
+    networks_forward(int_plan, networks, parameters, flat(obs), rows, 0)
+    head = numbers[plan.HEAD_ONLINE] + int_plan[policy.SHARED] * stride
     transpose((flat(outputs), 0, count), (work, head, stride), count, rows)
     for b in range(rows):
         values[b] = value_work[value_numbers[plan.HEAD_ONLINE] + b]
@@ -102,7 +102,7 @@ def _compute_rows(
 
 @kernel
 def run_networks(
-    what: Array,
+    int_plan: Array,
     numbers: Array,
     work: Array,
     value_numbers: Array,
@@ -113,12 +113,12 @@ def run_networks(
     values: Array,
 ) -> None:
     """outputs [N, O] and values [N] of obs [N, F]."""
-    _compute_rows(what, Networks(numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
+    _compute_rows(int_plan, Networks(numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
 
 
 @kernel
 def run_and_draw(
-    what: Array,
+    int_plan: Array,
     numbers: Array,
     work: Array,
     value_numbers: Array,
@@ -133,42 +133,44 @@ def run_and_draw(
     action: Array,
 ) -> None:
     """The same, and actions [N, W] drawn from the outputs."""
-    _compute_rows(what, Networks(numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
-    draw_actions(state, outputs, parameters[parameters.size - what[policy.CONTINUOUS] :], mask, counts, action)
+    _compute_rows(int_plan, Networks(numbers, work, value_numbers, value_work), parameters, obs, outputs, values)
+    draw_actions(state, outputs, parameters[parameters.size - int_plan[policy.CONTINUOUS] :], mask, counts, action)
 
 
 @inline_kernel
 def _loss(
-    what: Array, reals: Array, networks: Networks, parameters: Array, gradient: Array, rollout: Rollout, masks: Array,
+    int_plan: Array, float_plan: Array, networks: Networks, parameters: Array, gradient: Array, rollout: KernelRollout,
+    masks: Array,
     chosen: Array, old: Old, scratch: Scratch, sums: Array,
 ) -> None:  # fmt: skip
     """From both networks' head outputs: sums of all terms, and `HEAD_ROWS` of both for `backward`."""
     (numbers, work, value_numbers, value_work), (old_log_p, old_p, old_log_std, _) = networks, old
     outputs, action, values, returns, advantage, weight = rollout
     log_p, p, entropies, by_mean, by_log_std, measures, slopes = scratch
-    stride, first = numbers[plan.COLUMN_STRIDE], what[policy.SHARED]
-    last = parameters.size - what[policy.CONTINUOUS]
+    stride, first = numbers[plan.COLUMN_STRIDE], int_plan[policy.SHARED]
+    last = parameters.size - int_plan[policy.CONTINUOUS]
     head, log_std = numbers[plan.HEAD_ONLINE] + first * stride, parameters[last:]
     to, step = numbers[plan.HEAD_ROWS] + first, numbers[plan.HEAD_STRIDE]
-    log_softmax_rows(what, work, head, 1, stride, masks, chosen, log_p, p)
-    measure_choices(what, action, chosen, log_p, p, old_log_p, old_p, measures, entropies)
+    log_softmax_rows(int_plan, work, head, 1, stride, masks, chosen, log_p, p)
+    measure_choices(int_plan, action, chosen, log_p, p, old_log_p, old_p, measures, entropies)
     measure_continuous(
-        what, work, head, stride, outputs, action, chosen, old_log_std, log_std, measures, by_mean, by_log_std
+        int_plan, work, head, stride, outputs, action, chosen, old_log_std, log_std, measures, by_mean, by_log_std
     )
-    policy_rows(what, reals, advantage, weight, chosen, measures, slopes, sums)
-    descend_choices(what, action, chosen, log_p, p, entropies, slopes, work, to, step)
+    policy_rows(int_plan, float_plan, advantage, weight, chosen, measures, slopes, sums)
+    descend_choices(int_plan, action, chosen, log_p, p, entropies, slopes, work, to, step)
     descend_numbers(
-        what, work, head, stride, action, chosen, log_std, slopes, by_mean, by_log_std, to, step, gradient[last:]
+        int_plan, work, head, stride, action, chosen, log_std, slopes, by_mean, by_log_std, to, step, gradient[last:]
     )
     value_head, value_to = value_numbers[plan.HEAD_ONLINE], value_numbers[plan.HEAD_ROWS]
     value_step = value_numbers[plan.HEAD_STRIDE]
-    value_rows(reals, values, returns, weight, chosen, value_work, value_head, value_to, value_step, sums)
+    value_rows(float_plan, values, returns, weight, chosen, value_work, value_head, value_to, value_step, sums)
 
 
 @inline_kernel
 def _minibatch(
-    what: Array, reals: Array, networks: Networks, parameters: Array, gradient: Array, seen: Array, gathered: Array,
-    rollout: Rollout, masks: Array, chosen: Array, old: Old, scratch: Scratch, sums: Array,
+    int_plan: Array, float_plan: Array, networks: Networks, parameters: Array, gradient: Array, seen: Array, gathered:
+    Array,
+    rollout: KernelRollout, masks: Array, chosen: Array, old: Old, scratch: Scratch, sums: Array,
 ) -> None:  # fmt: skip
     """Gradient of one minibatch, and its means into `sums`."""
     for i in range(sums.size):
@@ -177,20 +179,22 @@ def _minibatch(
     for b in range(chosen.size):
         for f in range(size):
             gathered[b * size + f] = seen[chosen[b] * size + f]
-    networks_forward(what, networks, parameters, gathered, chosen.size, 1)
-    _loss(what, reals, networks, parameters, gradient, rollout, masks, chosen, old, scratch, sums)
-    networks_backward(what, networks, parameters, gradient, gathered)
-    value_loss, entropy = reals[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
-    sums[policy.LOSS] = sums[policy.POLICY_LOSS] + value_loss - reals[policy.ENTROPY_WEIGHT] * entropy
+    networks_forward(int_plan, networks, parameters, gathered, chosen.size, 1)
+    _loss(int_plan, float_plan, networks, parameters, gradient, rollout, masks, chosen, old, scratch, sums)
+    networks_backward(int_plan, networks, parameters, gradient, gathered)
+    value_loss, entropy = float_plan[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
+    sums[policy.LOSS] = sums[policy.POLICY_LOSS] + value_loss - float_plan[policy.ENTROPY_WEIGHT] * entropy
 
 
 @inline_kernel
-def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, order: Array, lr: Array) -> None:
+def _check(
+    int_plan: Array, networks: Networks, vectors: tuple[Array, ...], obs: Array, order: Array, lr: Array
+) -> None:
     """Kernels write where the plan says; what does not fit would be an out-of-bounds write."""
     for each in vectors:
-        if each.size != what[policy.PARAMETERS]:
+        if each.size != int_plan[policy.PARAMETERS]:
             raise ValueError("vectors do not fit the native plan: expected as many floats as parameters")
-    rows, numbers = what[policy.ROWS], networks.numbers
+    rows, numbers = int_plan[policy.ROWS], networks.numbers
     fits = rows == numbers[plan.ROWS] and rows == networks.value_numbers[plan.ROWS]
     if not fits or obs.shape[1] != numbers[plan.OBS_SIZE]:
         raise ValueError("observations do not fit the native plan")
@@ -202,25 +206,25 @@ def _check(what: Array, networks: Networks, vectors: tuple[Array, ...], obs: Arr
 
 
 @inline_kernel
-def _check_rollout(what: Array, count: int, rollout: Rollout, masks: Array) -> None:
+def _check_rollout(int_plan: Array, count: int, rollout: KernelRollout, masks: Array) -> None:
     outputs, action, values, returns, advantage, weight = rollout
-    continuous = what[policy.CONTINUOUS]
-    width, logits = what[policy.CHOICES] + continuous, what[policy.OUTPUTS] - continuous
-    fits = outputs.size == count * what[policy.OUTPUTS] and action.size == count * width
+    continuous = int_plan[policy.CONTINUOUS]
+    width, logits = int_plan[policy.CHOICES] + continuous, int_plan[policy.OUTPUTS] - continuous
+    fits = outputs.size == count * int_plan[policy.OUTPUTS] and action.size == count * width
     for each in (values, returns, advantage, weight):
         fits = fits and each.size == count
     if not fits or (masks.size > 0 and masks.size != count * logits):
         raise ValueError("the rollout does not fit the native plan: expected M rows of everything")
     for row in range(count):
-        for part in range(what[policy.CHOICES]):
-            if not 0 <= action[row * width + part] < what[policy.COUNTS + part]:
+        for part in range(int_plan[policy.CHOICES]):
+            if not 0 <= action[row * width + part] < int_plan[policy.COUNTS + part]:
                 raise ValueError("the rollout holds a choice that does not exist")
 
 
 @kernel
 def run_epochs(
-    what: Array,
-    reals: Array,
+    int_plan: Array,
+    float_plan: Array,
     numbers: Array,
     work: Array,
     value_numbers: Array,
@@ -252,17 +256,17 @@ def run_epochs(
     where not all went well, a loss or gradient is not finite, and neither parameters nor moments have seen it.
     """
     networks = Networks(numbers, work, value_numbers, value_work)
-    rollout = Rollout(outputs, action, values, returns, advantage, weight)
-    _check(what, networks, (parameters, gradient, mean, square), obs, order, lr)
-    _check_rollout(what, obs.shape[0], rollout, masks)
+    rollout = KernelRollout(outputs, action, values, returns, advantage, weight)
+    _check(int_plan, networks, (parameters, gradient, mean, square), obs, order, lr)
+    _check_rollout(int_plan, obs.shape[0], rollout, masks)
     mode = float_mode()
     set_float_mode(mode | FLUSH)
     old_log_p, old_p, old_log_std, every = old
-    for i in range(what[policy.CONTINUOUS]):
-        old_log_std[i] = parameters[parameters.size - what[policy.CONTINUOUS] + i]
-    log_softmax_rows(what, outputs, 0, what[policy.OUTPUTS], 1, masks, every, old_log_p, old_p)
+    for i in range(int_plan[policy.CONTINUOUS]):
+        old_log_std[i] = parameters[parameters.size - int_plan[policy.CONTINUOUS] + i]
+    log_softmax_rows(int_plan, outputs, 0, int_plan[policy.OUTPUTS], 1, masks, every, old_log_p, old_p)
     seen, chosen_rows, sums = flat(obs), flat(order), np.zeros(policy.GRADIENT_NORM + 1)
-    rows, count = what[policy.ROWS], obs.shape[0]
+    rows, count = int_plan[policy.ROWS], obs.shape[0]
     made, per_epoch, good = 0, count // rows, True
     for epoch in range(order.shape[0]):
         kl = 0.0
@@ -270,7 +274,19 @@ def run_epochs(
             first = epoch * count + batch * rows
             chosen = chosen_rows[first : first + rows]
             _minibatch(
-                what, reals, networks, parameters, gradient, seen, gathered, rollout, masks, chosen, old, scratch, sums
+                int_plan,
+                float_plan,
+                networks,
+                parameters,
+                gradient,
+                seen,
+                gathered,
+                rollout,
+                masks,
+                chosen,
+                old,
+                scratch,
+                sums,
             )
             norm = math.sqrt(sum_of_squares(gradient))
             sums[policy.GRADIENT_NORM] = norm
@@ -279,10 +295,10 @@ def run_epochs(
             good = math.isfinite(sums[policy.LOSS]) and math.isfinite(norm)
             if not good:
                 break
-            optimise(constants, parameters, gradient, (mean, square), norm, lr[made], first_update + made + 1)
+            optimize(constants, parameters, gradient, (mean, square), norm, lr[made], first_update + made + 1)
             made += 1
             kl += sums[policy.KL]
-        if not good or (reals[policy.KL_STOP] > 0.0 and kl / per_epoch > reals[policy.KL_STOP]):
+        if not good or (float_plan[policy.KL_STOP] > 0.0 and kl / per_epoch > float_plan[policy.KL_STOP]):
             break
     set_float_mode(mode)
     return made, good

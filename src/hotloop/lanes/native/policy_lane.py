@@ -29,7 +29,7 @@ from hotloop.lanes.native.unit_kernels import (
     whole,
 )
 from hotloop.lanes.nonfinite import FailedUpdate, explained
-from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.optimizer import FlatParameters
 from hotloop.lanes.policy_objective import Minibatches, PolicyObjective, PolicyShared, PolicySpec
 from hotloop.lanes.spec import go_on
 from hotloop.maths.distributions import NO_MASK
@@ -118,20 +118,20 @@ class NativePolicyLane:
         assert isinstance(rollout, RolloutSlab)
         spec, obs = self.spec, rollout.obs
         assert isinstance(obs, np.ndarray)
-        reals = np.array([clip, spec.value_clip, spec.value_weight, spec.entropy_weight, spec.kl_stop])
+        float_plan = np.array([clip, spec.value_clip, spec.vf_coef, spec.ent_coef, spec.kl_stop])
         columns = (rollout.outputs, rollout.action, rollout.value[:-1], rollout.returns, rollout.advantage)
         mask = _UNMASKED if rollout.action_mask is None else rollout.action_mask.reshape(-1)
         stats = np.empty((len(self.objective.measures), len(lr)), np.float32)
         made, good = run_epochs(
-            self._what, reals, *self._memory, self._constants, self.online, self._gradient, *self.moments,
+            self._what, float_plan, *self._memory, self._constants, self.online, self._gradient, *self.moments,
             obs.reshape(order.shape[1], -1), *(column.reshape(-1) for column in (*columns, rollout.weight)), mask,
             order, lr, first_update, self._gathered, self._old(order.shape[1]), self._scratch, stats,
         )  # fmt: skip
-        if not good:  # the kernel stops before an optimiser step that would spoil the parameters
+        if not good:  # the kernel stops before an optimizer step that would spoil the parameters
             acted = PolicyShared(clip, torch.from_numpy(self._old(order.shape[1])[2]))
-            kept = self.objective.kept(data, made, acted)
+            kept = self.objective.failure_batch(data, made, acted)
             failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), kept)
-            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
+            raise explained(failed, self.objective.nan_search_order(self.network, "float32", failed))
         return UpdateStats(stats[:, :made])
 
     def _old(self, count: int) -> tuple[Array, ...]:
@@ -178,10 +178,8 @@ def network_layouts(layout: ActorCriticLayout, outputs: int) -> list[NativeLayou
 def network_plans(
     spec: PolicySpec, layouts: list[NativeLayout], rows: int, training: bool
 ) -> tuple[tuple[Array, ...], Array]:
-    """Plan and workspace of each network (of one that is shared: twice), and the optimiser's constants."""
-    constants = UpdateConstants(
-        max_norm=spec.max_gradient_norm, beta1=spec.beta1, beta2=spec.beta2, epsilon=spec.epsilon
-    )
+    """Plan and workspace of each network (of one that is shared: twice), and the optimizer's constants."""
+    constants = UpdateConstants(max_norm=spec.max_grad_norm, beta1=spec.beta1, beta2=spec.beta2, epsilon=spec.epsilon)
     plans = [MemoryPlan(layout, constants, rows, training) for layout in layouts]
     memory = [array for each in plans for array in (each.numbers, each.workspace)]
     return (*memory, *memory)[:4], plans[0].constants
@@ -189,16 +187,16 @@ def network_plans(
 
 def whole_numbers(spec: PolicySpec, layout: ActorCriticLayout, layouts: list[NativeLayout]) -> Array:
     sizes = [each.num_parameters for each in layouts] + [0]
-    actions, what = spec.actions, np.zeros(policy.COUNTS + len(spec.actions.counts), np.int64)
-    what[policy.SHARED] = layout.shared
-    what[policy.POLICY_PARAMETERS], what[policy.VALUE_PARAMETERS] = sizes[:2]
-    what[policy.PARAMETERS] = sum(sizes) + actions.continuous
-    what[policy.OUTPUTS], what[policy.CONTINUOUS] = actions.num_outputs, actions.continuous
-    what[policy.SQUASHED], what[policy.PLAIN] = actions.squashed, spec.policy_loss == "plain"
-    what[policy.NORMALISE], what[policy.ROWS] = spec.normalise_advantage, spec.rows
-    what[policy.CHOICES] = len(actions.counts)
-    what[policy.COUNTS :] = actions.counts
-    return what
+    actions, int_plan = spec.actions, np.zeros(policy.COUNTS + len(spec.actions.counts), np.int64)
+    int_plan[policy.SHARED] = layout.shared
+    int_plan[policy.POLICY_PARAMETERS], int_plan[policy.VALUE_PARAMETERS] = sizes[:2]
+    int_plan[policy.PARAMETERS] = sum(sizes) + actions.continuous
+    int_plan[policy.OUTPUTS], int_plan[policy.CONTINUOUS] = actions.num_outputs, actions.continuous
+    int_plan[policy.SQUASHED], int_plan[policy.PLAIN] = actions.squashed, spec.policy_loss == "plain"
+    int_plan[policy.NORMALIZE], int_plan[policy.ROWS] = spec.normalize_advantage, spec.rows
+    int_plan[policy.CHOICES] = len(actions.counts)
+    int_plan[policy.COUNTS :] = actions.counts
+    return int_plan
 
 
 def make_scratch(spec: PolicySpec) -> tuple[Array, ...]:

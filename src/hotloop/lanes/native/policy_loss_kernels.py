@@ -27,18 +27,18 @@ BY_LOG_PROB, BY_ENTROPY = range(2)
 
 @unit(whole, vector, index, index, index, mask_vector, whole, real_vector, real_vector)
 def log_softmax_rows(
-    what: Array, data: Array, at: int, row_step: int, step: int, masks: Array, chosen: Array, log_p: Array, p: Array
+    int_plan: Array, data: Array, at: int, row_step: int, step: int, masks: Array, chosen: Array, log_p: Array, p: Array
 ) -> None:
     """log p and p [B * O] of every choice of every row; logit a of row b lies at `at + b * row_step + a * step`.
 
     `masks` is flat, row `chosen[b]` for row b, or empty where all is allowed; forbidden choices get 0 and 0.
     """
-    outputs, choices = what[policy.OUTPUTS], what[policy.CHOICES]
-    logits, masked = outputs - what[policy.CONTINUOUS], masks.size > 0
+    outputs, choices = int_plan[policy.OUTPUTS], int_plan[policy.CHOICES]
+    logits, masked = outputs - int_plan[policy.CONTINUOUS], masks.size > 0
     for b in range(chosen.size):
         start, first, to, mask_at = 0, at + b * row_step, b * outputs, chosen[b] * logits
         for part in range(choices):
-            end, top, total = start + what[policy.COUNTS + part], -math.inf, 0.0
+            end, top, total = start + int_plan[policy.COUNTS + part], -math.inf, 0.0
             for a in range(start, end):
                 if not masked or masks[mask_at + a]:
                     top = max(top, float(data[first + a * step]))
@@ -56,17 +56,18 @@ def log_softmax_rows(
 
 @unit(whole, vector, whole, *[real_vector] * 4, real_matrix, real_vector)
 def measure_choices(
-    what: Array, action: Array, chosen: Array, log_p: Array, p: Array, old_log_p: Array, old_p: Array, measures: Array,
+    int_plan: Array, action: Array, chosen: Array, log_p: Array, p: Array, old_log_p: Array, old_p: Array, measures:
+    Array,
     entropies: Array,
 ) -> None:  # fmt: skip
     """Sums over the choices of every row into `measures`, and the entropy of each choice [B * choices]."""
-    outputs, choices = what[policy.OUTPUTS], what[policy.CHOICES]
-    width = choices + what[policy.CONTINUOUS]
+    outputs, choices = int_plan[policy.OUTPUTS], int_plan[policy.CHOICES]
+    width = choices + int_plan[policy.CONTINUOUS]
     for b in range(chosen.size):
         at, old_at, column, start = b * outputs, chosen[b] * outputs, chosen[b] * width, 0
         log_prob, log_ratio, entropy, kl = 0.0, 0.0, 0.0, 0.0
         for part in range(choices):
-            end, taken, own = start + what[policy.COUNTS + part], start + int(action[column + part]), 0.0
+            end, taken, own = start + int_plan[policy.COUNTS + part], start + int(action[column + part]), 0.0
             log_prob += log_p[at + taken]
             log_ratio += log_p[at + taken] - old_log_p[old_at + taken]
             for a in range(start, end):
@@ -81,11 +82,11 @@ def measure_choices(
 
 @unit(whole, vector, index, index, *[vector] * 2, whole, *[vector] * 2, real_matrix, *[real_vector] * 2)
 def measure_continuous(
-    what: Array, work: Array, head: int, stride: int, old_outputs: Array, action: Array, chosen: Array,
+    int_plan: Array, work: Array, head: int, stride: int, old_outputs: Array, action: Array, chosen: Array,
     old_log_std: Array, log_std: Array, measures: Array, by_mean: Array, by_log_std: Array,
 ) -> None:  # fmt: skip
     """Add the numbers of every row to `measures`; the derivatives of the entropy [B * C] are left beside."""
-    outputs, continuous, choices = what[policy.OUTPUTS], what[policy.CONTINUOUS], what[policy.CHOICES]
+    outputs, continuous, choices = int_plan[policy.OUTPUTS], int_plan[policy.CONTINUOUS], int_plan[policy.CHOICES]
     logits = outputs - continuous
     for i in range(continuous):
         old_spread, spread = float(old_log_std[i]), float(log_std[i])
@@ -102,7 +103,7 @@ def measure_continuous(
             distance = 1.0 / (old_per_std * old_per_std) + (old_mean - mean) * (old_mean - mean)
             measures[KL, b] += spread - old_spread + 0.5 * (distance * per_std * per_std - 1.0)
             by_mean[b * continuous + i], by_log_std[b * continuous + i] = 0.0, 1.0
-            if what[policy.SQUASHED]:
+            if int_plan[policy.SQUASHED]:
                 squash_number(u, mean, spread, measures, by_mean, by_log_std, b, b * continuous + i)
 
 
@@ -146,8 +147,8 @@ def surrogate(ratio: float, log_prob: float, advantage: float, clip: float, plai
 
 @unit(whole, real_vector, *[vector] * 2, whole, *[real_matrix] * 2, real_vector)
 def policy_rows(
-    what: Array,
-    reals: Array,
+    int_plan: Array,
+    float_plan: Array,
     advantage: Array,
     weight: Array,
     chosen: Array,
@@ -156,13 +157,13 @@ def policy_rows(
     sums: Array,
 ) -> None:
     """Weighted sums of the policy's terms, and the loss's slopes by each row's log-probability and entropy."""
-    mean, per_deviation, per_weight = scales_of(advantage, weight, chosen, what[policy.NORMALISE])
-    clip = reals[policy.CLIP]
+    mean, per_deviation, per_weight = scales_of(advantage, weight, chosen, int_plan[policy.NORMALIZE])
+    clip = float_plan[policy.CLIP]
     for b in range(chosen.size):
         share, ratio = weight[chosen[b]] * per_weight, math.exp(measures[LOG_RATIO, b])
-        normalised = (advantage[chosen[b]] - mean) * per_deviation
-        row_loss, slope = surrogate(ratio, measures[LOG_PROB, b], normalised, clip, what[policy.PLAIN])
-        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -reals[policy.ENTROPY_WEIGHT] * share
+        normalized = (advantage[chosen[b]] - mean) * per_deviation
+        row_loss, slope = surrogate(ratio, measures[LOG_PROB, b], normalized, clip, int_plan[policy.PLAIN])
+        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -float_plan[policy.ENTROPY_WEIGHT] * share
         sums[policy.POLICY_LOSS] += share * row_loss
         sums[policy.ENTROPY] += share * measures[ENTROPY, b]
         sums[policy.KL] += share * measures[KL, b]
@@ -171,14 +172,14 @@ def policy_rows(
 
 @unit(real_vector, *[vector] * 3, whole, vector, index, index, index, real_vector)
 def value_rows(
-    reals: Array, values: Array, returns: Array, weight: Array, chosen: Array, work: Array, head: int, to: int,
+    float_plan: Array, values: Array, returns: Array, weight: Array, chosen: Array, work: Array, head: int, to: int,
     step: int, sums: Array,
 ) -> None:  # fmt: skip
     """The weighted sum of value errors, and the gradient by each row's value at `to + b * step`."""
     total = 0.0
     for row in chosen:
         total += weight[row]
-    clip = reals[policy.VALUE_CLIP]
+    clip = float_plan[policy.VALUE_CLIP]
     for b in range(chosen.size):
         row, value, slope = chosen[b], float(work[head + b]), 0.0
         share, error = weight[row] / max(total, 1.0), value - returns[row]
@@ -188,22 +189,22 @@ def value_rows(
             if held * held > row_loss:
                 row_loss, slope = held * held, 0.0
         sums[policy.VALUE_LOSS] += share * row_loss
-        work[to + b * step] = np.float32(reals[policy.VALUE_WEIGHT] * share * slope)
+        work[to + b * step] = np.float32(float_plan[policy.VALUE_WEIGHT] * share * slope)
 
 
 @unit(whole, vector, whole, *[real_vector] * 3, real_matrix, vector, index, index)
 def descend_choices(
-    what: Array, action: Array, chosen: Array, log_p: Array, p: Array, entropies: Array, slopes: Array, work: Array,
+    int_plan: Array, action: Array, chosen: Array, log_p: Array, p: Array, entropies: Array, slopes: Array, work: Array,
     to: int, step: int,
 ) -> None:  # fmt: skip
     """Gradient by the logits of every row, batch-major from `to`."""
-    outputs, choices = what[policy.OUTPUTS], what[policy.CHOICES]
-    width = choices + what[policy.CONTINUOUS]
+    outputs, choices = int_plan[policy.OUTPUTS], int_plan[policy.CHOICES]
+    width = choices + int_plan[policy.CONTINUOUS]
     for b in range(chosen.size):
         at, first, start = b * outputs, to + b * step, 0
         by_log_prob, by_entropy = slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b]
         for part in range(choices):
-            end, entropy = start + what[policy.COUNTS + part], entropies[b * choices + part]
+            end, entropy = start + int_plan[policy.COUNTS + part], entropies[b * choices + part]
             for a in range(start, end):
                 slope = -p[at + a] * (by_log_prob + by_entropy * (log_p[at + a] + entropy))
                 work[first + a] = np.float32(slope)
@@ -213,11 +214,11 @@ def descend_choices(
 
 @unit(whole, vector, index, index, vector, whole, vector, real_matrix, *[real_vector] * 2, index, index, vector)
 def descend_numbers(
-    what: Array, work: Array, head: int, stride: int, action: Array, chosen: Array, log_std: Array, slopes: Array,
+    int_plan: Array, work: Array, head: int, stride: int, action: Array, chosen: Array, log_std: Array, slopes: Array,
     by_mean: Array, by_log_std: Array, to: int, step: int, gradient: Array,
 ) -> None:  # fmt: skip
     """Gradient by the means of every row, batch-major from `to`, and by the log stds, into `gradient` [C]."""
-    outputs, continuous, choices = what[policy.OUTPUTS], what[policy.CONTINUOUS], what[policy.CHOICES]
+    outputs, continuous, choices = int_plan[policy.OUTPUTS], int_plan[policy.CONTINUOUS], int_plan[policy.CHOICES]
     logits = outputs - continuous
     for i in range(continuous):
         per_std, total = math.exp(-float(log_std[i])), 0.0
@@ -231,14 +232,14 @@ def descend_numbers(
 
 
 @inline_kernel
-def scales_of(advantage: Array, weight: Array, chosen: Array, normalise: int) -> tuple[float, float, float]:
-    """Mean and 1 / deviation of a minibatch's advantages (0 and 1 if not to be normalised), and 1 / summed weights."""
+def scales_of(advantage: Array, weight: Array, chosen: Array, normalize: int) -> tuple[float, float, float]:
+    """Mean and 1 / deviation of a minibatch's advantages (0 and 1 if not to be normalized), and 1 / summed weights."""
     total, mean, variance = 0.0, 0.0, 0.0
     for row in chosen:
         total += weight[row]
         mean += weight[row] * advantage[row]
     total = max(total, 1.0)
-    if not normalise:
+    if not normalize:
         return 0.0, 1.0, 1.0 / total
     mean /= total
     for row in chosen:

@@ -24,7 +24,7 @@ from hotloop.lanes.native.unit_kernels import prepare_kernel, prepare_units, rea
 from hotloop.lanes.native.vector_kernels import LANES
 from hotloop.lanes.nonfinite import FailedUpdate, explained
 from hotloop.lanes.objective import ONLINE, target_of
-from hotloop.lanes.optimiser import FlatParameters
+from hotloop.lanes.optimizer import FlatParameters
 from hotloop.lanes.sac_objective import SACBatch, SACObjective, SACSpec
 from hotloop.lanes.spec import go_on
 from hotloop.nets.sac_network import CRITICS, TEMPERATURE
@@ -166,10 +166,10 @@ class NativeSACLane:
     def update(self, data: SACBatch, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
         check()
         made, td_error, stats = self._updater.update(data, lr, first_update)
-        if made < len(lr):  # the kernel stops before an optimiser step that would spoil the parameters
-            batch = self.objective.kept(data, made)
+        if made < len(lr):  # the kernel stops before an optimizer step that would spoil the parameters
+            batch = self.objective.failure_batch(data, made)
             failed = FailedUpdate(first_update + made + 1, float(lr[made]), self.state(), batch)
-            raise explained(failed, self.objective.in_order(self.network, "float32", failed))
+            raise explained(failed, self.objective.nan_search_order(self.network, "float32", failed))
         return UpdateStats(stats[self._rows_of_statistics], td_error)
 
     def infer(self, obs: Obs, action_mask: Array | None = None, noisy: bool = False) -> tuple[Array]:
@@ -225,7 +225,7 @@ def stack_layouts(layout: SACLayout) -> tuple[StackLayout, StackLayout]:
 
 
 def real_numbers(spec: SACSpec) -> Array:
-    optimiser = [spec.max_gradient_norm, spec.beta1, spec.beta2, spec.epsilon, spec.target_tau]
+    optimizer = [spec.max_grad_norm, spec.beta1, spec.beta2, spec.epsilon, spec.target_tau]
     temperature = spec.temperature if spec.stochastic else 0.0
     policy = [temperature, spec.target_entropy, spec.slope_epsilon, spec.smoothing, spec.smoothing_clip]
-    return np.array([*optimiser, *policy, spec.critic_weight], np.float64)
+    return np.array([*optimizer, *policy, spec.critic_weight], np.float64)

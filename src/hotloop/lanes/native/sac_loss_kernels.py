@@ -1,6 +1,6 @@
 """Actions, log-probabilities, targets and gradients by head outputs of SAC and TD3, in loops along the batch.
 
-All matrices are feature-major, so every loop reads and writes whole lines of separate arrays and vectorises.
+All matrices are feature-major, so every loop reads and writes whole lines of separate arrays and vectorizes.
 """
 
 from __future__ import annotations

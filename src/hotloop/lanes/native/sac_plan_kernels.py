@@ -1,7 +1,7 @@
 """Indices into what a SAC, TD3 or DDPG update is: `numbers` (int64), `reals` (float64), its lines, its statistics.
 
 `numbers` begins with what stands here; behind it lie the plans of actor and critics (`stack_plan_kernels.py`). All
-three share one workspace. `reals` begins with what every optimiser step reads (`plan_kernels.py`: `MAX_NORM` to `TAU`).
+three share one workspace. `reals` begins with what every optimizer step reads (`plan_kernels.py`: `MAX_NORM` to `TAU`).
 """
 
 ROWS = 0  # of a batch, B

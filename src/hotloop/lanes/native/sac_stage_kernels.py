@@ -33,39 +33,39 @@ double = types.float64
 
 
 @inline_kernel
-def vector_of(numbers: Array, vectors: Array, group: int, which: int) -> Array:
+def vector_of(int_plan: Array, vectors: Array, group: int, which: int) -> Array:
     """The values, gradient, moments or slowly moving copy of a group."""
-    first = numbers[group + sac.START] + which * numbers[group + sac.STEP]
-    return vectors[first : first + numbers[group + sac.SIZE]]
+    first = int_plan[group + sac.START] + which * int_plan[group + sac.STEP]
+    return vectors[first : first + int_plan[group + sac.SIZE]]
 
 
 @inline_kernel
-def line(numbers: Array, work: Array, start: int, number: int) -> Array:
+def line(int_plan: Array, work: Array, start: int, number: int) -> Array:
     """One line [B] of a matrix with the critics' stride."""
-    first = start + number * numbers[numbers[sac.CRITICS_PLAN] + plan.STRIDE]
-    return work[first : first + numbers[sac.ROWS]]
+    first = start + number * int_plan[int_plan[sac.CRITICS_PLAN] + plan.STRIDE]
+    return work[first : first + int_plan[sac.ROWS]]
 
 
 @inline_kernel
-def own_line(numbers: Array, work: Array, number: int) -> Array:
-    return line(numbers, work, numbers[sac.LINES], number)
+def own_line(int_plan: Array, work: Array, number: int) -> Array:
+    return line(int_plan, work, int_plan[sac.LINES], number)
 
 
 @inline_kernel
-def actor_line(numbers: Array, work: Array, start: int, number: int) -> Array:
+def actor_line(int_plan: Array, work: Array, start: int, number: int) -> Array:
     """One line [B] of a matrix with the actor's stride."""
-    first = start + number * numbers[numbers[sac.ACTOR_PLAN] + plan.STRIDE]
-    return work[first : first + numbers[sac.ROWS]]
+    first = start + number * int_plan[int_plan[sac.ACTOR_PLAN] + plan.STRIDE]
+    return work[first : first + int_plan[sac.ROWS]]
 
 
 @inline_kernel
-def actor_plan(numbers: Array) -> Array:
-    return numbers[numbers[sac.ACTOR_PLAN] : numbers[sac.CRITICS_PLAN]]
+def actor_plan(int_plan: Array) -> Array:
+    return int_plan[int_plan[sac.ACTOR_PLAN] : int_plan[sac.CRITICS_PLAN]]
 
 
 @inline_kernel
-def critics_plan(numbers: Array) -> Array:
-    return numbers[numbers[sac.CRITICS_PLAN] :]
+def critics_plan(int_plan: Array) -> Array:
+    return int_plan[int_plan[sac.CRITICS_PLAN] :]
 
 
 @inline_kernel
@@ -75,40 +75,40 @@ def last_layer(network: Array, part: int) -> int:
 
 
 @inline_kernel
-def taken_actions(numbers: Array) -> int:
+def taken_actions(int_plan: Array) -> int:
     """Offset of the actions in the critics' input."""
-    critics = numbers[sac.CRITICS_PLAN]
-    return numbers[critics + plan.INPUT] + numbers[sac.OBS_SIZE] * numbers[critics + plan.STRIDE]
+    critics = int_plan[sac.CRITICS_PLAN]
+    return int_plan[critics + plan.INPUT] + int_plan[sac.OBS_SIZE] * int_plan[critics + plan.STRIDE]
 
 
 @unit(whole, real_vector, vector, index, double)
-def take_actions(numbers: Array, reals: Array, work: Array, column: int, deviation: float) -> None:
+def take_actions(int_plan: Array, float_plan: Array, work: Array, column: int, deviation: float) -> None:
     """The policy's actions into the critics' input, from the actor's outputs from `column` on and the `NOISE` lines.
 
     `LOG_PROB` where they are drawn; noise of this `deviation` on them where they are not.
     """
-    actions, log_prob = numbers[sac.ACTIONS], own_line(numbers, work, sac.LOG_PROB)
-    head, taken = last_layer(actor_plan(numbers), plan.VALUES) + column, taken_actions(numbers)
+    actions, log_prob = int_plan[sac.ACTIONS], own_line(int_plan, work, sac.LOG_PROB)
+    head, taken = last_layer(actor_plan(int_plan), plan.VALUES) + column, taken_actions(int_plan)
     for b in range(log_prob.size):
         log_prob[b] = Float(0.0)
     for i in range(actions):
-        action, mean = line(numbers, work, taken, i), actor_line(numbers, work, head, i)
-        noise = own_line(numbers, work, sac.NOISE + i)
-        if numbers[sac.STOCHASTIC]:
-            log_std = actor_line(numbers, work, head, actions + i)
-            draw_action(mean, log_std, noise, action, log_prob, Float(reals[sac.SLOPE_EPSILON]))
+        action, mean = line(int_plan, work, taken, i), actor_line(int_plan, work, head, i)
+        noise = own_line(int_plan, work, sac.NOISE + i)
+        if int_plan[sac.STOCHASTIC]:
+            log_std = actor_line(int_plan, work, head, actions + i)
+            draw_action(mean, log_std, noise, action, log_prob, Float(float_plan[sac.SLOPE_EPSILON]))
         else:
-            squash_action(mean, noise, action, Float(deviation), Float(reals[sac.SMOOTHING_CLIP]))
+            squash_action(mean, noise, action, Float(deviation), Float(float_plan[sac.SMOOTHING_CLIP]))
 
 
 @unit(whole, vector, vector, vector, vector, double)
-def set_target(numbers: Array, work: Array, vectors: Array, reward: Array, discount: Array, alpha: float) -> None:
+def set_target(int_plan: Array, work: Array, vectors: Array, reward: Array, discount: Array, alpha: float) -> None:
     """`TARGET`, from next_obs and the policy's actions there in the critics' input."""
-    critics, network = numbers[sac.CRITICS], critics_plan(numbers)
-    lowest, log_prob = own_line(numbers, work, sac.LOWEST), own_line(numbers, work, sac.LOG_PROB)
-    forward_stack(network, vector_of(numbers, vectors, sac.CRITIC, sac.SLOW), work, critics, lowest.size, 0)
+    critics, network = int_plan[sac.CRITICS], critics_plan(int_plan)
+    lowest, log_prob = own_line(int_plan, work, sac.LOWEST), own_line(int_plan, work, sac.LOG_PROB)
+    forward_stack(network, vector_of(int_plan, vectors, sac.CRITIC, sac.SLOW), work, critics, lowest.size, 0)
     lowest_value(lowest, work, last_layer(network, plan.VALUES), network[plan.STRIDE], critics)
-    td_target(own_line(numbers, work, sac.TARGET), reward, discount, lowest, log_prob, Float(alpha))
+    td_target(own_line(int_plan, work, sac.TARGET), reward, discount, lowest, log_prob, Float(alpha))
 
 
 @inline_kernel
@@ -130,61 +130,63 @@ def _weighted_error(q: Array, y: Array, weight: Array) -> float:
 
 @unit(whole, real_vector, vector, vector, vector, vector, real_vector)
 def critics_gradient(
-    numbers: Array, reals: Array, work: Array, vectors: Array, weight: Array, td_error: Array, report: Array
+    int_plan: Array, float_plan: Array, work: Array, vectors: Array, weight: Array, td_error: Array, report: Array
 ) -> None:
     """Of the critics' squared errors, from obs and the actions taken there in their input; loss and mean q."""
-    critics, factor, network = numbers[sac.CRITICS], reals[sac.CRITIC_WEIGHT], critics_plan(numbers)
-    y, values = own_line(numbers, work, sac.TARGET), vector_of(numbers, vectors, sac.CRITIC, sac.VALUES)
+    critics, factor, network = int_plan[sac.CRITICS], float_plan[sac.CRITIC_WEIGHT], critics_plan(int_plan)
+    y, values = own_line(int_plan, work, sac.TARGET), vector_of(int_plan, vectors, sac.CRITIC, sac.VALUES)
     forward_stack(network, values, work, critics, y.size, 1)
     head, by_head = last_layer(network, plan.VALUES), last_layer(network, plan.GRADIENT)
     report[sac.STAGE_LOSS], report[sac.STAGE_MEAN] = 0.0, 0.0
     for b in range(y.size):
         td_error[b] = Float(0.0)
     for c in range(critics):
-        q, by_q = line(numbers, work, head, c), line(numbers, work, by_head, c)
+        q, by_q = line(int_plan, work, head, c), line(int_plan, work, by_head, c)
         descend_errors(q, y, weight, by_q, td_error, Float(2.0 * factor / y.size), Float(1.0 / critics))
         report[sac.STAGE_LOSS] += factor * _weighted_error(q, y, weight)
         report[sac.STAGE_MEAN] += _mean(q) / critics
-    backward_stack(network, values, work, vector_of(numbers, vectors, sac.CRITIC, sac.GRADIENT))
+    backward_stack(network, values, work, vector_of(int_plan, vectors, sac.CRITIC, sac.GRADIENT))
 
 
 @inline_kernel
-def _climb_critics(numbers: Array, work: Array, vectors: Array) -> float:
+def _climb_critics(int_plan: Array, work: Array, vectors: Array) -> float:
     """The gradient by the policy's actions of minus the mean of the lowest critic, or of the first; that mean."""
-    network, values = critics_plan(numbers), vector_of(numbers, vectors, sac.CRITIC, sac.VALUES)
-    critics = numbers[sac.CRITICS] if numbers[sac.STOCHASTIC] else 1
-    lowest, share = own_line(numbers, work, sac.LOWEST), own_line(numbers, work, sac.SHARE)
+    network, values = critics_plan(int_plan), vector_of(int_plan, vectors, sac.CRITIC, sac.VALUES)
+    critics = int_plan[sac.CRITICS] if int_plan[sac.STOCHASTIC] else 1
+    lowest, share = own_line(int_plan, work, sac.LOWEST), own_line(int_plan, work, sac.SHARE)
     forward_stack(network, values, work, critics, lowest.size, 0)
     head, by_head = last_layer(network, plan.VALUES), last_layer(network, plan.GRADIENT)
     lowest_value(lowest, work, head, network[plan.STRIDE], critics)
     for b in range(share.size):
         share[b] = Float(0.0)
     for c in range(critics):
-        count_lowest(line(numbers, work, head, c), lowest, share)
+        count_lowest(line(int_plan, work, head, c), lowest, share)
     for c in range(critics):
-        q, by_q = line(numbers, work, head, c), line(numbers, work, by_head, c)
+        q, by_q = line(int_plan, work, head, c), line(int_plan, work, by_head, c)
         descend_lowest(q, lowest, share, by_q, Float(-1.0 / share.size))
     input_gradient(network, values, work, 0, critics, share.size)
     return _mean(lowest)
 
 
 @unit(whole, real_vector, vector, vector, double, real_vector)
-def actor_gradient(numbers: Array, reals: Array, work: Array, vectors: Array, alpha: float, report: Array) -> None:
+def actor_gradient(
+    int_plan: Array, float_plan: Array, work: Array, vectors: Array, alpha: float, report: Array
+) -> None:
     """Of the actor's loss, from obs and the policy's actions there in the critics' input; loss and mean log p."""
-    network, actions, taken = actor_plan(numbers), numbers[sac.ACTIONS], taken_actions(numbers)
-    value, log_prob = _climb_critics(numbers, work, vectors), _mean(own_line(numbers, work, sac.LOG_PROB))
+    network, actions, taken = actor_plan(int_plan), int_plan[sac.ACTIONS], taken_actions(int_plan)
+    value, log_prob = _climb_critics(int_plan, work, vectors), _mean(own_line(int_plan, work, sac.LOG_PROB))
     report[sac.STAGE_LOSS], report[sac.STAGE_MEAN] = alpha * log_prob - value, log_prob
     head, by_head = last_layer(network, plan.VALUES), last_layer(network, plan.GRADIENT)
-    weight, epsilon = Float(alpha / numbers[sac.ROWS]), Float(reals[sac.SLOPE_EPSILON])
+    weight, epsilon = Float(alpha / int_plan[sac.ROWS]), Float(float_plan[sac.SLOPE_EPSILON])
     for i in range(actions):
-        action = line(numbers, work, taken, i)
-        by_action = line(numbers, work, numbers[numbers[sac.CRITICS_PLAN] + plan.INPUT_GRADIENT], i)
-        by_mean = actor_line(numbers, work, by_head, i)
-        if numbers[sac.STOCHASTIC]:
-            log_std, noise = actor_line(numbers, work, head, actions + i), own_line(numbers, work, sac.NOISE + i)
-            by_log_std = actor_line(numbers, work, by_head, actions + i)
+        action = line(int_plan, work, taken, i)
+        by_action = line(int_plan, work, int_plan[int_plan[sac.CRITICS_PLAN] + plan.INPUT_GRADIENT], i)
+        by_mean = actor_line(int_plan, work, by_head, i)
+        if int_plan[sac.STOCHASTIC]:
+            log_std, noise = actor_line(int_plan, work, head, actions + i), own_line(int_plan, work, sac.NOISE + i)
+            by_log_std = actor_line(int_plan, work, by_head, actions + i)
             descend_draw(log_std, noise, action, by_action, by_mean, by_log_std, weight, epsilon)
         else:
             descend_squash(action, by_action, by_mean)
-    values, gradient = vector_of(numbers, vectors, sac.ACTOR, sac.VALUES), sac.GRADIENT
-    backward_stack(network, values, work, vector_of(numbers, vectors, sac.ACTOR, gradient))
+    values, gradient = vector_of(int_plan, vectors, sac.ACTOR, sac.VALUES), sac.GRADIENT
+    backward_stack(network, values, work, vector_of(int_plan, vectors, sac.ACTOR, gradient))

@@ -25,17 +25,17 @@ def line_dots(out: Place, lines: Matrix, line: int, zeros: int, count: int, leng
 
 
 @unit(whole, vector, vector, index, index, index)
-def forward_stack(numbers: Array, parameters: Array, work: Array, copies: int, columns: int, keep: int) -> None:
+def forward_stack(int_plan: Array, parameters: Array, work: Array, copies: int, columns: int, keep: int) -> None:
     """`VALUES` of all layers of the first `copies`, from `columns` columns of `INPUT`.
 
     `keep` the first B columns of what `backward_stack` wants batch-major.
     """
-    last, code, stride = numbers[plan.LAYERS] - 1, numbers[plan.ACTIVATION], numbers[plan.STRIDE]
-    source, width = numbers[plan.INPUT], padded_columns(columns)
+    last, code, stride = int_plan[plan.LAYERS] - 1, int_plan[plan.ACTIVATION], int_plan[plan.STRIDE]
+    source, width = int_plan[plan.INPUT], padded_columns(columns)
     for layer in range(last + 1):
         row = plan.TABLE + plan.ROW * layer
-        fan_in, fan_out, target = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT], numbers[row + plan.VALUES]
-        weight, bias = numbers[row + plan.WEIGHT], numbers[row + plan.BIAS]
+        fan_in, fan_out, target = int_plan[row + plan.FAN_IN], int_plan[row + plan.FAN_OUT], int_plan[row + plan.VALUES]
+        weight, bias = int_plan[row + plan.WEIGHT], int_plan[row + plan.BIAS]
         together = copies if layer == 0 else 1
         floor = ZERO_FLOOR if code == RELU and layer < last else NO_FLOOR
         for c in range(copies // together):
@@ -50,43 +50,43 @@ def forward_stack(numbers: Array, parameters: Array, work: Array, copies: int, c
             )
         if layer < last and code != RELU:
             activate(code, work[target : target + copies * fan_out * stride])
-        if keep and numbers[row + plan.KEPT] >= 0:
-            kept = (work, numbers[row + plan.KEPT], numbers[row + plan.KEPT_STRIDE])
-            transpose(kept, (work, target, stride), copies * fan_out, numbers[plan.ROWS])
+        if keep and int_plan[row + plan.KEPT] >= 0:
+            kept = (work, int_plan[row + plan.KEPT], int_plan[row + plan.KEPT_STRIDE])
+            transpose(kept, (work, target, stride), copies * fan_out, int_plan[plan.ROWS])
         source = target
 
 
 @unit(whole, vector, vector, vector)
-def backward_stack(numbers: Array, parameters: Array, work: Array, gradient: Array) -> None:
+def backward_stack(int_plan: Array, parameters: Array, work: Array, gradient: Array) -> None:
     """Parameter gradients of all copies, from the last layer's `GRADIENT`, which holds B columns."""
-    copies, rows = numbers[plan.COPIES], numbers[plan.ROWS]
-    for layer in range(numbers[plan.LAYERS] - 1, -1, -1):
+    copies, rows = int_plan[plan.COPIES], int_plan[plan.ROWS]
+    for layer in range(int_plan[plan.LAYERS] - 1, -1, -1):
         row = plan.TABLE + plan.ROW * layer
-        _through_activation(numbers, layer, work, 0, copies)
-        _weight_gradient(numbers, layer, work, gradient)
-        upper = (work, numbers[row + plan.GRADIENT], numbers[plan.STRIDE])
-        bias, sums = (gradient, numbers[row + plan.BIAS]), copies * numbers[row + plan.FAN_OUT]
-        line_dots(bias, upper, numbers[plan.ONES], numbers[plan.ZEROS], sums, rows)
+        _through_activation(int_plan, layer, work, 0, copies)
+        _weight_gradient(int_plan, layer, work, gradient)
+        upper = (work, int_plan[row + plan.GRADIENT], int_plan[plan.STRIDE])
+        bias, sums = (gradient, int_plan[row + plan.BIAS]), copies * int_plan[row + plan.FAN_OUT]
+        line_dots(bias, upper, int_plan[plan.ONES], int_plan[plan.ZEROS], sums, rows)
         for c in range(copies if layer > 0 else 0):
-            _input_gradient(numbers, layer, parameters, work, c, rows)
+            _input_gradient(int_plan, layer, parameters, work, c, rows)
 
 
 @unit(whole, vector, vector, index, index, index)
-def input_gradient(numbers: Array, parameters: Array, work: Array, first: int, copies: int, columns: int) -> None:
+def input_gradient(int_plan: Array, parameters: Array, work: Array, first: int, copies: int, columns: int) -> None:
     """`INPUT_GRADIENT`, summed over `copies` copies from `first` on, from the last layer's `GRADIENT`."""
-    stride, width = numbers[plan.STRIDE], padded_columns(columns)
-    for layer in range(numbers[plan.LAYERS] - 1, -1, -1):
-        _through_activation(numbers, layer, work, first, copies)
+    stride, width = int_plan[plan.STRIDE], padded_columns(columns)
+    for layer in range(int_plan[plan.LAYERS] - 1, -1, -1):
+        _through_activation(int_plan, layer, work, first, copies)
         for c in range(first, first + copies if layer > 0 else first):
-            _input_gradient(numbers, layer, parameters, work, c, columns)
-    fan_in, fan_out = numbers[plan.TABLE + plan.FAN_IN], numbers[plan.TABLE + plan.FAN_OUT]
-    wanted, above = numbers[plan.FIRST_WANTED], numbers[plan.TABLE + plan.GRADIENT]
-    weight = numbers[plan.TABLE + plan.WEIGHT] + first * fan_out * fan_in + wanted
+            _input_gradient(int_plan, layer, parameters, work, c, columns)
+    fan_in, fan_out = int_plan[plan.TABLE + plan.FAN_IN], int_plan[plan.TABLE + plan.FAN_OUT]
+    wanted, above = int_plan[plan.FIRST_WANTED], int_plan[plan.TABLE + plan.GRADIENT]
+    weight = int_plan[plan.TABLE + plan.WEIGHT] + first * fan_out * fan_in + wanted
     multiply(
-        (work, numbers[plan.INPUT_GRADIENT], stride),
+        (work, int_plan[plan.INPUT_GRADIENT], stride),
         (parameters, weight, 1, fan_in),
         (work, above + first * fan_out * stride, stride),
-        (work, numbers[plan.ZEROS]),
+        (work, int_plan[plan.ZEROS]),
         (fan_in - wanted, width, copies * fan_out),
         NO_FLOOR,
         0,
@@ -94,26 +94,26 @@ def input_gradient(numbers: Array, parameters: Array, work: Array, first: int, c
 
 
 @inline_kernel
-def _through_activation(numbers: Array, layer: int, work: Array, first: int, copies: int) -> None:
+def _through_activation(int_plan: Array, layer: int, work: Array, first: int, copies: int) -> None:
     """From the gradient by a layer's values to that by its linear outputs; the last layer has no activation."""
-    row, stride = plan.TABLE + plan.ROW * layer, numbers[plan.STRIDE]
-    if layer < numbers[plan.LAYERS] - 1:
-        start, length = first * numbers[row + plan.FAN_OUT] * stride, copies * numbers[row + plan.FAN_OUT] * stride
-        above, values = numbers[row + plan.GRADIENT] + start, numbers[row + plan.VALUES] + start
-        multiply_by_slope(numbers[plan.ACTIVATION], work[above : above + length], work[values : values + length])
+    row, stride = plan.TABLE + plan.ROW * layer, int_plan[plan.STRIDE]
+    if layer < int_plan[plan.LAYERS] - 1:
+        start, length = first * int_plan[row + plan.FAN_OUT] * stride, copies * int_plan[row + plan.FAN_OUT] * stride
+        above, values = int_plan[row + plan.GRADIENT] + start, int_plan[row + plan.VALUES] + start
+        multiply_by_slope(int_plan[plan.ACTIVATION], work[above : above + length], work[values : values + length])
 
 
 @inline_kernel
-def _input_gradient(numbers: Array, layer: int, parameters: Array, work: Array, copy: int, columns: int) -> None:
+def _input_gradient(int_plan: Array, layer: int, parameters: Array, work: Array, copy: int, columns: int) -> None:
     """`GRADIENT` of the layer below [in, columns] = W^T @ `GRADIENT` of this one, for one copy."""
-    row, stride = plan.TABLE + plan.ROW * layer, numbers[plan.STRIDE]
-    fan_in, fan_out = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT]
-    above, below = numbers[row + plan.GRADIENT], numbers[row - plan.ROW + plan.GRADIENT]
+    row, stride = plan.TABLE + plan.ROW * layer, int_plan[plan.STRIDE]
+    fan_in, fan_out = int_plan[row + plan.FAN_IN], int_plan[row + plan.FAN_OUT]
+    above, below = int_plan[row + plan.GRADIENT], int_plan[row - plan.ROW + plan.GRADIENT]
     multiply(
         (work, below + copy * fan_in * stride, stride),
-        (parameters, numbers[row + plan.WEIGHT] + copy * fan_out * fan_in, 1, fan_in),
+        (parameters, int_plan[row + plan.WEIGHT] + copy * fan_out * fan_in, 1, fan_in),
         (work, above + copy * fan_out * stride, stride),
-        (work, numbers[plan.ZEROS]),
+        (work, int_plan[plan.ZEROS]),
         (fan_in, padded_columns(columns), fan_out),
         NO_FLOOR,
         0,
@@ -121,27 +121,27 @@ def _input_gradient(numbers: Array, layer: int, parameters: Array, work: Array, 
 
 
 @inline_kernel
-def _weight_gradient(numbers: Array, layer: int, work: Array, gradient: Array) -> None:
+def _weight_gradient(int_plan: Array, layer: int, work: Array, gradient: Array) -> None:
     """Of a layer of all copies: G @ inputs^T, summed over the batch."""
-    row, stride, rows = plan.TABLE + plan.ROW * layer, numbers[plan.STRIDE], numbers[plan.ROWS]
-    fan_in, fan_out, copies = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT], numbers[plan.COPIES]
-    weight, above, zeros = numbers[row + plan.WEIGHT], numbers[row + plan.GRADIENT], numbers[plan.ZEROS]
+    row, stride, rows = plan.TABLE + plan.ROW * layer, int_plan[plan.STRIDE], int_plan[plan.ROWS]
+    fan_in, fan_out, copies = int_plan[row + plan.FAN_IN], int_plan[row + plan.FAN_OUT], int_plan[plan.COPIES]
+    weight, above, zeros = int_plan[row + plan.WEIGHT], int_plan[row + plan.GRADIENT], int_plan[plan.ZEROS]
     if layer > 0 and fan_out <= NARROW:
-        below = numbers[row - plan.ROW + plan.VALUES]
+        below = int_plan[row - plan.ROW + plan.VALUES]
         for line in range(copies * fan_out):
             source = below + line // fan_out * fan_in * stride
             out = (gradient, weight + line * fan_in)
             line_dots(out, (work, source, stride), above + line * stride, zeros, fan_in, rows)
-    elif layer == 0 and numbers[plan.INPUT_ROWS] < 0:
-        across, outputs = numbers[plan.ACROSS], copies * fan_out
+    elif layer == 0 and int_plan[plan.INPUT_ROWS] < 0:
+        across, outputs = int_plan[plan.ACROSS], copies * fan_out
         for i in range(fan_in):
-            out, seen = (work, across + i * outputs), numbers[plan.INPUT] + i * stride
+            out, seen = (work, across + i * outputs), int_plan[plan.INPUT] + i * stride
             line_dots(out, (work, above, stride), seen, zeros, outputs, rows)
         transpose((gradient, weight, fan_in), (work, across, outputs), fan_in, outputs)
     else:
         together = copies if layer == 0 else 1
-        kept = numbers[plan.INPUT_ROWS] if layer == 0 else numbers[row - plan.ROW + plan.KEPT]
-        kept_stride = fan_in if layer == 0 else numbers[row - plan.ROW + plan.KEPT_STRIDE]
+        kept = int_plan[plan.INPUT_ROWS] if layer == 0 else int_plan[row - plan.ROW + plan.KEPT]
+        kept_stride = fan_in if layer == 0 else int_plan[row - plan.ROW + plan.KEPT_STRIDE]
         for c in range(copies // together):
             multiply(
                 (gradient, weight + c * fan_out * fan_in, fan_in),

@@ -1,6 +1,6 @@
 """Kernels that are compiled once each and called through a pointer from other kernels.
 
-Numba copies a callee's code into every caller's library and optimises it again there: with ordinary kernels in place
+Numba copies a callee's code into every caller's library and optimizes it again there: with ordinary kernels in place
 of units the lane took 32 s of processor time to compile instead of 14, and ran no faster. A *unit* is compiled (and
 cached) for itself; a caller only carries the name of the place in memory where the unit's address stands. What a run
 does not need (branches, distributions) is neither compiled nor loaded for it: `prepare_units` fills in the rest, before

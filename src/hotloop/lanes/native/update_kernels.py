@@ -54,7 +54,7 @@ def _adam(
 
 
 @inline_kernel
-def optimise(
+def optimize(
     constants: Array,
     parameters: Array,
     gradient: Array,
@@ -89,45 +89,45 @@ def move_target(constants: Array, target: Array, parameters: Array) -> None:
 
 
 @inline_kernel
-def _network(numbers: Array, parameters: Array, work: Array, columns: int, head: int, keep: int) -> None:
+def _network(int_plan: Array, parameters: Array, work: Array, columns: int, head: int, keep: int) -> None:
     """Head outputs at `head`, from the observations [F, columns] at `INPUT`."""
-    if numbers[plan.BRANCHES] > 0:
-        forward_branches(numbers, parameters, work, columns, keep)
-    forward(numbers, parameters, work, columns, head, keep)
+    if int_plan[plan.BRANCHES] > 0:
+        forward_branches(int_plan, parameters, work, columns, keep)
+    forward(int_plan, parameters, work, columns, head, keep)
 
 
 @inline_kernel
 def _compute_gradient(
-    numbers: Array, constants: Array, work: Array, vectors: Vectors, batch: Batches, start: int, means: Array
+    int_plan: Array, constants: Array, work: Array, vectors: Vectors, batch: Batches, start: int, means: Array
 ) -> None:
     """Gradient of one batch, rows from `start` of the flat batches; its mean loss and mean q into `means`."""
-    obs, gradient, branches = batch.obs, vectors.gradient, numbers[plan.BRANCHES]
-    rows, size, stride = numbers[plan.ROWS], numbers[plan.OBS_SIZE], numbers[plan.COLUMN_STRIDE]
-    inputs, columns, first = numbers[plan.INPUT], rows, start * size
+    obs, gradient, branches = batch.obs, vectors.gradient, int_plan[plan.BRANCHES]
+    rows, size, stride = int_plan[plan.ROWS], int_plan[plan.OBS_SIZE], int_plan[plan.COLUMN_STRIDE]
+    inputs, columns, first = int_plan[plan.INPUT], rows, start * size
     transpose((work, inputs, stride), (batch.next_obs, first, size), rows, size)
-    _network(numbers, vectors.target, work, rows, numbers[plan.HEAD_TARGET], 0)
-    if numbers[plan.DOUBLE]:
+    _network(int_plan, vectors.target, work, rows, int_plan[plan.HEAD_TARGET], 0)
+    if int_plan[plan.DOUBLE]:
         columns = 2 * rows
         transpose((work, inputs + rows, stride), (batch.next_obs, first, size), rows, size)
     transpose((work, inputs, stride), (obs, first, size), rows, size)
-    _network(numbers, vectors.parameters, work, columns, numbers[plan.HEAD_ONLINE], 1)
-    loss_and_head_gradient(numbers, constants, work, batch.rows, start, batch.td_error, means)
+    _network(int_plan, vectors.parameters, work, columns, int_plan[plan.HEAD_ONLINE], 1)
+    loss_and_head_gradient(int_plan, constants, work, batch.rows, start, batch.td_error, means)
     if branches > 0:
-        backward(numbers, vectors.parameters, work, gradient, work, numbers[branches + plan.KEPT_INPUT])
-        backward_branches(numbers, vectors.parameters, work, gradient, obs, first)
+        backward(int_plan, vectors.parameters, work, gradient, work, int_plan[branches + plan.KEPT_INPUT])
+        backward_branches(int_plan, vectors.parameters, work, gradient, obs, first)
     else:
-        backward(numbers, vectors.parameters, work, gradient, obs, first)
+        backward(int_plan, vectors.parameters, work, gradient, obs, first)
 
 
 @inline_kernel
 def _check_batch(
-    numbers: Array, vectors: Vectors, obs: Array, next_obs: Array, action: Array, others: tuple[Array, ...],
+    int_plan: Array, vectors: Vectors, obs: Array, next_obs: Array, action: Array, others: tuple[Array, ...],
     masks: Array, k: int,
 ) -> None:  # fmt: skip
     """Kernels write where the plan and the actions say: what does not fit would be an out-of-bounds write."""
-    rows, size, actions = numbers[plan.ROWS], numbers[plan.OBS_SIZE], numbers[plan.ACTIONS]
+    rows, size, actions = int_plan[plan.ROWS], int_plan[plan.OBS_SIZE], int_plan[plan.ACTIONS]
     for each in vectors:
-        if each.size != numbers[plan.PARAMETERS]:
+        if each.size != int_plan[plan.PARAMETERS]:
             raise ValueError("vectors do not fit the native plan: expected num_parameters floats each")
     fits = obs.shape == (k, rows, size) and next_obs.shape == (k, rows, size) and action.shape == (k, rows)
     for other in others:
@@ -141,7 +141,7 @@ def _check_batch(
 
 @kernel
 def run_updates(
-    numbers: Array,
+    int_plan: Array,
     constants: Array,
     work: Array,
     parameters: Array,
@@ -167,21 +167,21 @@ def run_updates(
     neither parameters nor moments have seen it.
     """
     vectors = Vectors(parameters, target, gradient, mean, square)
-    _check_batch(numbers, vectors, obs, next_obs, action, (reward, discount, weight, td_error), masks, lr.size)
+    _check_batch(int_plan, vectors, obs, next_obs, action, (reward, discount, weight, td_error), masks, lr.size)
     rows = Rows(flat(action), flat(reward), flat(discount), flat(weight), flat(masks))
     batch, made, means = Batches(flat(obs), flat(next_obs), rows, flat(td_error)), lr.size, np.empty(2)
     mode = float_mode()
     set_float_mode(mode | FLUSH)
     for j in range(lr.size):
         count = first_update + j + 1
-        _compute_gradient(numbers, constants, work, vectors, batch, j * numbers[plan.ROWS], means)
+        _compute_gradient(int_plan, constants, work, vectors, batch, j * int_plan[plan.ROWS], means)
         norm = math.sqrt(sum_of_squares(gradient))
         stats[0, j], stats[1, j], stats[2, j] = means[0], means[1], norm
         if not (math.isfinite(means[0]) and math.isfinite(norm)):
             made = j
             break
-        optimise(constants, parameters, gradient, (mean, square), norm, lr[j], count)
-        if numbers[plan.TARGET_EVERY] > 0 and count % numbers[plan.TARGET_EVERY] == 0:
+        optimize(constants, parameters, gradient, (mean, square), norm, lr[j], count)
+        if int_plan[plan.TARGET_EVERY] > 0 and count % int_plan[plan.TARGET_EVERY] == 0:
             move_target(constants, target, parameters)
     set_float_mode(mode)
     return made
@@ -192,66 +192,66 @@ FEW = 3
 
 
 @inline_kernel
-def _forward_row(numbers: Array, parameters: Array, work: Array, obs: Array, at: int) -> None:
+def _forward_row(int_plan: Array, parameters: Array, work: Array, obs: Array, at: int) -> None:
     """Head outputs of the one observation at `obs[at:]`, densely at `HEAD_ONLINE`."""
-    torso, head = numbers[plan.TORSO], numbers[plan.HEAD_ONLINE]
-    for f in range(numbers[plan.OBS_SIZE]):
-        work[numbers[plan.INPUT] + f] = obs[at + f]
-    source = numbers[plan.INPUT]
-    for layer in range(torso + numbers[plan.HEADS]):
+    torso, head = int_plan[plan.TORSO], int_plan[plan.HEAD_ONLINE]
+    for f in range(int_plan[plan.OBS_SIZE]):
+        work[int_plan[plan.INPUT] + f] = obs[at + f]
+    source = int_plan[plan.INPUT]
+    for layer in range(torso + int_plan[plan.HEADS]):
         row = plan.TABLE + plan.ROW * layer
-        fan_in, fan_out = numbers[row + plan.FAN_IN], numbers[row + plan.FAN_OUT]
-        weight, bias = (parameters, numbers[row + plan.WEIGHT], fan_in), (parameters, numbers[row + plan.BIAS])
-        target = numbers[plan.VALUES_EVEN] if layer % 2 == 0 else numbers[plan.VALUES_ODD]
+        fan_in, fan_out = int_plan[row + plan.FAN_IN], int_plan[row + plan.FAN_OUT]
+        weight, bias = (parameters, int_plan[row + plan.WEIGHT], fan_in), (parameters, int_plan[row + plan.BIAS])
+        target = int_plan[plan.VALUES_EVEN] if layer % 2 == 0 else int_plan[plan.VALUES_ODD]
         if layer >= torso:
-            target = head + numbers[row + plan.FIRST_OUTPUT]
+            target = head + int_plan[row + plan.FIRST_OUTPUT]
         multiply_vector((work, target), weight, (work, source), bias, fan_out, fan_in)
         if layer < torso:
-            activate(numbers[plan.ACTIVATION], work[target : target + fan_out])
+            activate(int_plan[plan.ACTIVATION], work[target : target + fan_out])
             source = target
 
 
 @inline_kernel
-def _finish_values(numbers: Array, constants: Array, work: Array, stride: int, columns: int) -> int:
+def _finish_values(int_plan: Array, constants: Array, work: Array, stride: int, columns: int) -> int:
     """Offset of the values [A, columns], once the head outputs are there."""
-    combine_streams(numbers, work, numbers[plan.HEAD_ONLINE], stride, columns)
-    outputs = numbers[plan.HEAD_ONLINE] + numbers[plan.COMBINED] * stride
-    if numbers[plan.ATOMS] == 1:
+    combine_streams(int_plan, work, int_plan[plan.HEAD_ONLINE], stride, columns)
+    outputs = int_plan[plan.HEAD_ONLINE] + int_plan[plan.COMBINED] * stride
+    if int_plan[plan.ATOMS] == 1:
         return outputs
-    q = numbers[plan.SCRATCH] + (numbers[plan.ATOMS] + 2) * stride
-    expected_values(numbers, constants, work, outputs, stride, columns, q, numbers[plan.SCRATCH])
+    q = int_plan[plan.SCRATCH] + (int_plan[plan.ATOMS] + 2) * stride
+    expected_values(int_plan, constants, work, outputs, stride, columns, q, int_plan[plan.SCRATCH])
     return q
 
 
 @inline_kernel
-def _compute_values(numbers: Array, constants: Array, work: Array, parameters: Array, obs: Array, rows: int) -> None:
+def _compute_values(int_plan: Array, constants: Array, work: Array, parameters: Array, obs: Array, rows: int) -> None:
     """`Q_ROWS` [N, A], from obs [N * F]."""
-    size, actions, stride = numbers[plan.OBS_SIZE], numbers[plan.ACTIONS], numbers[plan.COLUMN_STRIDE]
-    if rows <= FEW and numbers[plan.BRANCHES] == 0:
+    size, actions, stride = int_plan[plan.OBS_SIZE], int_plan[plan.ACTIONS], int_plan[plan.COLUMN_STRIDE]
+    if rows <= FEW and int_plan[plan.BRANCHES] == 0:
         for b in range(rows):
-            _forward_row(numbers, parameters, work, obs, b * size)
-            q = _finish_values(numbers, constants, work, 1, 1)
+            _forward_row(int_plan, parameters, work, obs, b * size)
+            q = _finish_values(int_plan, constants, work, 1, 1)
             for a in range(actions):
-                work[numbers[plan.Q_ROWS] + b * actions + a] = work[q + a]
+                work[int_plan[plan.Q_ROWS] + b * actions + a] = work[q + a]
     else:
-        transpose((work, numbers[plan.INPUT], stride), (obs, 0, size), rows, size)
-        _network(numbers, parameters, work, rows, numbers[plan.HEAD_ONLINE], 0)
-        q = _finish_values(numbers, constants, work, stride, rows)
-        transpose((work, numbers[plan.Q_ROWS], actions), (work, q, stride), actions, rows)
+        transpose((work, int_plan[plan.INPUT], stride), (obs, 0, size), rows, size)
+        _network(int_plan, parameters, work, rows, int_plan[plan.HEAD_ONLINE], 0)
+        q = _finish_values(int_plan, constants, work, stride, rows)
+        transpose((work, int_plan[plan.Q_ROWS], actions), (work, q, stride), actions, rows)
 
 
 @kernel
-def greedy(numbers: Array, constants: Array, work: Array, parameters: Array, obs: Array, masks: Array) -> Array:
+def greedy(int_plan: Array, constants: Array, work: Array, parameters: Array, obs: Array, masks: Array) -> Array:
     """The best allowed action [N] of each row of obs [N, F]; `masks` [N, A] or empty. Leaves the values at `Q_ROWS`."""
-    rows, actions = obs.shape[0], numbers[plan.ACTIONS]
-    if parameters.size != numbers[plan.PARAMETERS]:
+    rows, actions = obs.shape[0], int_plan[plan.ACTIONS]
+    if parameters.size != int_plan[plan.PARAMETERS]:
         raise ValueError("parameters do not fit the native plan: expected a vector of num_parameters")
-    if rows > numbers[plan.ROWS] or obs.shape[1] != numbers[plan.OBS_SIZE]:
+    if rows > int_plan[plan.ROWS] or obs.shape[1] != int_plan[plan.OBS_SIZE]:
         raise ValueError("observations do not fit the native plan: expected at most `rows` rows of obs_size floats")
     if masks.size > 0 and masks.shape != (rows, actions):
         raise ValueError("action mask does not fit the observations: expected [N, num_actions]")
-    _compute_values(numbers, constants, work, parameters, flat(obs), rows)
+    _compute_values(int_plan, constants, work, parameters, flat(obs), rows)
     best = np.empty(rows, np.int64)
     for b in range(rows):
-        best[b] = best_action(work, numbers[plan.Q_ROWS] + b * actions, 1, actions, flat(masks), b)
+        best[b] = best_action(work, int_plan[plan.Q_ROWS] + b * actions, 1, actions, flat(masks), b)
     return best

@@ -95,7 +95,7 @@ def multiply_add(builder: Any, first: Any, second: Any, total: Any) -> Any:
     return builder.call(function, [first, second, total])
 
 
-class Loop:
+class VectorLoop:
     """`for index in range(0, stop, step)` in IR, carrying values; the body runs at least once."""
 
     def __init__(self, builder: Any, stop: Any, step: int, carried: list[Any]) -> None:

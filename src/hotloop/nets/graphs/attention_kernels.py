@@ -3,8 +3,8 @@
 Queries, keys and values lie side by side as their linear map left them, [R, 3, D], of which a head is W contiguous
 columns; keys and links are added on the way and never kept. Short loops cost more to start than to run: a factor of
 each head is therefore spread over its columns, so that loops are D long, which halved the time of the backward. (Loops
-of a known length were three times slower: they are unrolled before they can vectorise.) `reassoc` lets the sums
-vectorise and `contract` fuses multiply and add; neither depends on anything but the shapes, so the same call gives the
+of a known length were three times slower: they are unrolled before they can vectorize.) `reassoc` lets the sums
+vectorize and `contract` fuses multiply and add; neither depends on anything but the shapes, so the same call gives the
 same bits. The kernels allocate nothing and are compiled without reference counts.
 
 Who hears from whom in a batch of graphs, in one pass over its edges.

@@ -31,7 +31,7 @@ class GraphOutcome(NamedTuple):
 
 
 class GraphLayer(nn.Module):
-    """x + attention, then x + feed-forward, each of the normalised rows."""
+    """x + attention, then x + feed-forward, each of the normalized rows."""
 
     def __init__(self, settings: GraphNetworkSettings) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ def build_graph_actor_critic(
     seed: int,
     fused: bool | None = None,
 ) -> GraphActorCritic:
-    """The network, initialised from `seed` alone (torch's global generator is left as it was)."""
+    """The network, initialized from `seed` alone (torch's global generator is left as it was)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed % 2**63)
         return GraphActorCritic(settings, spec, numbers, values, per_node, log_std, fused)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import networkx
 
 
-class Plan:
+class SweepPlan:
     """The graph as plain lists, which torch.compile can look into."""
 
     def __init__(self, graph: Topology, codes: list[int]) -> None:
@@ -46,11 +46,11 @@ class Plan:
         self.codes = codes
         self.outputs: list[int] = graph.output_positions.tolist()
 
-    def __deepcopy__(self, memo: Any) -> Plan:
+    def __deepcopy__(self, memo: Any) -> SweepPlan:
         return self  # nothing in it changes
 
 
-def plain_values(obs: Tensor, weight: Tensor, bias: Tensor, plan: Plan) -> list[Tensor]:
+def plain_values(obs: Tensor, weight: Tensor, bias: Tensor, plan: SweepPlan) -> list[Tensor]:
     """The value [B] of every node by position.
 
     A list of rows, never rows written into one tensor: autograd refuses the backward of a tensor that was changed after
@@ -65,7 +65,7 @@ def plain_values(obs: Tensor, weight: Tensor, bias: Tensor, plan: Plan) -> list[
     return values
 
 
-def plain_forward(obs: Tensor, weight: Tensor, bias: Tensor, plan: Plan) -> Tensor:
+def plain_forward(obs: Tensor, weight: Tensor, bias: Tensor, plan: SweepPlan) -> Tensor:
     """[B, I] -> [B, O]."""
     values = plain_values(obs, weight, bias, plan)
     return torch.stack([values[position] for position in plan.outputs], -1)
@@ -121,7 +121,7 @@ class TopologyNetwork(nn.Module):
             codes[graph.output_positions - len(graph.inputs)] = LINEAR
         self._num_inputs = len(graph.inputs)
         self._wiring = Wiring(graph, codes)
-        self._plan = Plan(graph, codes.tolist())
+        self._plan = SweepPlan(graph, codes.tolist())
         self.weights.update(given[0])
         self.biases.update(given[1])
 

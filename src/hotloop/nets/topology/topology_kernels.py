@@ -1,7 +1,7 @@
 """Forward and backward over a whole graph, each as one call of machine code.
 
 Values lie [V, B], so that an edge is one multiply-add over a contiguous row of the batch; four edges into a node are
-added at a time, which loads and stores the sum once for four. `reassoc` lets the sums of the backward vectorise, and
+added at a time, which loads and stores the sum once for four. `reassoc` lets the sums of the backward vectorize, and
 `contract` fuses multiply and add; neither depends on anything but the shapes, so the same call gives the same bits.
 The kernels allocate nothing and are compiled without reference counts.
 """

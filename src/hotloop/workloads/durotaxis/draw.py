@@ -17,7 +17,7 @@ from hotloop.workloads.durotaxis.picture import (
     NAMES,
     SKY,
     Past,
-    age_colour,
+    age_color,
     picture,
     shades,
     stiffness,
@@ -84,15 +84,15 @@ def frame(state: State, index: int) -> Array:
     return picture(*_alone(state, index))
 
 
-def text(state: State, index: int, colour: bool = True) -> str:
+def text(state: State, index: int, color: bool = True) -> str:
     """Colony `index` without a past, for a terminal."""
-    return text_of(*_alone(state, index), colour)
+    return text_of(*_alone(state, index), color)
 
 
-def text_of(now: dict[str, Any], past: Past, colour: bool) -> str:
+def text_of(now: dict[str, Any], past: Past, color: bool) -> str:
     """A snapshot for a terminal: the field, and a line for the centroid, for the stiffness there and
     for each number of the action."""
-    return "\n".join([_header(now), *_field(now, colour), *_traces(now, past, colour)])
+    return "\n".join([_header(now), *_field(now, color), *_traces(now, past, color)])
 
 
 def _alone(state: State, index: int) -> tuple[dict[str, Any], Past]:
@@ -106,17 +106,17 @@ def _header(now: dict[str, Any]) -> str:
     return f"{counts}   {now['substrate']} m {now['m']:.3g} b {now['b']:.3g}"
 
 
-def _field(now: dict[str, Any], colour: bool) -> list[str]:
+def _field(now: dict[str, Any], color: bool) -> list[str]:
     cells = _cells(now)
-    if colour:
-        return _coloured(cells, shades(now, COLUMNS).round().astype(int).tolist())
+    if color:
+        return _colored(cells, shades(now, COLUMNS).round().astype(int).tolist())
     ground = "".join(RAMP[_place(share, len(RAMP))] for share in stiffness_shares(now, COLUMNS))
     rows = ["".join(mark for mark, _ in row) for row in cells]
     return [f"+{'-' * COLUMNS}+", *(f"|{row}|" for row in rows), f"+{ground}+"]
 
 
 def _cells(now: dict[str, Any]) -> list[list[tuple[str, tuple[int, int, int]]]]:
-    """A character and its colour for each: how many nodes stand there, in the colour of the youngest."""
+    """A character and its color for each: how many nodes stand there, in the color of the youngest."""
     goal = _place(GOAL, COLUMNS)
     cells = [[(":" if column == goal else " ", GOAL_LINE) for column in range(COLUMNS)] for _ in range(ROWS)]
     standing: dict[tuple[int, int], list[int]] = {}
@@ -124,7 +124,7 @@ def _cells(now: dict[str, Any]) -> list[list[tuple[str, tuple[int, int, int]]]]:
         standing.setdefault((_place(1 - y, ROWS), _place(x, COLUMNS)), []).append(age)
     for (row, column), ages in standing.items():
         mark = "o" if len(ages) == 1 else str(len(ages)) if len(ages) < 10 else "#"
-        cells[row][column] = mark, age_colour(min(ages))
+        cells[row][column] = mark, age_color(min(ages))
     return cells
 
 
@@ -132,7 +132,7 @@ def _place(share: float, count: int) -> int:
     return min(max(int(share * count), 0), count - 1)
 
 
-def _coloured(cells: list[list[tuple[str, tuple[int, int, int]]]], ground: list[list[int]]) -> list[str]:
+def _colored(cells: list[list[tuple[str, tuple[int, int, int]]]], ground: list[list[int]]) -> list[str]:
     rows = []
     for row in cells:
         marks = (
@@ -145,28 +145,28 @@ def _coloured(cells: list[list[tuple[str, tuple[int, int, int]]]], ground: list[
     return [margin, *rows, margin]
 
 
-def _traces(now: dict[str, Any], past: Past, colour: bool) -> list[str]:
+def _traces(now: dict[str, Any], past: Past, color: bool) -> list[str]:
     width, places, actions = now["field"][0], past.places[:, 0], past.actions
-    rows = [_row("centroid x", places[-1], 0.0, width, places / width, colour)]
+    rows = [_row("centroid x", places[-1], 0.0, width, places / width, color)]
     (low, high), felt = stiffness(now, np.array([0.0, width])), stiffness(now, places)
-    rows.append(_row("stiffness", felt[-1], low, high, (felt - low) / max(high - low, 1e-9), colour))
+    rows.append(_row("stiffness", felt[-1], low, high, (felt - low) / max(high - low, 1e-9), color))
     for index, name in enumerate(NAMES):
         value = actions[-1, index] if len(past) else None
-        rows.append(_row(name, value, past.low[index], past.high[index], past.shares[:, index], colour))
+        rows.append(_row(name, value, past.low[index], past.high[index], past.shares[:, index], color))
     return rows
 
 
-def _row(name: str, value: float | None, low: float, high: float, shares: Array, colour: bool) -> str:
+def _row(name: str, value: float | None, low: float, high: float, shares: Array, color: bool) -> str:
     """What it is now, its range, and over the whole episode where in that range it was."""
     said = "-" if value is None else f"{value:.2f}"
-    return f"{name:12} {said:>7}  {f'{low:.3g} to {high:.3g}':15} {_trace(shares, colour)}".rstrip()
+    return f"{name:12} {said:>7}  {f'{low:.3g} to {high:.3g}':15} {_trace(shares, color)}".rstrip()
 
 
-def _trace(shares: Array, colour: bool) -> str:
+def _trace(shares: Array, color: bool) -> str:
     """Tenths as digits, or eighths as blocks; a long one is thinned out."""
     if len(shares) > TRACE:
         shares = shares[np.linspace(0, len(shares) - 1, TRACE).round().astype(int)]
-    marks = STEPS if colour else "0123456789"
+    marks = STEPS if color else "0123456789"
     return "".join(marks[_place(float(share), len(marks))] for share in shares)
 
 
@@ -191,8 +191,8 @@ class DurotaxisScene:
     def measures(self) -> dict[str, float]:
         return {"centroid": self._now["centroid"][0], "colony_size": len(self._now["positions"])}
 
-    def text(self, colour: bool) -> str:
-        return text_of(self._now, self._past, colour)
+    def text(self, color: bool) -> str:
+        return text_of(self._now, self._past, color)
 
     def frame(self) -> Array:
         return picture(self._now, self._past)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hotloop.core.types import Array
-from hotloop.render.picture import Box, Canvas, Colour, mixed
+from hotloop.render.picture import Box, Canvas, Color, mixed
 from hotloop.workloads.durotaxis.layout_kernels import HIGH, LOW, RATIO
 from hotloop.workloads.durotaxis.step_kernels import GOAL
 
@@ -41,11 +41,11 @@ def stiffness_shares(now: dict[str, Any], columns: int) -> Array:
 
 
 def shades(now: dict[str, Any], columns: int) -> Array:
-    """[columns, 3]: the ground's colours."""
+    """[columns, 3]: the ground's colors."""
     return SOFT + stiffness_shares(now, columns)[:, None] * (np.array(STIFF) - SOFT)
 
 
-def age_colour(age: int) -> Colour:
+def age_color(age: int) -> Color:
     """Of a node: one for those just born, then from young to old."""
     if age == 0:
         return NEW
@@ -78,7 +78,7 @@ def _legend(canvas: Canvas) -> None:
     x = FIELD.right
     for words, age in ((f"{OLD_AGE} steps and older", OLD_AGE), ("1 step", 1), ("new", 0)):
         x -= canvas.write(words, x, FIELD.top - 8, FAINT, size=SMALL, anchor=1) + 8
-        canvas.disc((x, FIELD.top - 13.0), 4.0, age_colour(age))
+        canvas.disc((x, FIELD.top - 13.0), 4.0, age_color(age))
         x -= 16
 
 
@@ -90,7 +90,7 @@ def _paint_colony(canvas: Canvas, now: dict[str, Any], points: Array, radius: fl
     for node in np.argsort(-now["ages"], kind="stable"):
         if not crowded:
             canvas.disc(points[node], radius + 1, SKY)
-        canvas.disc(points[node], 0.6 * radius if crowded else radius, age_colour(int(now["ages"][node])))
+        canvas.disc(points[node], 0.6 * radius if crowded else radius, age_color(int(now["ages"][node])))
 
 
 def _magnify(canvas: Canvas, now: dict[str, Any], points: Array, field: Box) -> None:
@@ -156,7 +156,7 @@ class Past:
 
 WIDTH, HEIGHT = 1000, 656
 PROFILE, TRACK, ACTIONS = Box(690, 64, 980, 224), Box(64, 504, 620, 628), Box(690, 276, 980, 628)
-TRACES: tuple[Colour, ...] = ((235, 96, 90), (250, 200, 110), (64, 190, 120), (88, 199, 199), (150, 140, 240))
+TRACES: tuple[Color, ...] = ((235, 96, 90), (250, 200, 110), (64, 190, 120), (88, 199, 199), (150, 140, 240))
 HORIZONS = (25, 50, 100, 200, 500, 1000)
 
 

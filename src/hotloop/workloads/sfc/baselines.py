@@ -11,7 +11,7 @@ from hotloop.core.types import Array, Obs
 from hotloop.workloads.sfc.baseline_kernels import choose_all
 
 
-class Rule:
+class PlacementRule:
     """Serves requests by the time they have left.
 
     `along_path`: each wants the centre on the path from its source to its destination with the best score (100 where it
@@ -29,4 +29,4 @@ class Rule:
         return action
 
 
-BASELINES = {"heuristic": partial(Rule, along_path=True), "nearest": partial(Rule, along_path=False)}
+BASELINES = {"heuristic": partial(PlacementRule, along_path=True), "nearest": partial(PlacementRule, along_path=False)}

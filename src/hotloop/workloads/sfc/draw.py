@@ -1,7 +1,7 @@
 """A network with its load and its requests from a saved state: as a picture, as plain data for a page, and as text for
 a terminal.
 
-The picture has centres on a circle, filled by their CPU load, links coloured by theirs, and a bar of accepted, pending
+The picture has centres on a circle, filled by their CPU load, links colored by theirs, and a bar of accepted, pending
 and dropped requests for each service.
 """
 
@@ -141,10 +141,10 @@ LINKS_IN_A_ROW = 4
 CALM, BUSY, FULL, REST = "64;190;120", "240;190;110", "235;76;70", "60;68;84"
 
 
-def text(state: State, index: int, colour: bool = True) -> str:
+def text(state: State, index: int, color: bool = True) -> str:
     """Env `index` for a terminal: its centres, its links, what runs now, and how its requests fare."""
-    sections = [_header(state, index), *_centres(state, index, colour), *_links(state, index, colour)]
-    sections += ["", *_running(state, index), "", *_services(state, index, colour)]
+    sections = [_header(state, index), *_centres(state, index, color), *_links(state, index, color)]
+    sections += ["", *_running(state, index), "", *_services(state, index, color)]
     return "\n".join(sections)
 
 
@@ -159,7 +159,7 @@ def _header(state: State, index: int) -> str:
     return f"{now / UNITS_PER_MS:7.2f} ms   round {arrived} of {rounds}   acceptance {acceptance(state, index):6.1%}"
 
 
-def _centres(state: State, index: int, colour: bool) -> list[str]:
+def _centres(state: State, index: int, color: bool) -> list[str]:
     """One line each: load, and busy of installed VNFs by their first letters."""
     rows = []
     for place in range(state["num_centres"][index]):
@@ -171,19 +171,19 @@ def _centres(state: State, index: int, colour: bool) -> list[str]:
             f"{name[0].upper()} {all_of - idle}/{all_of}" if all_of else " " * 5 for name, all_of, idle in counts
         )
         mark = ">" if place == state["visited"][index] else " "
-        load = f"cpu {_bar(1 - free_cpu / cpu, colour)} {cpu - free_cpu:3}/{cpu:<3} ram {ram:4.0%} disk {storage:3.0%}"
+        load = f"cpu {_bar(1 - free_cpu / cpu, color)} {cpu - free_cpu:3}/{cpu:<3} ram {ram:4.0%} disk {storage:3.0%}"
         rows.append(f"{mark}DC {place:<2} {load}  {vnfs}".rstrip())
     return rows
 
 
-def _links(state: State, index: int, colour: bool) -> list[str]:
+def _links(state: State, index: int, color: bool) -> list[str]:
     shown = []
     count = int(state["num_centres"][index])
     for one in range(count):
         for other in range(one + 1, count):
             load = 1 - state["free_rate"][index, one, other] / LINK_CAPACITY
             text = f"{one:>2}-{other:<2}{state['length'][index, one, other]:5} km{load:5.0%}"
-            shown.append(f"\x1b[38;2;{_shade(load)}m{text}\x1b[0m" if colour else text)
+            shown.append(f"\x1b[38;2;{_shade(load)}m{text}\x1b[0m" if color else text)
     return ["".join(shown[first : first + LINKS_IN_A_ROW]) for first in range(0, len(shown), LINKS_IN_A_ROW)]
 
 
@@ -196,23 +196,23 @@ def _running(state: State, index: int) -> list[str]:
     return (rows + [""] * MOST_CHAINS)[:MOST_CHAINS]
 
 
-def _services(state: State, index: int, colour: bool) -> list[str]:
+def _services(state: State, index: int, color: bool) -> list[str]:
     rows = []
     for service, name in enumerate(SERVICES):
         satisfied, dropped = int(state["satisfied"][index, service]), int(state["dropped"][index, service])
         ended, pending = satisfied + dropped, int(state["all_pending"][index, service])
         share = f"{satisfied / ended:6.1%}" if ended else "     -"
-        bar = _bar(satisfied / ended if ended else 0.0, colour, good=True)
+        bar = _bar(satisfied / ended if ended else 0.0, color, good=True)
         counts = f"{pending:4} pending {satisfied:4} satisfied {dropped:4} dropped"
         rows.append(f"{name.replace('_', ' '):18} {bar} {share}  {counts}")
     return rows
 
 
-def _bar(share: float, colour: bool, good: bool = False) -> str:
+def _bar(share: float, color: bool, good: bool = False) -> str:
     """A share as ten characters; a load turns red as it fills, an acceptance green."""
     share = min(max(float(share), 0.0), 1.0)
     filled = round(share * BAR)
-    if not colour:
+    if not color:
         return "#" * filled + "." * (BAR - filled)
     shade = _shade(1 - share if good else share)
     return f"\x1b[38;2;{shade}m{'█' * filled}\x1b[38;2;{REST}m{'█' * (BAR - filled)}\x1b[0m"

@@ -89,7 +89,7 @@ OBS_SIZE = REQUESTS_AT + NUM_SERVICES * NUM_REQUEST_FEATURES
 SCALED = (np.log1p(np.arange(2 * _Q)) / 5.0).astype(np.float32)  # counts as they are seen
 
 
-class Rules(NamedTuple):
+class SfcRules(NamedTuple):
     min_centres: int
     max_centres: int
     min_rounds: int
@@ -112,8 +112,8 @@ def empty_worlds(num_envs: int, seeds: Array) -> Array:
     return worlds
 
 
-def rules_of(settings: SfcSettings, max_episode_steps: int, restarts: bool = True) -> Rules:
-    return Rules(
+def rules_of(settings: SfcSettings, max_episode_steps: int, restarts: bool = True) -> SfcRules:
+    return SfcRules(
         min_centres=settings.min_data_centres,
         max_centres=settings.max_data_centres,
         min_rounds=settings.min_request_count,

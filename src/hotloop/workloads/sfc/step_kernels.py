@@ -22,7 +22,7 @@ from hotloop.workloads.sfc.layout_kernels import (
     RUNS,
     SCALED,
     STORAGE_USE,
-    Rules,
+    SfcRules,
     World,
 )
 from hotloop.workloads.sfc.network_kernels import draw_network
@@ -101,7 +101,7 @@ def step_all(
 
     A reset goes the same way, so that all of it is compiled once.
     """
-    rules = Rules(*numbers)
+    rules = SfcRules(*numbers)
     any_done = False
     for env in range(worlds.shape[0]):
         world = worlds[env]
@@ -123,7 +123,7 @@ def step_all(
 
 
 @lean_kernel
-def start(world: World, rules: Rules) -> None:
+def start(world: World, rules: SfcRules) -> None:
     """An empty network and its first requests."""
     world.now = world.steps = world.arrived = 0
     world.num_centres = rules.min_centres + next_below(world.generator, 0, rules.max_centres - rules.min_centres + 1)
@@ -153,7 +153,7 @@ def look(world: World, env: int, obs: Array, mask: Array, best: Array) -> None:
 
 
 @lean_kernel
-def act(world: World, rules: Rules, action: int) -> float:
+def act(world: World, rules: SfcRules, action: int) -> float:
     """Carry out the action at the visited centre; its own reward."""
     place = world.visited
     if action < NUM_VNFS:
@@ -200,7 +200,7 @@ def install(world: World, place: int, vnf: int, count: int) -> None:
 
 
 @lean_inline_kernel
-def pass_time(world: World, rules: Rules) -> float:
+def pass_time(world: World, rules: SfcRules) -> float:
     """One unit: VNFs finish, late requests are dropped, a new round arrives; the reward of what ended."""
     for resource in range(NUM_USES):
         world.used[resource] += world.use[resource]

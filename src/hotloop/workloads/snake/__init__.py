@@ -2,7 +2,7 @@
 
 Files:
     board.py                Boards between arrays and bits, and flood fill for whoever has many boards
-    draw.py                 A game as a picture or as coloured text, from a saved state
+    draw.py                 A game as a picture or as colored text, from a saved state
     env.py                  Snake, batched: one kernel call steps every game, flood fills included
     fill_kernels.py         Flood fill, bit-parallel and exact: which cells can be reached from one, and how many
     gymnasium_env.py        Snake for anybody's agent: importing this module registers `hotloop/Snake-v0` with

@@ -1,4 +1,4 @@
-"""A game as a picture or as coloured text, from a saved state."""
+"""A game as a picture or as colored text, from a saved state."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def cells(state: Mapping[str, Array], index: int) -> tuple[int, list[tuple[int, 
     return math.isqrt(len(body)), [_point(cell) for cell in body[slots]], food
 
 
-def colours(state: Mapping[str, Array], index: int) -> Array:
-    """The colour of every cell, [size, size, 3] uint8; the body fades towards its tail."""
+def colors(state: Mapping[str, Array], index: int) -> Array:
+    """The color of every cell, [size, size, 3] uint8; the body fades towards its tail."""
     size, body, food = cells(state, index)
     board = np.empty((size, size, 3), np.uint8)
     board[...] = EMPTY
     board[(np.indices((size, size)).sum(axis=0) % 2) == 1] = CHEQUER
     fade = np.linspace(0.0, 1.0, len(body))[:, None]
-    for (x, y), colour in zip(body, (1 - fade) * NECK + fade * TAIL, strict=True):
-        board[y, x] = colour
+    for (x, y), color in zip(body, (1 - fade) * NECK + fade * TAIL, strict=True):
+        board[y, x] = color
     board[body[0][1], body[0][0]] = FACE
     if food is not None:
         board[food[1], food[0]] = APPLE
@@ -53,18 +53,18 @@ def measures(first: Mapping[str, Array], now: Mapping[str, Array]) -> dict[str, 
 
 def frame(state: Mapping[str, Array], index: int) -> Array:
     """A picture of game `index`, [height, width, 3] uint8."""
-    board = colours(state, index)
+    board = colors(state, index)
     pixels = max(4, PICTURE_SIZE // len(board))
     picture = board.repeat(pixels, axis=0).repeat(pixels, axis=1)
     return _ruled(picture, pixels)
 
 
-def text(state: Mapping[str, Array], index: int, colour: bool = True) -> str:
-    """Game `index` for a terminal: two columns per cell, as blocks of 24-bit colour or as plain characters."""
-    if not colour:
+def text(state: Mapping[str, Array], index: int, color: bool = True) -> str:
+    """Game `index` for a terminal: two columns per cell, as blocks of 24-bit color or as plain characters."""
+    if not color:
         return _plain_text(state, index)
     rows = []
-    for row in colours(state, index):
+    for row in colors(state, index):
         blocks = "".join(f"\x1b[48;2;{red};{green};{blue}m  " for red, green, blue in row.tolist())
         rows.append(blocks + "\x1b[0m")
     return "\n".join(rows)

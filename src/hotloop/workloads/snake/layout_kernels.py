@@ -42,7 +42,7 @@ class Games(NamedTuple):
     room: Array  # [3] int64, scratch: the cells of each
 
 
-class Rules(NamedTuple):
+class SnakeRules(NamedTuple):
     size: int
     stride: int
     start_length: int
@@ -72,9 +72,9 @@ def empty_games(settings: SnakeSettings, num_envs: int, seeds: Array) -> Games:
     )
 
 
-def rules_of(settings: SnakeSettings) -> Rules:
+def rules_of(settings: SnakeSettings) -> SnakeRules:
     size, cell = settings.board_size, settings.distance_reward
-    return Rules(
+    return SnakeRules(
         size=size,
         stride=stride_of(size),
         start_length=settings.start_length,

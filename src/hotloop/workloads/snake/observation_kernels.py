@@ -22,7 +22,7 @@ from hotloop.workloads.snake.layout_kernels import (
     HUNGRY,
     LENGTH,
     NO_CELL,
-    Rules,
+    SnakeRules,
 )
 from hotloop.workloads.snake.rule_kernels import is_free, is_safe, on_board, open_cell, step_down, step_right, tail_cell
 
@@ -32,7 +32,7 @@ SCRATCH = 3  # the row of `reached` that keeps no region beside the head
 
 @lean_inline_kernel
 def observe_foresight(
-    body: Array, occupied: Array, game: Array, board: Array, reached: Array, env: int, rules: Rules, obs: Array
+    body: Array, occupied: Array, game: Array, board: Array, reached: Array, env: int, rules: SnakeRules, obs: Array
 ) -> None:
     """For straight, right and left: can the tail then be followed, and does a shortest way to the food begin there?"""
     open_to = open_cell(body, game, env, rules)
@@ -58,13 +58,13 @@ def cell_towards(body: Array, game: Array, env: int, side: int) -> tuple[int, in
 
 
 @lean_inline_kernel
-def bit_of(rules: Rules, cell: int) -> int:
+def bit_of(rules: SnakeRules, cell: int) -> int:
     return (cell >> 6) * rules.stride + (cell & 63)
 
 
 @lean_kernel
 def tail_follows(
-    body: Array, occupied: Array, game: Array, board: Array, reached: Array, env: int, rules: Rules, x: int, y: int
+    body: Array, occupied: Array, game: Array, board: Array, reached: Array, env: int, rules: SnakeRules, x: int, y: int
 ) -> bool:
     """Whether, with the head at (x, y), free cells lead to one beside the tail, or the tail's own may be entered.
 
@@ -101,7 +101,7 @@ def observe_food_way(
     board: Array,
     reached: Array,
     env: int,
-    rules: Rules,
+    rules: SnakeRules,
     shut: int,  # a cell that cannot be entered in the next step, though later
     obs: Array,
 ) -> None:
@@ -131,7 +131,7 @@ def observe(
     reached: Array,
     room: Array,
     env: int,
-    rules: Rules,
+    rules: SnakeRules,
     obs: Array,
 ) -> None:
     if rules.observation == GRID:
@@ -151,7 +151,9 @@ def observe(
 
 
 @lean_inline_kernel
-def observe_basic(occupied: Array, game: Array, env: int, rules: Rules, head: int, open_to: int, obs: Array) -> int:
+def observe_basic(
+    occupied: Array, game: Array, env: int, rules: SnakeRules, head: int, open_to: int, obs: Array
+) -> int:
     """Danger straight, left, right, back; food up, right, down, left; heading up, right, down. The next index."""
     x, y, direction, food = head & 63, head >> 6, game[env, DIRECTION], game[env, FOOD]
     obs[env, 0] = danger(occupied, env, rules, open_to, x, y, direction)
@@ -168,7 +170,7 @@ def observe_basic(occupied: Array, game: Array, env: int, rules: Rules, head: in
 
 
 @lean_inline_kernel
-def danger(occupied: Array, env: int, rules: Rules, open_to: int, x: int, y: int, direction: int) -> bool:
+def danger(occupied: Array, env: int, rules: SnakeRules, open_to: int, x: int, y: int, direction: int) -> bool:
     return not is_safe(occupied, env, rules, open_to, x + step_right(direction), y + step_down(direction))
 
 
@@ -188,7 +190,7 @@ def observe_room(
     reached: Array,
     room: Array,
     env: int,
-    rules: Rules,
+    rules: SnakeRules,
     head: int,
     direction: int,
     open_to: int,
@@ -196,7 +198,7 @@ def observe_room(
     obs: Array,
     at: int,
 ) -> None:
-    """Room straight, right and left as a share of all free cells; `enhanced`: then the free neighbours there."""
+    """Room straight, right and left as a share of all free cells; `enhanced`: then the free neighbors there."""
     for side in range(3):
         way = (direction + (side == 1) - (side == 2)) & 3
         x, y = (head & 63) + step_right(way), (head >> 6) + step_down(way)
@@ -205,7 +207,7 @@ def observe_room(
         cells = room_towards(occupied, board, reached, room, env, rules, side, x, y) if safe else 0
         obs[env, at + side] = min(cells / max(free, 1), 1.0)
         if rules.observation >= ENHANCED:
-            obs[env, at + 3 + side] = free_neighbours(occupied, env, rules, x, y) / 4.0 if safe else 0.0
+            obs[env, at + 3 + side] = free_neighbors(occupied, env, rules, x, y) / 4.0 if safe else 0.0
 
 
 @lean_inline_kernel
@@ -215,7 +217,7 @@ def room_towards(
     reached: Array,
     room: Array,
     env: int,
-    rules: Rules,
+    rules: SnakeRules,
     side: int,
     x: int,
     y: int,
@@ -235,7 +237,7 @@ def room_towards(
 
 
 @lean_inline_kernel
-def free_neighbours(occupied: Array, env: int, rules: Rules, x: int, y: int) -> int:
+def free_neighbors(occupied: Array, env: int, rules: SnakeRules, x: int, y: int) -> int:
     count = 0
     for way in range(4):
         count += is_free(occupied, env, rules, x + step_right(way), y + step_down(way))
@@ -244,7 +246,7 @@ def free_neighbours(occupied: Array, env: int, rules: Rules, x: int, y: int) -> 
 
 @lean_inline_kernel
 def observe_tail(
-    reached: Array, room: Array, env: int, rules: Rules, head: int, tail: int, length: int, obs: Array
+    reached: Array, room: Array, env: int, rules: SnakeRules, head: int, tail: int, length: int, obs: Array
 ) -> None:
     """Where the tail is and whether it can be reached; `enhanced`: then how far it is, and the snake's length."""
     x, y = head & 63, head >> 6
@@ -258,7 +260,7 @@ def observe_tail(
 
 
 @lean_inline_kernel
-def tail_touched(reached: Array, room: Array, rules: Rules, tail: int) -> bool:
+def tail_touched(reached: Array, room: Array, rules: SnakeRules, tail: int) -> bool:
     """Whether a region beside the head reaches a cell beside the tail: a way from head to tail, without a fill."""
     touched = False
     for way in range(4):
@@ -270,7 +272,7 @@ def tail_touched(reached: Array, room: Array, rules: Rules, tail: int) -> bool:
 
 
 @lean_inline_kernel
-def observe_grid(body: Array, game: Array, env: int, rules: Rules, obs: Array) -> None:
+def observe_grid(body: Array, game: Array, env: int, rules: SnakeRules, obs: Array) -> None:
     """A row of [size * size * 3]: for each cell head, rest of the body, food."""
     for index in range(obs.shape[1]):
         obs[env, index] = 0

@@ -7,7 +7,7 @@ import numpy as np
 from hotloop.core.kernels import lean_inline_kernel, lean_kernel, next_below
 from hotloop.core.types import Array
 from hotloop.workloads.snake.fill_kernels import flip_bit, has_bit, nth_free_bit
-from hotloop.workloads.snake.layout_kernels import DIRECTION, FOOD, HEAD, HUNGRY, LENGTH, NO_CELL, STEPS, Rules
+from hotloop.workloads.snake.layout_kernels import DIRECTION, FOOD, HEAD, HUNGRY, LENGTH, NO_CELL, STEPS, SnakeRules
 
 ALIVE, WON, HIT_WALL, HIT_BODY = range(4)
 
@@ -30,23 +30,23 @@ def tail_cell(body: Array, game: Array, env: int) -> np.int64:
 
 
 @lean_inline_kernel
-def open_cell(body: Array, game: Array, env: int, rules: Rules) -> int:
+def open_cell(body: Array, game: Array, env: int, rules: SnakeRules) -> int:
     """The cell of the body that the head may enter: the tail's, where the rules free it, or none."""
     return tail_cell(body, game, env) if rules.free_tail else NO_CELL
 
 
 @lean_inline_kernel
-def on_board(rules: Rules, x: int, y: int) -> bool:
+def on_board(rules: SnakeRules, x: int, y: int) -> bool:
     return (x >= 0) & (x < rules.size) & (y >= 0) & (y < rules.size)
 
 
 @lean_inline_kernel
-def is_free(occupied: Array, env: int, rules: Rules, x: int, y: int) -> bool:
+def is_free(occupied: Array, env: int, rules: SnakeRules, x: int, y: int) -> bool:
     return on_board(rules, x, y) and not has_bit(occupied, env, y * rules.stride + x)
 
 
 @lean_inline_kernel
-def is_safe(occupied: Array, env: int, rules: Rules, open_to: int, x: int, y: int) -> bool:
+def is_safe(occupied: Array, env: int, rules: SnakeRules, open_to: int, x: int, y: int) -> bool:
     """Whether the head may move to (x, y)."""
     if not on_board(rules, x, y):
         return False
@@ -54,7 +54,7 @@ def is_safe(occupied: Array, env: int, rules: Rules, open_to: int, x: int, y: in
 
 
 @lean_kernel
-def place_food(occupied: Array, game: Array, generator: Array, board: Array, env: int, rules: Rules) -> None:
+def place_food(occupied: Array, game: Array, generator: Array, board: Array, env: int, rules: SnakeRules) -> None:
     """On any empty cell, each as likely; one draw. A full board gets none, and draws none."""
     empty = rules.size * rules.size - game[env, LENGTH]
     if empty == 0:
@@ -67,7 +67,7 @@ def place_food(occupied: Array, game: Array, generator: Array, board: Array, env
 
 @lean_inline_kernel
 def start_game(
-    body: Array, occupied: Array, game: Array, generator: Array, board: Array, env: int, rules: Rules
+    body: Array, occupied: Array, game: Array, generator: Array, board: Array, env: int, rules: SnakeRules
 ) -> None:
     """Head in the middle, the body to its left, heading right."""
     middle = rules.size // 2
@@ -83,7 +83,7 @@ def start_game(
 
 
 @lean_inline_kernel
-def turned(rules: Rules, direction: int, action: int) -> int:
+def turned(rules: SnakeRules, direction: int, action: int) -> int:
     if rules.absolute:
         return direction if action == (direction + 2) & 3 else action & 3
     return (direction + (action == 2) - (action == 1)) & 3
@@ -91,7 +91,7 @@ def turned(rules: Rules, direction: int, action: int) -> int:
 
 @lean_kernel
 def move(
-    body: Array, occupied: Array, game: Array, generator: Array, board: Array, env: int, rules: Rules, action: int
+    body: Array, occupied: Array, game: Array, generator: Array, board: Array, env: int, rules: SnakeRules, action: int
 ) -> tuple[int, float]:
     """How the step ended and its reward; a snake that dies stays as it was."""
     direction = turned(rules, game[env, DIRECTION], action)
@@ -116,7 +116,7 @@ def move(
 
 
 @lean_inline_kernel
-def put_head(body: Array, occupied: Array, game: Array, env: int, rules: Rules, x: int, y: int) -> None:
+def put_head(body: Array, occupied: Array, game: Array, env: int, rules: SnakeRules, x: int, y: int) -> None:
     slot = game[env, HEAD] + 1
     slot = slot if slot < body.shape[1] else 0
     game[env, HEAD] = slot

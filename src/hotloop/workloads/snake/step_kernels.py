@@ -6,14 +6,14 @@ from typing import Any
 
 from hotloop.core.kernels import lean_inline_kernel, lean_kernel
 from hotloop.core.types import Array
-from hotloop.workloads.snake.layout_kernels import HUNGRY, LENGTH, STEPS, Rules
+from hotloop.workloads.snake.layout_kernels import HUNGRY, LENGTH, STEPS, SnakeRules
 from hotloop.workloads.snake.observation_kernels import observe
 from hotloop.workloads.snake.rule_kernels import ALIVE, HIT_BODY, HIT_WALL, WON, move, start_game
 
 
 @lean_kernel
 def reset_all(games: tuple[Array, ...], numbers: tuple[Any, ...], obs: Array) -> None:
-    rules = Rules(*numbers)
+    rules = SnakeRules(*numbers)
     body, occupied, game, generator, board, reached, room = games
     for env in range(obs.shape[0]):
         start_game(body, occupied, game, generator, board, env, rules)
@@ -32,7 +32,7 @@ def step_all(
     score: Array,  # [N] int64
 ) -> bool:
     """Step every game and restart the finished ones; True where any finished."""
-    rules = Rules(*numbers)
+    rules = SnakeRules(*numbers)
     body, occupied, game, generator, board, reached, room = games
     any_done = False
     for env in range(obs.shape[0]):
@@ -50,7 +50,7 @@ def step_all(
 
 @lean_kernel
 def note(
-    game: Array, env: int, rules: Rules, outcome: int, gained: float, reward: Array, flags: Array, score: Array
+    game: Array, env: int, rules: SnakeRules, outcome: int, gained: float, reward: Array, flags: Array, score: Array
 ) -> bool:
     """How one game stands after its move; True where it ended.
 

@@ -19,7 +19,7 @@ PICTURES, VIDEOS = (".svg", ".png"), (".mp4", ".gif")
 
 
 @dataclass(frozen=True)
-class Drawing:
+class NetworkDrawing:
     """A file that was written, and what was drawn."""
 
     file: Path
@@ -36,8 +36,8 @@ class _Network:
     title: str
 
 
-def draw(what: str | Path, out: str | Path = "network.svg") -> Drawing:
-    """Draw a network in topological levels, with weights and biases as colours, and measure its graph.
+def draw(what: str | Path, out: str | Path = "network.svg") -> NetworkDrawing:
+    """Draw a network in topological levels, with weights and biases as colors, and measure its graph.
 
         draw("runs/topology-dqn-20260101-120000", "network.png").measures.sigma
 
@@ -56,9 +56,9 @@ def draw(what: str | Path, out: str | Path = "network.svg") -> Drawing:
     network = _from_file(source) if source.suffix == ".json" and not source.is_dir() else _from_run(source)
     measures = measure(network.graph)
     if kind in VIDEOS:
-        return Drawing(file, measures, _animate(source, network, file))
+        return NetworkDrawing(file, measures, _animate(source, network, file))
     _write(file, _as_png(network) if kind == ".png" else _as_svg(network, measures))
-    return Drawing(file, measures)
+    return NetworkDrawing(file, measures)
 
 
 def _from_file(path: Path) -> _Network:

@@ -17,7 +17,7 @@ MARGIN_TOP, MARGIN_BOTTOM = 24.0, 40.0
 
 @dataclass(frozen=True)
 class Limits:
-    """The weight and the bias that get the full colour; the same in all frames, or colours would flicker."""
+    """The weight and the bias that get the full color; the same in all frames, or colors would flicker."""
 
     weight: float
     bias: float

@@ -17,7 +17,7 @@ def draw(words: list[str]) -> int:
     """Draw a network that is wired by a graph, and measure the graph."""
     parser = VerbParser(
         "topology draw",
-        "Draw a network that is wired by a graph, in topological levels, with weights and biases as colours, and\n"
+        "Draw a network that is wired by a graph, in topological levels, with weights and biases as colors, and\n"
         "measure the graph. Give a run that was trained with `network.torso = topology` (its best weights are shown),\n"
         "or a JSON file in NetworkX's node-link form. FILE.mp4 and FILE.gif show the weights over training, from the\n"
         "checkpoints the run kept (train with `--checkpoint.every 2k --checkpoint.keep 100`).",

@@ -8,10 +8,10 @@ import numpy as np
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import Array, ArraySpec, Obs, ObsSpec
-from hotloop.maths.gae_kernels import EPSILON, absorb_rows, normalise_rows, scale_rewards
+from hotloop.maths.gae_kernels import EPSILON, absorb_rows, normalize_rows, scale_rewards
 
 
-class PartNormaliser:
+class PartNormalizer:
     """Of one array of floats: the statistics run along, what is subtracted and divided by changes with `refresh`."""
 
     def __init__(self, size: int, limit: float) -> None:
@@ -22,7 +22,7 @@ class PartNormaliser:
     def apply(self, obs: Array) -> Array:
         rows = obs.reshape(len(obs), -1)
         out = np.empty(rows.shape, np.float32)
-        normalise_rows(rows, self.shift, self.scale, self._limit, out)
+        normalize_rows(rows, self.shift, self.scale, self._limit, out)
         return out.reshape(obs.shape)
 
     def absorb(self, obs: Array) -> None:
@@ -43,17 +43,17 @@ class PartNormaliser:
         self.refresh()
 
 
-class ObsNormaliser:
+class ObsNormalizer:
     """One for each part of the observation that is made of floats; bytes (images) are left to the network."""
 
     def __init__(self, obs_spec: ObsSpec, limit: float) -> None:
         self._is_dict = isinstance(obs_spec, dict)
         specs = obs_spec if isinstance(obs_spec, dict) else {"obs": obs_spec}
-        self._parts = {name: PartNormaliser(spec.size, limit) for name, spec in specs.items() if is_float(spec)}
+        self._parts = {name: PartNormalizer(spec.size, limit) for name, spec in specs.items() if is_float(spec)}
         if not self._parts:
             raise SettingsError(
-                f"`normalise.obs` is set, but the observation has no floats to normalise: {obs_spec}",
-                "the network scales bytes to 0..1 itself: `--normalise.obs false`",
+                f"`normalize.obs` is set, but the observation has no floats to normalize: {obs_spec}",
+                "the network scales bytes to 0..1 itself: `--normalize.obs false`",
             )
 
     def apply(self, obs: Obs) -> Obs:
@@ -84,7 +84,7 @@ class ObsNormaliser:
     def num_weights(self) -> int:
         return sum(2 * part.shift.size for part in self._parts.values())
 
-    def _sorted(self) -> list[PartNormaliser]:
+    def _sorted(self) -> list[PartNormalizer]:
         return [self._parts[name] for name in sorted(self._parts)]
 
     def state(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from hotloop.core.errors import SettingsError
 from hotloop.core.types import ArraySpec
-from hotloop.learners.normaliser import ObsNormaliser, RewardScaler
+from hotloop.learners.normalizer import ObsNormalizer, RewardScaler
 
 BYTES = ArraySpec((2, 2, 1), np.dtype(np.uint8))
 
@@ -17,39 +17,39 @@ def rows(seed: int, count: int = 40) -> np.ndarray:
 
 
 def test_mean_and_deviation_are_those_of_everything_absorbed():
-    normaliser = ObsNormaliser(ArraySpec((3,)), limit=100.0)
+    normalizer = ObsNormalizer(ArraySpec((3,)), limit=100.0)
     seen = [rows(seed) for seed in range(4)]
     for part in seen:
-        normaliser.absorb(part)
-    normaliser.refresh()
+        normalizer.absorb(part)
+    normalizer.refresh()
     every = np.concatenate(seen)
-    np.testing.assert_allclose(normaliser.apply(every), (every - every.mean(0)) / every.std(0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(normalizer.apply(every), (every - every.mean(0)) / every.std(0), rtol=1e-3, atol=1e-4)
 
 
 def test_what_is_absorbed_counts_only_after_a_refresh():
-    normaliser = ObsNormaliser(ArraySpec((3,)), limit=100.0)
-    normaliser.absorb(rows(0))
-    np.testing.assert_array_equal(normaliser.apply(rows(1)), rows(1))
+    normalizer = ObsNormalizer(ArraySpec((3,)), limit=100.0)
+    normalizer.absorb(rows(0))
+    np.testing.assert_array_equal(normalizer.apply(rows(1)), rows(1))
 
 
 def test_nothing_leaves_the_limit():
-    normaliser = ObsNormaliser(ArraySpec((1,)), limit=2.0)
-    assert normaliser.apply(np.array([[-9.0], [1.5], [9.0]], np.float32)).tolist() == [[-2.0], [1.5], [2.0]]
+    normalizer = ObsNormalizer(ArraySpec((1,)), limit=2.0)
+    assert normalizer.apply(np.array([[-9.0], [1.5], [9.0]], np.float32)).tolist() == [[-2.0], [1.5], [2.0]]
 
 
 def test_bytes_are_left_to_the_network_and_nothing_but_bytes_is_refused():
-    normaliser = ObsNormaliser({"image": BYTES, "speed": ArraySpec((1,))}, limit=10.0)
+    normalizer = ObsNormalizer({"image": BYTES, "speed": ArraySpec((1,))}, limit=10.0)
     obs = {"image": np.full((2, 2, 2, 1), 7, np.uint8), "speed": np.array([[1.0], [3.0]], np.float32)}
-    normaliser.absorb(obs)
-    normaliser.refresh()
-    assert normaliser.apply(obs)["image"] is obs["image"]
-    np.testing.assert_allclose(normaliser.apply(obs)["speed"], [[-1.0], [1.0]], atol=1e-4)
-    with pytest.raises(SettingsError, match="normalise.obs"):
-        ObsNormaliser(BYTES, limit=10.0)
+    normalizer.absorb(obs)
+    normalizer.refresh()
+    assert normalizer.apply(obs)["image"] is obs["image"]
+    np.testing.assert_allclose(normalizer.apply(obs)["speed"], [[-1.0], [1.0]], atol=1e-4)
+    with pytest.raises(SettingsError, match="normalize.obs"):
+        ObsNormalizer(BYTES, limit=10.0)
 
 
 def test_weights_are_what_acting_needs():
-    one, other = (ObsNormaliser(ArraySpec((3,)), limit=10.0) for _ in range(2))
+    one, other = (ObsNormalizer(ArraySpec((3,)), limit=10.0) for _ in range(2))
     one.absorb(rows(0))
     one.refresh()
     assert one.num_weights == len(one.weights()) == 6
@@ -57,14 +57,14 @@ def test_weights_are_what_acting_needs():
     np.testing.assert_array_equal(one.apply(rows(1)), other.apply(rows(1)))
 
 
-def test_a_restored_normaliser_continues_exactly():
-    one, other = (ObsNormaliser(ArraySpec((3,)), limit=10.0) for _ in range(2))
+def test_a_restored_normalizer_continues_exactly():
+    one, other = (ObsNormalizer(ArraySpec((3,)), limit=10.0) for _ in range(2))
     one.absorb(rows(0))
     one.refresh()
     other.load_state(one.state())
-    for normaliser in (one, other):
-        normaliser.absorb(rows(1))
-        normaliser.refresh()
+    for normalizer in (one, other):
+        normalizer.absorb(rows(1))
+        normalizer.refresh()
     np.testing.assert_array_equal(one.weights(), other.weights())
 
 

@@ -1,4 +1,4 @@
-"""Prioritised replay: draw a batch, set its new priorities, over and over.
+"""Prioritized replay: draw a batch, set its new priorities, over and over.
 
 n-step returns: the window in front of the replay, and the rows that leave it.
 """
@@ -27,7 +27,7 @@ from benchmarks.replay import (
 )
 from benchmarks.sfc_step import Tape
 from benchmarks.witnesses.dqn_parts import NStepBuffer
-from benchmarks.witnesses.replays import PrioritisedReplay, ReplayBuffer
+from benchmarks.witnesses.replays import PrioritizedReplay, ReplayBuffer
 from hotloop.core.types import Array, Batch, EnvStep
 from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import SEQUENCE, Equality, Snapshot, compare_sequences, compare_snapshots
@@ -40,10 +40,10 @@ ADD_EVERY = 10
 
 
 @hotloop.cases("drawing a batch by priority and setting its new priorities")
-def prioritised_cases(small: bool = False) -> list[Case]:
+def prioritized_cases(small: bool = False) -> list[Case]:
     return [
         Case(
-            family="replay-prioritised",
+            family="replay-prioritized",
             size=f"b{batch}",
             build=partial(_build, batch, small),
             tolerance=TOLERANCE,
@@ -53,8 +53,8 @@ def prioritised_cases(small: bool = False) -> list[Case]:
     ]
 
 
-def _pair(capacity: int) -> tuple[Replay, PrioritisedReplay]:
-    replay, plain = make_replay(FILL_ENVS, capacity, prioritised=True), PrioritisedReplay(capacity)
+def _pair(capacity: int) -> tuple[Replay, PrioritizedReplay]:
+    replay, plain = make_replay(FILL_ENVS, capacity, prioritized=True), PrioritizedReplay(capacity)
     fill(capacity, replay, plain)
     return replay, plain
 
@@ -86,7 +86,7 @@ def _build(batch_size: int, small: bool) -> Programs:
         return compare_snapshots(fast, {"index": indices, "weight": weights, "obs": obs}, "of a timed call")
 
     def growth() -> TwoSizes:
-        few = make_replay(FILL_ENVS, SMALL_CAPACITY, prioritised=True)
+        few = make_replay(FILL_ENVS, SMALL_CAPACITY, prioritized=True)
         fill(SMALL_CAPACITY, few)
         small, large = (_draw_and_set(rows, batch_size, errors) for rows in (few, replay))
         return TwoSizes(small, large, 1.0, f"{SMALL_CAPACITY:,} rows", f"{capacity:,}")
