@@ -31,7 +31,7 @@ from hotloop.proof.case import Case, Programs, TwoSizes
 from hotloop.proof.equivalence import Equality, compare, compare_sequences
 from hotloop.replay.rollout_buffer import RolloutBuffer
 
-OBS_SIZE, LR, CLIP, ENTROPY_WEIGHT = 4, 1e-3, 0.2, 0.01
+OBS_SIZE, LR, CLIP, ENT_COEF = 4, 1e-3, 0.2, 0.01
 ACTIONS: dict[str, ActionSpec] = {
     "discrete": DiscreteActions(2),
     "continuous": BoxActions((-1.0, -1.0), (1.0, 1.0), (2,)),
@@ -92,7 +92,7 @@ class _Pair:
             rollout_steps=size.steps,
             n_epochs=size.epochs,
             batch_size=size.batch,
-            ent_coef=ENTROPY_WEIGHT,
+            ent_coef=ENT_COEF,
             env=EnvSettings(num_envs=size.num_envs),
             network=ActorCriticSettings(hidden=size.hidden),
             optimizer=PolicyOptimizerSettings(learning_rate=LR),
@@ -101,7 +101,7 @@ class _Pair:
         self.learner = PPOLearner(settings, ArraySpec((OBS_SIZE,)), ACTIONS[kind])
         layout = self.learner.actions.layout
         continuous = layout.continuous > 0
-        self.agent = PPOAgent(OBS_SIZE, size.hidden, layout.num_outputs, continuous, LR, CLIP, ENTROPY_WEIGHT)
+        self.agent = PPOAgent(OBS_SIZE, size.hidden, layout.num_outputs, continuous, LR, CLIP, ENT_COEF)
         self._copy_parameters()
         self.rollouts = [self._rollout(seed) for seed in range(2)]
 

@@ -109,3 +109,12 @@ def test_the_readme_is_little_more_than_one_screen() -> None:
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 100
     assert len(re.findall(r"\[[^]]+\]\(docs/", text.partition("## Where next")[2])) == 6
+
+
+def test_no_file_was_committed_in_the_middle_of_a_merge() -> None:
+    files = [
+        path for folder in ("docs", "src", "tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*")
+    ]
+    for path in [*DOCUMENTS, *(path for path in files if path.suffix in (".md", ".py", ".toml", ".js", ".css"))]:
+        lines = path.read_text().splitlines()
+        assert not [line for line in lines if re.match(r"(<{7}|>{7}|\|{7}) ", line)], path

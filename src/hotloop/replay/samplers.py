@@ -189,7 +189,7 @@ class Prioritized:
         if leaves.shape != (size,) or size > self.tree.capacity:
             raise CheckpointError(
                 f"saved priorities have shape {leaves.shape}, expected {size} of them",
-                "resume with the replay capacity that the run was started with",
+                "resume with the `replay.buffer_size` that the run was started with",
             )
         largest = float(state["largest"])
         if not (np.isfinite(leaves).all() and (leaves > 0).all() and 0 < largest < np.inf):

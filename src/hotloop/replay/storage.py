@@ -197,7 +197,7 @@ class Ring:
     def _not_ours(self, found: Array, size: int) -> CheckpointError:
         return CheckpointError(
             f"saved replay rows are {found.dtype} {found.shape}, expected uint8 {(size, self.row_bytes)} in all",
-            "resume with the capacity and the env that the run was started with",
+            "resume with the `replay.buffer_size` and the env that the run was started with",
         )
 
     def _rows(self) -> Array:

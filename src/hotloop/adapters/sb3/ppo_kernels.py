@@ -66,7 +66,7 @@ def _policy_terms(
         log_ratio = measures[LOG_PROB, b] - old_log_prob[chosen[b]]
         ratio, scaled = math.exp(log_ratio), (advantage[chosen[b]] - mean) * per_deviation
         row_loss, slope = surrogate(ratio, 0.0, scaled, clip, 0)
-        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -float_plan[policy.ENTROPY_WEIGHT] * share
+        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -float_plan[policy.ENT_COEF] * share
         sums[policy.POLICY_LOSS] += share * row_loss
         sums[policy.ENTROPY] += share * measures[ENTROPY, b]
         sums[policy.KL] += share * ((ratio - 1.0) - log_ratio)
@@ -86,7 +86,7 @@ def _value_terms(
             value, moves = old + min(max(value - old, -clip), clip), 0.0
         error = value - returns[chosen[b]]
         sums[policy.VALUE_LOSS] += share * error * error
-        work[to + b * step] = Float(float_plan[policy.VALUE_WEIGHT] * share * 2.0 * error * moves)
+        work[to + b * step] = Float(float_plan[policy.VF_COEF] * share * 2.0 * error * moves)
 
 
 @inline_kernel
@@ -114,8 +114,8 @@ def _loss(
     )
     value_head, value_to = value_numbers[plan.HEAD_ONLINE], value_numbers[plan.HEAD_ROWS]
     _value_terms(float_plan, columns, chosen, value_work, value_head, value_to, value_numbers[plan.HEAD_STRIDE], sums)
-    value_loss, entropy = float_plan[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
-    sums[policy.LOSS] = sums[policy.POLICY_LOSS] - float_plan[policy.ENTROPY_WEIGHT] * entropy + value_loss
+    value_loss, entropy = float_plan[policy.VF_COEF] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
+    sums[policy.LOSS] = sums[policy.POLICY_LOSS] - float_plan[policy.ENT_COEF] * entropy + value_loss
 
 
 @inline_kernel

@@ -192,7 +192,7 @@ def facts(trace: Trace) -> list[tuple[str, str]]:
         ("env steps", counts.env_steps, f"{counts.env_steps:,}"),
         ("episodes", counts.episodes, f"{counts.episodes:,}"),
         ("updates", counts.updates, f"{counts.updates:,}"),
-        ("optimisers", counts.optimisers > 1, f"{counts.optimisers}, {counts.optimiser_steps:,} steps"),
+        ("optimizers", counts.optimisers > 1, f"{counts.optimisers}, {counts.optimiser_steps:,} steps"),
         ("env steps per episode", counts.episodes, number(counts.env_steps / max(1, counts.episodes))),
         ("envs at once", counts.env_calls, number(trace.envs_at_once)),
         ("updates per env step", counts.updates, number(counts.updates / max(1, counts.env_steps))),
@@ -204,7 +204,7 @@ def facts(trace: Trace) -> list[tuple[str, str]]:
         ("needless gradient forwards", counts.unneeded_grad_forwards, f"{counts.unneeded_grad_forwards:,}"),
         ("batch size", counts.batch_size, f"{counts.batch_size:,}"),
         ("parameters", counts.parameters, f"{counts.parameters:,} in {counts.parameter_tensors:,} tensors"),
-        ("optimiser", counts.optimiser, counts.optimiser),
+        ("optimizer", counts.optimiser, counts.optimiser),
         ("float64 parameters", counts.double_parameters, f"{counts.double_parameters:,}"),
         ("denormal values", counts.denormal_values, f"{counts.denormal_values:,}"),
     ]

@@ -168,8 +168,8 @@ def _loss(
 
 @inline_kernel
 def _minibatch(
-    int_plan: Array, float_plan: Array, networks: Networks, parameters: Array, gradient: Array, seen: Array, gathered:
-    Array,
+    int_plan: Array, float_plan: Array, networks: Networks, parameters: Array, gradient: Array, seen: Array,
+    gathered: Array,
     rollout: KernelRollout, masks: Array, chosen: Array, old: Old, scratch: Scratch, sums: Array,
 ) -> None:  # fmt: skip
     """Gradient of one minibatch, and its means into `sums`."""
@@ -182,8 +182,8 @@ def _minibatch(
     networks_forward(int_plan, networks, parameters, gathered, chosen.size, 1)
     _loss(int_plan, float_plan, networks, parameters, gradient, rollout, masks, chosen, old, scratch, sums)
     networks_backward(int_plan, networks, parameters, gradient, gathered)
-    value_loss, entropy = float_plan[policy.VALUE_WEIGHT] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
-    sums[policy.LOSS] = sums[policy.POLICY_LOSS] + value_loss - float_plan[policy.ENTROPY_WEIGHT] * entropy
+    value_loss, entropy = float_plan[policy.VF_COEF] * sums[policy.VALUE_LOSS], sums[policy.ENTROPY]
+    sums[policy.LOSS] = sums[policy.POLICY_LOSS] + value_loss - float_plan[policy.ENT_COEF] * entropy
 
 
 @inline_kernel

@@ -79,7 +79,7 @@ class NativePolicyLane:
         self._gradient = np.zeros_like(self.online)
         self.moments = (np.zeros_like(self.online), np.zeros_like(self.online))
         self._layouts = network_layouts(layout, spec.actions.num_outputs)
-        self._what = whole_numbers(spec, layout, self._layouts)
+        self._int_plan = whole_numbers(spec, layout, self._layouts)
         self._memory, self._constants = network_plans(spec, self._layouts, spec.rows, training=True)
         self._counts = np.array(spec.actions.counts, np.int64)
         self._acting: dict[int, tuple[Array, ...]] = {}
@@ -109,7 +109,7 @@ class NativePolicyLane:
         memory = self._acting.get(count)
         if memory is None:
             plans, _ = network_plans(self.spec, self._layouts, count, training=False)
-            memory = self._acting[count] = (self._what, *plans)
+            memory = self._acting[count] = (self._int_plan, *plans)
         return memory
 
     def update(self, data: Minibatches, lr: Array, first_update: int, check: Callable[[], None] = go_on) -> UpdateStats:
@@ -123,7 +123,7 @@ class NativePolicyLane:
         mask = _UNMASKED if rollout.action_mask is None else rollout.action_mask.reshape(-1)
         stats = np.empty((len(self.objective.measures), len(lr)), np.float32)
         made, good = run_epochs(
-            self._what, float_plan, *self._memory, self._constants, self.online, self._gradient, *self.moments,
+            self._int_plan, float_plan, *self._memory, self._constants, self.online, self._gradient, *self.moments,
             obs.reshape(order.shape[1], -1), *(column.reshape(-1) for column in (*columns, rollout.weight)), mask,
             order, lr, first_update, self._gathered, self._old(order.shape[1]), self._scratch, stats,
         )  # fmt: skip

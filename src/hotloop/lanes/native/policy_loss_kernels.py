@@ -56,8 +56,8 @@ def log_softmax_rows(
 
 @unit(whole, vector, whole, *[real_vector] * 4, real_matrix, real_vector)
 def measure_choices(
-    int_plan: Array, action: Array, chosen: Array, log_p: Array, p: Array, old_log_p: Array, old_p: Array, measures:
-    Array,
+    int_plan: Array, action: Array, chosen: Array, log_p: Array, p: Array, old_log_p: Array, old_p: Array,
+    measures: Array,
     entropies: Array,
 ) -> None:  # fmt: skip
     """Sums over the choices of every row into `measures`, and the entropy of each choice [B * choices]."""
@@ -163,7 +163,7 @@ def policy_rows(
         share, ratio = weight[chosen[b]] * per_weight, math.exp(measures[LOG_RATIO, b])
         normalized = (advantage[chosen[b]] - mean) * per_deviation
         row_loss, slope = surrogate(ratio, measures[LOG_PROB, b], normalized, clip, int_plan[policy.PLAIN])
-        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -float_plan[policy.ENTROPY_WEIGHT] * share
+        slopes[BY_LOG_PROB, b], slopes[BY_ENTROPY, b] = slope * share, -float_plan[policy.ENT_COEF] * share
         sums[policy.POLICY_LOSS] += share * row_loss
         sums[policy.ENTROPY] += share * measures[ENTROPY, b]
         sums[policy.KL] += share * measures[KL, b]
@@ -189,7 +189,7 @@ def value_rows(
             if held * held > row_loss:
                 row_loss, slope = held * held, 0.0
         sums[policy.VALUE_LOSS] += share * row_loss
-        work[to + b * step] = np.float32(float_plan[policy.VALUE_WEIGHT] * share * slope)
+        work[to + b * step] = np.float32(float_plan[policy.VF_COEF] * share * slope)
 
 
 @unit(whole, vector, whole, *[real_vector] * 3, real_matrix, vector, index, index)

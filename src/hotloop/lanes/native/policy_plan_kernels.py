@@ -1,9 +1,10 @@
-"""Indices into what an actor-critic update is: `what` (int64), `reals` (float64), and the rows of its statistics.
+"""Indices into what an actor-critic update is: `int_plan` (int64), `float_plan` (float64), and the rows of its
+statistics.
 
 The two networks have plans of their own (`plan_kernels.py`); when the torso is shared, one plan stands for both.
 """
 
-# what
+# int_plan
 SHARED = 0  # one torso for both; its head has the value first, then the policy's outputs
 POLICY_PARAMETERS = 1  # of the policy's network; the value's follow, then the log stds
 VALUE_PARAMETERS = 2  # 0 when shared
@@ -18,11 +19,11 @@ CHOICES = 10  # how many
 COUNTS = 11  # their sizes from here on
 
 
-# reals
+# float_plan
 CLIP = 0
 VALUE_CLIP = 1
-VALUE_WEIGHT = 2
-ENTROPY_WEIGHT = 3
+VF_COEF = 2
+ENT_COEF = 3
 KL_STOP = 4
 
 

@@ -97,7 +97,7 @@ class NativeSACUpdater:
 
     def __init__(self, spec: SACSpec, stacks: tuple[StackLayout, StackLayout], groups: GroupVectors) -> None:
         self.spec, self.groups, (self._actor, self._critics) = spec, groups, stacks
-        self._reals = real_numbers(spec)
+        self._float_plan = real_numbers(spec)
         self._plans: dict[int, tuple[Array, Array]] = {}
         self._acting: dict[int, tuple[Array, Array]] = {}
 
@@ -138,7 +138,7 @@ class NativeSACUpdater:
         fields = (*data[:6], *(_NOTHING if noise is None else noise for noise in data[6:8]), td_error)
         numbers, workspace = self.plan(rows)
         flat = (field.reshape(-1) for field in fields)
-        made = run_sac_updates(numbers, self._reals, workspace, self.groups.all, *flat, lr, first_update, stats)
+        made = run_sac_updates(numbers, self._float_plan, workspace, self.groups.all, *flat, lr, first_update, stats)
         return made, td_error, stats
 
     def act(self, rows: Array) -> Array:

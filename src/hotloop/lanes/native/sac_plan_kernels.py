@@ -1,7 +1,9 @@
-"""Indices into what a SAC, TD3 or DDPG update is: `numbers` (int64), `reals` (float64), its lines, its statistics.
+"""Indices into what a SAC, TD3 or DDPG update is: `int_plan` (int64), `float_plan` (float64), its lines, its
+statistics.
 
-`numbers` begins with what stands here; behind it lie the plans of actor and critics (`stack_plan_kernels.py`). All
-three share one workspace. `reals` begins with what every optimizer step reads (`plan_kernels.py`: `MAX_NORM` to `TAU`).
+`int_plan` begins with what stands here; behind it lie the plans of actor and critics (`stack_plan_kernels.py`). All
+three share one workspace. `float_plan` begins with what every optimizer step reads (`plan_kernels.py`: `MAX_NORM` to
+`TAU`).
 """
 
 ROWS = 0  # of a batch, B
@@ -14,20 +16,20 @@ POLICY_DELAY = 6
 TARGET_EVERY = 7
 NEXT = 8  # column of next_obs, where the actor sees obs and next_obs side by side
 LINES = 9  # offset into the workspace: a matrix [LINE_COUNT + A, B] with the critics' stride
-ACTOR_PLAN = 10  # where in `numbers` it starts
+ACTOR_PLAN = 10  # where in `int_plan` it starts
 CRITICS_PLAN = 11
 GROUPS = 12  # three numbers each of actor, critics, temperature: `START`, `STEP`, `SIZE`
 NUMBERS = 21
 
 
-# a group in `numbers`, and the vectors of one
+# a group in `int_plan`, and the vectors of one
 ACTOR, CRITIC, ALPHA = GROUPS, GROUPS + 3, GROUPS + 6
 START, STEP, SIZE = range(3)  # where in `vectors` a group starts, how far apart its vectors lie, how long they are
 VALUES, GRADIENT, MEAN, SQUARE, SLOW = range(5)
 VECTORS = 5
 
 
-# reals
+# float_plan
 TEMPERATURE = 5
 TARGET_ENTROPY = 6
 SLOPE_EPSILON = 7
