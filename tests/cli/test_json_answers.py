@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -34,12 +35,12 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, st
         ("runs", "runs"),
         ("settings dqn gamma", "settings"),
         ("settings cartpole-dqn", "total_env_steps"),
-        (f"prove {UPDATES} --list", "cases"),
+        (f"prove {shlex.quote(str(UPDATES))} --list", "cases"),
         ("train cartpole-dqn --quiet --run-dir run " + TINY, "digest"),
     ],
 )
 def test_an_answer_is_an_object_with_a_schema(words, key, run_folder, capsys):
-    code, answer, _ = asked(capsys, *words.split(), "--json")
+    code, answer, _ = asked(capsys, *shlex.split(words), "--json")
     assert code == 0
     assert isinstance(answer["schema"], int)
     assert key in answer
