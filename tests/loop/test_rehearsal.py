@@ -73,7 +73,7 @@ def test_the_end_of_a_run_ends_its_rehearsal(fresh):
 
 def test_a_killed_run_takes_its_rehearsal_with_it(tmp_path):
     program = (
-        "import time, hotloop\nfrom hotloop.loop import rehearsal\n"
+        "import os, time, hotloop\nfrom hotloop.loop import rehearsal\nos.sched_getaffinity = lambda pid: {0, 1}\n"
         "with rehearsal.rehearsing(hotloop.preset('snake-dqn'), lambda text: None):\n"
         "    print(next(iter(rehearsal._under_way)).pid, flush=True)\n    time.sleep(600)\n"
     )
