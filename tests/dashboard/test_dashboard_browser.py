@@ -55,7 +55,7 @@ def test_open_filter_compare_grow_and_a_server_that_is_lost_and_regained(tmp_pat
         assert "token" not in page.run("location.href")
         assert not page.run("document.querySelector('#table b')")  # the name is text
 
-        page.run("document.getElementById('filter').value = 'lr<0.0001'")
+        page.run("document.getElementById('filter').value = 'learning_rate<0.0001'")
         page.run("document.getElementById('filter').dispatchEvent(new Event('input'))")
         page.wait(f"{ROWS} === 1")
         assert "slow" in page.run("document.querySelector('#table tbody').innerText")
