@@ -11,7 +11,7 @@ DEMO_RUN = runs/demo-$(shell date +%Y%m%d-%H%M%S)
 
 help:
 	@echo "make demo    install (says what it downloads), train the demonstration agent, say what it learned and where the time went"
-	@echo "make test    install, run the test suite (about eight minutes on two cores)"
+	@echo "make test    install, run the test suite (about thirteen minutes on two cores)"
 	@echo "make check   ruff, types, and the test suite: what CI runs"
 	@echo "make slow    learning, kills, damage and soak: what takes minutes rather than seconds (an hour or more)"
 	@echo "make format  let ruff put the code into shape"
