@@ -13,7 +13,7 @@ Files:
     envs.py           `hotloop envs`, `hotloop envs check ID`
     evaluate.py       `hotloop evaluate RUN`, or `hotloop evaluate PRESET --policy NAME`
     export.py         `hotloop export RUN --onnx FILE`
-    job.py        `hotloop job run LIST --index N` and `hotloop job list LIST`
+    job.py            `hotloop job run LIST --index N` and `hotloop job list LIST`
     log.py            `hotloop log RUN --tensorboard FOLDER | --wandb PROJECT`
     main.py           `hotloop VERB ...`: one verb per file; heavy imports wait until a verb runs, so that --help
                       answers at once
